@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from apiext.meta import utf8
 
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _MAX_INT64: Final = 2**63 - 1
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
+C = TypeVar("C", bound="_Conditions[Any]")
 
 
 class Operator(StrEnum):
@@ -50,6 +53,43 @@ def integer(text: str) -> int | None:
         return None
     number = int(match[1] + match[2])
     return number if -_MAX_INT64 - 1 <= number <= _MAX_INT64 else None
+
+
+class _Conditions(Protocol[R_contra]):
+    """What requirements mean together."""
+
+    def add(self, requirement: R_contra) -> None:
+        """Add a requirement."""
+
+    def matches(self, values: Mapping[str, str], /) -> bool:
+        """Return whether labels or fields satisfy all requirements."""
+
+
+class Selector(Generic[R, C]):
+    """A selector: all requirements must hold; without any it selects everything. It keeps what they mean together only."""
+
+    __slots__ = ("_conditions", "size", "text")
+
+    def __init__(self, conditions: C, text: str) -> None:
+        self._conditions = conditions
+        self.size = 0
+        """The number of requirements."""
+        self.text = text
+        """Selectors with equal texts select the same objects."""
+
+    def add(self, requirement: R) -> None:
+        """Add a requirement."""
+        self._conditions.add(requirement)
+        self.size += 1
+
+    @property
+    def empty(self) -> bool:
+        """Return whether the selector selects everything."""
+        return not self.size
+
+    def matches(self, values: Mapping[str, str]) -> bool:
+        """Return whether labels or fields satisfy every requirement."""
+        return self._conditions.matches(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,37 +165,19 @@ class LabelConditions:
         return True
 
 
-class LabelSelector:
-    """A label selector: all requirements must hold; without any it selects everything. It keeps what they mean together only."""
+class LabelSelector(Selector[LabelRequirement, LabelConditions]):
+    """A selector of labels."""
 
-    __slots__ = ("_conditions", "size", "text")
+    __slots__ = ()
 
     def __init__(self, text: str = "") -> None:
         """Create a selector whose requirements, the meaning of `text`, are added next."""
-        self._conditions = LabelConditions()
-        self.size = 0
-        """The number of requirements."""
-        self.text = text
-        """Selectors with equal texts select the same objects."""
-
-    def add(self, requirement: LabelRequirement) -> None:
-        """Add a requirement."""
-        self._conditions.add(requirement)
-        self.size += 1
-
-    @property
-    def empty(self) -> bool:
-        """Return whether the selector selects everything."""
-        return not self.size
+        super().__init__(LabelConditions(), text)
 
     @property
     def required(self) -> Mapping[str, frozenset[str] | None]:
         """Return the labels that an object must have, with their possible values; None for any value."""
         return self._conditions.required
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels satisfy every requirement."""
-        return self._conditions.matches(labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,28 +221,14 @@ class FieldConditions:
         return not any(fields.get(field, "") in values for field, values in self._excluded.items())
 
 
-class FieldSelector:
-    """A field selector: all requirements must hold; without any it selects everything. It keeps what they mean together only."""
+class FieldSelector(Selector[FieldRequirement, FieldConditions]):
+    """A selector of selectable fields."""
 
-    __slots__ = ("_conditions", "size", "text")
+    __slots__ = ()
 
     def __init__(self, text: str = "") -> None:
         """Create a selector whose requirements, the meaning of `text`, are added next."""
-        self._conditions = FieldConditions()
-        self.size = 0
-        """The number of requirements."""
-        self.text = text
-        """Selectors with equal texts select the same objects."""
-
-    def add(self, requirement: FieldRequirement) -> None:
-        """Add a requirement."""
-        self._conditions.add(requirement)
-        self.size += 1
-
-    @property
-    def empty(self) -> bool:
-        """Return whether the selector selects everything."""
-        return not self.size
+        super().__init__(FieldConditions(), text)
 
     @property
     def fields(self) -> Iterable[str]:
@@ -231,10 +239,6 @@ class FieldSelector:
     def required(self) -> Mapping[str, str]:
         """Return the values that fields must have."""
         return self._conditions.required
-
-    def matches(self, fields: Mapping[str, str]) -> bool:
-        """Return whether the fields satisfy every requirement."""
-        return self._conditions.matches(fields)
 
     def requires_exact(self, name: str) -> str | None:
         """Return the value that a field must equal, with U+FFFD for bytes that are not UTF-8; None if the selector does not require one."""
