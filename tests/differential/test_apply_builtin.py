@@ -119,5 +119,6 @@ def test_definitions(served: Pair) -> None:
             Step("PATCH", f"{path}?fieldManager=u", {"spec": {"names": {"shortNames": ["w"]}}}, MERGE),
             Step("GET", path, retry=True, until='"w"'),
             Step("DELETE", path),
+            Step("GET", path, retry=True, until="NotFound"),
         ],
     )

@@ -10,7 +10,7 @@ import pytest
 from apiext.meta import json_codec
 from apiext.schema.compiled import CompiledSchema
 from hack.lib.differential.generated_objects import generate, mutate
-from hack.lib.differential.pair import Side, Step
+from hack.lib.differential.pair import Side, Step, wait_for_code
 from hack.lib.servers.controlplane import ControlPlane
 from tests.support.builders.crds import crd, version
 from tests.support.builders.seeds import seeded
@@ -80,7 +80,9 @@ def reference(control_plane: ControlPlane) -> Iterator[Side]:
         if side.raw(Step("GET", "/apis/schema.example.com/v1/odds"))[0].status == http.client.OK:
             break
     yield side
-    side.raw(Step("DELETE", f"{DEFINITIONS}/odds.schema.example.com"))
+    path = f"{DEFINITIONS}/odds.schema.example.com"
+    side.raw(Step("DELETE", path))
+    wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
     side.close()
 
 

@@ -160,7 +160,7 @@ LIVES: Final[dict[str, list[Step]]] = {
         patch({"spec": {"names": {"shortNames": ["tt"]}}}, path=f"{PATH}/things.defs.k8s.io"),
         accepted("tt", f"{PATH}/things.defs.k8s.io"),
         Step("DELETE", f"{PATH}/things.defs.k8s.io"),
-        eventually(f"{PATH}/things.defs.k8s.io"),
+        gone(f"{PATH}/things.defs.k8s.io"),
     ],
     "schema changes": [
         post(crd("things", version(schema={"openAPIV3Schema": STRUCTURED}))),
