@@ -44,6 +44,7 @@ class CertificateAuthorities:
 @lru_cache(maxsize=_KNOWN_CHAINS)
 def _issued(pem: bytes, chain: Sequence[bytes]) -> bool:
     """See CertificateAuthorities.issued; a front proxy opens many connections with the same certificate."""
+    # imported with the first certificate that may be a front proxy's: it takes 50 ms
     from cryptography import x509
 
     return any(
@@ -53,7 +54,6 @@ def _issued(pem: bytes, chain: Sequence[bytes]) -> bool:
 
 @lru_cache(maxsize=4)
 def _certificates(pem: bytes) -> Sequence[Certificate]:
-    # imported with the first certificate that may be a front proxy's: it takes 50 ms
     from cryptography import x509
 
     return x509.load_pem_x509_certificates(pem) if pem.strip() else ()

@@ -124,9 +124,9 @@ class Process:
 
     def pause(self) -> None:
         """Stop the program with SIGSTOP, and return when all its threads stand still; its connections stay open."""
-        if self._popen is not None and self._popen.poll() is None:
-            self._popen.send_signal(signal.SIGSTOP)
-            os.waitid(os.P_PID, self._popen.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if self.running:
+            self.signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Continue the program after `pause`."""

@@ -65,7 +65,6 @@ def test_a_program_runs_once(tmp_path: Path) -> None:
     process.kill()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process with its parent")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads from /proc")
 def test_a_paused_program_stands_still(tmp_path: Path) -> None:
     """Return from a pause when no thread of the program runs any more, and continue the program afterwards."""
@@ -91,6 +90,7 @@ def _state(task: Path) -> str:
     return (task / "stat").read_text().rpartition(")")[2].split()[0]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process with its parent")
 def test_a_program_dies_with_its_parent(tmp_path: Path) -> None:
     """End the program when its parent is killed with kill -9."""
     code = f"""
