@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-import uuid
 from typing import TYPE_CHECKING, Final, Protocol
 
+from apiext.meta.random_uuid import random_uuid
 from apiext.workers.restarts import recorded
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class CountedCalls:
         await recorded(OBSERVE, self._observed(call))
 
     async def _begun(self) -> tuple[str, float]:
-        return str(uuid.uuid4()), time.monotonic()
+        return random_uuid(), time.monotonic()
 
     async def _observed(self, call: ConversionCall) -> None:
         self._stats.observe(call)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 from apiext.meta import errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
+from apiext.meta.random_uuid import random_uuid
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.errors import MODIFIED
 from apiext.registry.managed_times import keep_times
@@ -114,7 +114,7 @@ async def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, ad
     """
     metadata = obj["metadata"]
     metadata["creationTimestamp"] = time.now()
-    metadata["uid"] = str(uuid.uuid4())
+    metadata["uid"] = random_uuid()
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = names.generate_name(metadata["generateName"])
     _prepare_for_create(ctx, obj, strategy, namespaced=namespaced)

@@ -11,13 +11,13 @@ import base64
 import hashlib
 import socket
 import time
-import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import json_codec
 from apiext.meta import time as meta_time
 from apiext.meta.gvk import GroupResource
+from apiext.meta.random_uuid import random_uuid
 from apiext.storage import keys
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class IdentityLease:
         self._backend = backend
         self._folder = f"{keys.resource_prefix(prefix, _LEASES)}{_NAMESPACE}/"
         self._clock = clock
-        self._holder = f"{name}_{uuid.uuid4()}"
-        self._uid = str(uuid.uuid4())
+        self._holder = f"{name}_{random_uuid()}"
+        self._uid = random_uuid()
         self._created = meta_time.now()
 
     async def renew(self) -> None:

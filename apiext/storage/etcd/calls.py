@@ -39,6 +39,8 @@ class Calls:
         self._deadline = deadline
         self._attempt_timeout = attempt_timeout
         self._loop = asyncio.get_running_loop()
+        self._writes = 0
+        """Writes under way."""
 
     async def write(self, request: bytes) -> Any:
         """Send an encoded transaction to a connected server. Send it again only if no server has received it completely.
@@ -50,7 +52,11 @@ class Calls:
         Raises:
             UnavailableError: no connection (the write was not done), or no answer (its outcome is unknown).
         """
-        return await self._call(_TXN, request, self._deadline, idempotent=False)
+        self._writes += 1
+        try:
+            return await self._call(_TXN, request, self._deadline, idempotent=False)
+        finally:
+            self._writes -= 1
 
     async def read(self, method: Method, request: Any, *, deadline: float = 0) -> Any:
         """Call an idempotent method, with retries until the deadline (seconds; 0: that of all calls).
@@ -71,7 +77,8 @@ class Calls:
             if idempotent and len(self._servers) > 1:  # a server that hangs must leave time for the others
                 timeout = min(timeout / len(self._servers), self._attempt_timeout)
             try:
-                answer = await channel.unary(method.path, message, timeout)
+                # writes that etcd gets together share a synchronization of its log; reads and a lone write do not wait for others
+                answer = await channel.unary(method.path, message, timeout, gather=not idempotent and self._writes > 1)
             except RpcError as error:
                 translated = translate(error)
                 unavailable = isinstance(translated, UnavailableError)

@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from apiext.storage.etcd.http2 import frames, headers
 from apiext.storage.etcd.http2.frames import HEADER, HEADER_BYTES, Http2ProtocolError
+from apiext.storage.etcd.http2.gathered_writer import GatheredWriter
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
 from apiext.storage.etcd.http2.keepalive import Keepalive
 from apiext.storage.etcd.http2.send_queue import Http2Stream, SendQueue
@@ -30,7 +31,8 @@ class Connection(asyncio.Protocol):
         self.loop = asyncio.get_running_loop()
         """The event loop; asking for the current one would be a system call for each use."""
         self._on_retired = on_retired
-        self._transport: asyncio.Transport | None = None
+        self._writer: GatheredWriter | None = None
+        """None before the connection is made, and once it is closed."""
         self._buffer = b""
         """The beginning of a frame that has not arrived completely."""
         self._header_reader = headers.HeaderReader()
@@ -50,7 +52,7 @@ class Connection(asyncio.Protocol):
     @property
     def closed(self) -> bool:
         """Whether the connection and all its calls have ended."""
-        return self._transport is None
+        return self._writer is None
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
@@ -70,26 +72,27 @@ class Connection(asyncio.Protocol):
             self._write(frames.reset(stream.id, code))
             self._remove(stream.id)
 
-    def open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool) -> None:
-        """Open a stream and send its first data; `last` ends its direction.
+    def open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool, gather: bool = False) -> None:
+        """Open a stream and send its first data; `last` ends its direction, `gather` lets it wait for others (`GatheredWriter`).
 
         Raises:
             RpcError: the connection accepts no call.
         """
-        if not self.accepts_calls or self._transport is None:
+        if not self.accepts_calls or self._writer is None:
             raise RpcError(UNAVAILABLE, self._reason or "the connection is closed", unprocessed=True)
         stream_id, stream.window = self._next_id, self._send_queue.initial_window
         stream.id = stream_id
         self._next_id += 2
         self._streams[stream_id] = stream
+        write = self._writer.write if gather else self._writer.write_now
         size = len(data)
         opening = HEADER.pack(0, len(header), frames.HEADERS, frames.END_HEADERS, stream_id) + header
         if last and self._send_queue.fits(stream, size):
             self._send_queue.spend(stream, size)
             data_header = HEADER.pack(size >> 16, size & 0xFFFF, frames.DATA, frames.END_STREAM, stream_id)
-            self._transport.write(b"".join((opening, data_header, data)))
+            write(opening, data_header, data)
         else:
-            self._transport.write(opening)
+            write(opening)
             if data:
                 self.send(stream, data, last=last)
         if self._next_id > frames.MAX_STREAM_ID:
@@ -131,30 +134,31 @@ class Connection(asyncio.Protocol):
         self._send_queue.discard(stream_id)
         if self._slot_waiters:
             self._wake_waiter()
-        if not self._streams and not self.accepts_calls and self._transport is not None:
-            self._transport.close()
+        if not self._streams and not self.accepts_calls and self._writer is not None:
+            self._writer.close()
 
     def _write(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data)
+        if self._writer is not None:
+            self._writer.write(data)
 
     def _flush(self) -> None:
-        if self._transport is not None:
-            self._send_queue.flush(self._transport.write)
+        if self._writer is not None:
+            self._send_queue.flush(self._writer.write)
 
     # --- lifecycle --------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
         # uvloop's transports are no subclasses of asyncio.Transport
-        transport = self._transport = cast("asyncio.Transport", transport)
-        opening = (frames.PREFACE, frames.settings(_SETTINGS), frames.window_update(0, _CONNECTION_WINDOW_BYTES))
-        transport.write(b"".join(opening))
+        writer = self._writer = GatheredWriter(self.loop, cast("asyncio.Transport", transport))
+        writer.write(frames.PREFACE, frames.settings(_SETTINGS), frames.window_update(0, _CONNECTION_WINDOW_BYTES))
         self._keepalive.start()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
-        self._transport = None
+        if self._writer is not None:
+            self._writer.drop()
+            self._writer = None
         self._keepalive.stop()
         self._retire(f"error reading from server: {error_text(exc).lower() if exc else 'EOF'}")
         if not self.ready.done():
@@ -169,16 +173,16 @@ class Connection(asyncio.Protocol):
     def close(self, reason: str, code: int | None = None) -> None:
         """End the connection and all its calls at once, with GOAWAY if an error code is given."""
         self._reason = self._reason or reason
-        if self._transport is None:
+        if self._writer is None:
             return
-        transport = self._transport
+        writer = self._writer
         self.connection_lost(None)
         if code is None:
-            transport.abort()
+            writer.abort()
         else:
-            transport.write(frames.goaway(code))
-            transport.close()
-            self.loop.call_later(_GOAWAY_SECONDS, transport.abort)
+            writer.write(frames.goaway(code))
+            writer.close()
+            self.loop.call_later(_GOAWAY_SECONDS, writer.abort)
 
     def _retire(self, reason: str) -> None:
         """Accept no new calls; open ones continue."""
@@ -190,14 +194,14 @@ class Connection(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(None)
         self._slot_waiters.clear()
-        if not self._streams and self._transport is not None:
-            self._transport.close()
+        if not self._streams and self._writer is not None:
+            self._writer.close()
 
     # --- received frames --------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._transport is None:  # closed with GOAWAY
+        if self._writer is None:  # closed with GOAWAY
             return
         self._keepalive.heard = True
         if self._buffer:

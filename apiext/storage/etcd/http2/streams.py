@@ -18,11 +18,11 @@ _PREFIX_BYTES: Final = 5
 """gRPC's message prefix: the flag for compression and the length."""
 
 
-async def unary(connection: Connection, header: bytes, message: bytes, seconds: float) -> bytes:
+async def unary(connection: Connection, header: bytes, message: bytes, seconds: float, *, gather: bool) -> bytes:
     """See `Channel.unary`. `seconds` includes the wait for a free stream."""
     seconds = await connection.wait_for_slot(seconds)
     stream = UnaryStream(connection.loop)
-    connection.open(stream, header + headers.timeout(seconds), pack(message), last=True)
+    connection.open(stream, header + headers.timeout(seconds), pack(message), last=True, gather=gather)
     timer = connection.loop.call_later(seconds, _expire, connection, stream)
     try:
         return await stream.response

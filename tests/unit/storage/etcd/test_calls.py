@@ -11,6 +11,7 @@ from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import RANGE, Calls
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.http2 import frames
+from apiext.storage.etcd.http2.channel import Channel
 from apiext.storage.etcd.http2.grpc_status import name_of
 from apiext.storage.etcd.servers import Servers
 from tests.unit.storage.etcd.peer import HEADERS, Peer
@@ -94,3 +95,22 @@ async def test_repeats_a_read() -> None:
     """Repeat a read after an error that may pass."""
     async with calls((4, "context deadline exceeded"), (14, "etcdserver: leader changed")) as to:
         assert (await to.read(RANGE, rpc.RangeRequest())).header.revision == 0
+
+
+async def test_only_writes_beside_others_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gather writes that are under way together; send a lone write and reads at once."""
+    gathered: list[tuple[str, bool]] = []
+    unary = Channel.unary
+
+    async def recorded(channel: Channel, path: str, message: bytes, seconds: float, *, gather: bool = False) -> bytes:
+        gathered.append((path, gather))
+        return await unary(channel, path, message, seconds, gather=gather)
+
+    monkeypatch.setattr(Channel, "unary", recorded)
+    async with calls() as some:
+        await some.write(TXN)
+        await asyncio.gather(some.write(TXN), some.write(TXN), some.read(RANGE, rpc.RangeRequest()))
+        await some.write(TXN)
+
+    txn, read = "/etcdserverpb.KV/Txn", RANGE.path
+    assert gathered == [(txn, False), (txn, False), (txn, True), (read, False), (txn, False)]

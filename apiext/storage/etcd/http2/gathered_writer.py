@@ -1,0 +1,50 @@
+"""Gathers what is sent on a connection, so that few writes carry many frames."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class GatheredWriter:
+    """Writes frames to a transport in order, those of two turns of the event loop at once.
+
+    Each write is a system call that wakes the server. Calls that arrive together are cheaper for etcd, too: it synchronizes
+    its log once for all transactions that wait. An event loop with nothing else to do takes the two turns at once.
+    """
+
+    __slots__ = ("_loop", "_parts", "_transport")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
+        self._loop = loop
+        self._transport = transport
+        self._parts: list[bytes] = []
+
+    def write(self, *parts: bytes) -> None:
+        """Send the parts after the next turn of the event loop."""
+        if not self._parts:
+            self._loop.call_soon(self._loop.call_soon, self._flush)
+        self._parts += parts
+
+    def write_now(self, *parts: bytes) -> None:
+        """Send the parts at once, after what is gathered."""
+        self._parts += parts
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._parts and not self._transport.is_closing():
+            parts, self._parts = self._parts, []
+            self._transport.write(b"".join(parts))
+
+    def close(self) -> None:
+        """Send what is gathered, then close the transport."""
+        self._flush()
+        self._transport.close()
+
+    def drop(self) -> None:
+        """Forget what is gathered: the transport has ended."""
+        self._parts = []
+
+    def abort(self) -> None:
+        """Close the transport at once."""
+        self.drop()
+        self._transport.abort()
