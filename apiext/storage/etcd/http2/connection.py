@@ -60,6 +60,8 @@ class Connection(asyncio.Protocol):
         """Send data of a stream as soon as the windows allow it."""
         self._send_queue.add(stream, data, last=last)
         self._flush()
+        if self._writer is not None:
+            self._writer.flush()
 
     def grant(self, stream: Http2Stream, size: int) -> None:
         """Allow the server to send that many more bytes on a stream."""
@@ -73,7 +75,7 @@ class Connection(asyncio.Protocol):
             self._remove(stream.id)
 
     def open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool, gather: bool = False) -> None:
-        """Open a stream and send its first data; `last` ends its direction, `gather` lets it wait for others (`GatheredWriter`).
+        """Open a stream and send its first data; `last` ends its direction, `gather` lets little data wait for others.
 
         Raises:
             RpcError: the connection accepts no call.
@@ -84,15 +86,14 @@ class Connection(asyncio.Protocol):
         stream.id = stream_id
         self._next_id += 2
         self._streams[stream_id] = stream
-        write = self._writer.write if gather else self._writer.write_now
         size = len(data)
         opening = HEADER.pack(0, len(header), frames.HEADERS, frames.END_HEADERS, stream_id) + header
         if last and self._send_queue.fits(stream, size):
             self._send_queue.spend(stream, size)
             data_header = HEADER.pack(size >> 16, size & 0xFFFF, frames.DATA, frames.END_STREAM, stream_id)
-            write(opening, data_header, data)
+            (self._writer.write if gather else self._writer.write_now)(opening, data_header, data)
         else:
-            write(opening)
+            self._writer.write(opening)
             if data:
                 self.send(stream, data, last=last)
         if self._next_id > frames.MAX_STREAM_ID:

@@ -22,22 +22,23 @@ class GatheredWriter:
     def write(self, *parts: bytes) -> None:
         """Send the parts after the next turn of the event loop."""
         if not self._parts:
-            self._loop.call_soon(self._loop.call_soon, self._flush)
+            self._loop.call_soon(self._loop.call_soon, self.flush)
         self._parts += parts
 
     def write_now(self, *parts: bytes) -> None:
         """Send the parts at once, after what is gathered."""
         self._parts += parts
-        self._flush()
+        self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what is gathered at once."""
         if self._parts and not self._transport.is_closing():
             parts, self._parts = self._parts, []
             self._transport.write(b"".join(parts))
 
     def close(self) -> None:
         """Send what is gathered, then close the transport."""
-        self._flush()
+        self.flush()
         self._transport.close()
 
     def drop(self) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
+from apiext.storage.etcd.http2 import frames
+from apiext.storage.etcd.http2.connection import Connection
 from apiext.storage.etcd.http2.gathered_writer import GatheredWriter
+from apiext.storage.etcd.http2.streams import UnaryStream
 
 
 class _Transport:
@@ -91,3 +94,21 @@ async def test_nothing_is_written_to_a_transport_that_has_ended() -> None:
     writer.write(b"late")
     await _turns(3)
     assert transport.written == []
+
+
+async def test_a_connection_sends_messages_of_streams_at_once() -> None:
+    """Gather calls of one frame that ask for it; send everything else without delay."""
+    connection, transport = Connection(lambda *_: None), _Transport()
+    connection.connection_made(cast("asyncio.Transport", transport))
+    connection.data_received(frames.settings({}))
+    await _turns(3)
+
+    sizes = []
+    for data, gather in ((b"x", True), (b"x", False), (bytes(frames.DEFAULT_FRAME_BYTES + 1), True)):
+        transport.written.clear()
+        connection.open(UnaryStream(connection.loop), b"", data, last=True, gather=gather)
+        sizes.append(len(b"".join(transport.written)))
+    connection.close("")
+
+    one_call = 2 * frames.HEADER_BYTES + 1
+    assert sizes == [0, 2 * one_call, 3 * frames.HEADER_BYTES + frames.DEFAULT_FRAME_BYTES + 1]
