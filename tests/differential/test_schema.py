@@ -10,7 +10,7 @@ import pytest
 from apiext.meta import json_codec
 from apiext.schema.compiled import CompiledSchema
 from hack.lib.differential.generated_objects import generate, mutate
-from hack.lib.differential.pair import Side, Step, wait_for_code
+from hack.lib.differential.pair import Side, Step, wait_for_removal
 from hack.lib.servers.controlplane import ControlPlane
 from tests.support.builders.crds import crd, version
 from tests.support.builders.seeds import seeded
@@ -82,7 +82,7 @@ def reference(control_plane: ControlPlane) -> Iterator[Side]:
     yield side
     path = f"{DEFINITIONS}/odds.schema.example.com"
     side.raw(Step("DELETE", path))
-    wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
+    wait_for_removal(side, path)
     side.close()
 
 

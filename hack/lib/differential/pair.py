@@ -17,6 +17,7 @@ import yaml
 
 from apiext.meta import cbor_codec, json_values
 from hack.lib.definitions import date_back
+from hack.lib.differential.stuck_removal import StuckRemoval
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
@@ -161,7 +162,9 @@ class Pair:
         self.compared += 1
         deadline = time.monotonic() + _PATIENCE
         theirs, ours = self._answers(step)
+        stuck = _stuck_removal(self.reference, step.path)
         while step.retry and not (theirs == ours and _holds(theirs, step.until)) and time.monotonic() < deadline:
+            stuck.observe(_text(theirs))
             time.sleep(_PAUSE)
             theirs, ours = self._answers(step)
         theirs = self._repeat_reference(step, theirs, ours)
@@ -209,7 +212,7 @@ class Pair:
                 others = [name for name in crd["metadata"].get("finalizers", ()) if "apiextensions" not in name]
                 if others:
                     side.raw(Step("PATCH", path, {"metadata": {"finalizers": None}}))
-                wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
+                wait_for_removal(side, path)
 
     @contextmanager
     def served(self, *crds: dict[str, Any]) -> Iterator[None]:
@@ -233,11 +236,19 @@ class Pair:
                     _remove_finalizers(side, _collection(crd))
                     side.raw(Step("DELETE", path))
                 for path in paths:
-                    wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
+                    wait_for_removal(side, path)
 
 
 def _holds(answer: Answer, text: str) -> bool:
-    return text in json.dumps(answer.body, sort_keys=True)
+    return text in _text(answer)
+
+
+def _text(answer: Answer) -> str:
+    return json.dumps(answer.body, sort_keys=True)
+
+
+def _stuck_removal(side: Side, path: str) -> StuckRemoval:
+    return StuckRemoval(lambda: side.raw(Step("PATCH", path, {"metadata": {"annotations": {"changed": str(time.monotonic())}}})))
 
 
 def _collection(crd: dict[str, Any]) -> str:
@@ -263,6 +274,22 @@ def wait_for_code(side: Side, step: Step, code: int) -> None:
         AssertionError: Another code comes after `_SETTLE` seconds.
     """
     until(lambda: side.raw(step)[0].status == code, f"the response {code} to {step}", patience=_SETTLE)
+
+
+def wait_for_removal(side: Side, path: str) -> None:
+    """Wait until the definition at a path, which has been deleted, is gone.
+
+    Raises:
+        AssertionError: It is still there after `_SETTLE` seconds.
+    """
+    stuck = _stuck_removal(side, path)
+
+    def is_gone() -> bool:
+        response, data = side.raw(Step("GET", path))
+        stuck.observe(data.decode())
+        return response.status == http.client.NOT_FOUND
+
+    until(is_gone, f"the removal of {path}", patience=_SETTLE)
 
 
 def _parse(data: bytes, media_type: str) -> Any:
