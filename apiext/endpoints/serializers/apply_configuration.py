@@ -71,6 +71,7 @@ def _as_json(data: bytes) -> Object | None:
     try:
         if not data.startswith(b"{") or _may_differ_in_yaml(data):
             return None
+        parsed: Object
         parsed, is_unique = json_decoder.parse_unique(data)
     except ValueError:
         return None
