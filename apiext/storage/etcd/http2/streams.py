@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from struct import Struct
 from typing import Final
 
 from apiext.storage.etcd.http2 import headers
@@ -14,8 +15,9 @@ from apiext.storage.etcd.http2.send_queue import Http2Stream
 
 _MAX_MESSAGES: Final = 128
 """Messages returned by one `take`: about a millisecond's work."""
-_PREFIX_BYTES: Final = 5
+_PREFIX: Final = Struct(">BI")
 """gRPC's message prefix: the flag for compression and the length."""
+_PREFIX_BYTES: Final = _PREFIX.size
 
 
 async def unary(connection: Connection, header: bytes, message: bytes, seconds: float, *, gather: bool) -> bytes:
@@ -46,7 +48,7 @@ async def duplex(connection: Connection, header: bytes, seconds: float) -> Duple
 
 def pack(message: bytes) -> bytes:
     """Add gRPC's prefix to a message."""
-    return b"\0" + UINT32.pack(len(message)) + message
+    return _PREFIX.pack(0, len(message)) + message
 
 
 class UnaryStream(Http2Stream):
@@ -76,7 +78,8 @@ class UnaryStream(Http2Stream):
         if error is None:
             received = self._received
             data = received[0] if len(received) == 1 else b"".join(received)
-            if len(data) >= _PREFIX_BYTES and data[0] == 0 and UINT32.unpack_from(data, 1)[0] == len(data) - _PREFIX_BYTES:
+            size = len(data) - _PREFIX_BYTES
+            if size >= 0 and _PREFIX.unpack_from(data) == (0, size):
                 self.response.set_result(data[_PREFIX_BYTES:])
                 return
             error = RpcError(INTERNAL, "the response is not one uncompressed message")
