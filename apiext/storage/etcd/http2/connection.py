@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from apiext.storage.etcd.http2 import frames, headers
+from apiext.storage.etcd.http2.deadlines import NO_DEADLINE, Deadlines
 from apiext.storage.etcd.http2.frames import DATA, END_STREAM, HEADER_BYTES, HEADERS, PADDED, UINT31_MASK, Http2ProtocolError
 from apiext.storage.etcd.http2.gathered_writer import GatheredWriter
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
@@ -40,6 +41,7 @@ class Connection(asyncio.Protocol):
         """The beginning of a frame that has not arrived completely."""
         self._header_reader = headers.HeaderReader()
         self._keepalive = Keepalive(self._write, lambda: bool(self._streams), lambda: self.close("the server does not answer"))
+        self._deadlines = Deadlines(self.loop, self._expire)
         self._send_queue = SendQueue()
         self._streams: dict[int, Http2Stream] = {}
         self._slot_waiters: deque[asyncio.Future[None]] = deque()
@@ -56,6 +58,11 @@ class Connection(asyncio.Protocol):
     def closed(self) -> bool:
         """Whether the connection and all its calls have ended."""
         return self._writer is None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a call has to wait for a free stream (`wait_for_slot`)."""
+        return len(self._streams) >= self._max_streams
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
@@ -80,6 +87,8 @@ class Connection(asyncio.Protocol):
     def open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool, gather: bool = False) -> None:
         """Open a stream and send its first data; `last` ends its direction, `gather` lets little data wait for others.
 
+        The stream fails at its deadline.
+
         Raises:
             RpcError: the connection accepts no call.
         """
@@ -89,6 +98,7 @@ class Connection(asyncio.Protocol):
         stream.id = stream_id
         self._next_id += 2
         self._streams[stream_id] = stream
+        self._deadlines.add(stream.deadline)
         size = len(data)
         opening = frames.pack_header(len(header) << 8 | HEADERS, frames.END_HEADERS, stream_id) + header
         if last and self._send_queue.spend_if_free(stream, size):
@@ -107,12 +117,12 @@ class Connection(asyncio.Protocol):
         Raises:
             RpcError: no stream became free in time.
         """
-        if len(self._streams) < self._max_streams:
+        if not self.is_full:
             return seconds
         end = self.loop.time() + seconds
         try:
             async with asyncio.timeout_at(end):
-                while self.accepts_calls and len(self._streams) >= self._max_streams:
+                while self.accepts_calls and self.is_full:
                     waiter: asyncio.Future[None] = self.loop.create_future()
                     self._slot_waiters.append(waiter)
                     try:
@@ -131,6 +141,13 @@ class Connection(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+    def _expire(self, now: float) -> float:
+        """End the calls whose deadline is reached. Return the earliest deadline of the others."""
+        for stream in [stream for stream in self._streams.values() if stream.deadline <= now]:
+            self.cancel(stream)
+            stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
+        return min((stream.deadline for stream in self._streams.values()), default=NO_DEADLINE)
 
     def _remove(self, stream_id: int) -> None:
         self._streams.pop(stream_id, None)
@@ -163,6 +180,7 @@ class Connection(asyncio.Protocol):
             self._writer.drop()
             self._writer = None
         self._keepalive.stop()
+        self._deadlines.stop()
         self._retire(f"error reading from server: {error_text(exc).lower() if exc else 'EOF'}")
         if not self.ready.done():
             self.ready.set_exception(ConnectionError(self._reason))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -12,6 +13,7 @@ from apiext.storage.etcd.http2.frames import Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import INTERNAL, OK, UNAVAILABLE, UNKNOWN, RpcError
 
 _MAX_CACHED_BLOCKS: Final = 64
+_CACHED_TIMEOUTS: Final = 64
 _MAX_TIMEOUT_MILLISECONDS: Final = 99_999_999
 """gRPC allows eight digits."""
 _TIMEOUT: Final = b"\0\x0cgrpc-timeout"
@@ -115,5 +117,10 @@ def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]
 
 def timeout(seconds: float) -> bytes:
     """Encode the field grpc-timeout: the server may stop processing the call afterwards."""
-    value = b"%dm" % min(max(int(seconds * 1000), 1), _MAX_TIMEOUT_MILLISECONDS)
+    return _timeout(int(seconds * 1000))
+
+
+@lru_cache(_CACHED_TIMEOUTS)  # nearly all calls have the same
+def _timeout(milliseconds: int) -> bytes:
+    value = b"%dm" % min(max(milliseconds, 1), _MAX_TIMEOUT_MILLISECONDS)
     return _TIMEOUT + bytes((len(value),)) + value

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from apiext.storage.etcd.http2 import frames
+from apiext.storage.etcd.http2.deadlines import NO_DEADLINE
 from apiext.storage.etcd.http2.frames import FLOW_CONTROL_ERROR, MAX_WINDOW_BYTES, Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import RpcError
 
@@ -15,12 +16,16 @@ _NOTHING: Final = memoryview(b"")
 class Http2Stream:
     """The state of one open call in its connection."""
 
-    __slots__ = ("closing", "id", "unsent", "window")
+    __slots__ = ("closing", "deadline", "id", "unsent", "window")
 
-    def __init__(self) -> None:
-        self.id = 0
-        self.window = 0
-        """Bytes that the server allows to send on this stream now; negative after it reduced its initial window."""
+    id: int
+    """The identifier; set when the stream is opened."""
+    window: int
+    """Bytes that the server allows to send on this stream now; negative after it reduced its initial window."""
+
+    def __init__(self, deadline: float = NO_DEADLINE) -> None:
+        self.deadline = deadline
+        """The time of the event loop at which the call fails."""
         self.unsent = _NOTHING
         self.closing = False
         """Whether END_STREAM follows `unsent`."""
