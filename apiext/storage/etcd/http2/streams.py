@@ -140,6 +140,10 @@ class DuplexStream(Http2Stream):
 
     def receive(self, data: bytes) -> int:
         """See `Http2Stream.receive`."""
+        if not self._buffer and len(data) >= _PREFIX_BYTES and _PREFIX.unpack_from(data) == (0, len(data) - _PREFIX_BYTES):
+            self._messages.append((data[_PREFIX_BYTES:], len(data)))
+            self._wake()
+            return 0
         buffer = self._buffer
         buffer += data
         at, end = 0, len(buffer)
