@@ -112,8 +112,13 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
         return _decode_cbor(scope, data, validation, warnings)
     kind: GroupVersionKind | None = None
     try:
-        parsed, strict = parse_body(data, media_type, scope.message)
-        duplicates = _duplicate_fields(data, parsed, validation) if media_type == JSON else []
+        strict: list[str] = []
+        duplicates: list[str] = []
+        if media_type == JSON:
+            parsed, is_unique = json_decoder.parse_unique(data)
+            duplicates = [] if is_unique else _duplicate_fields(data, validation)
+        else:
+            parsed, strict = parse_body(data, media_type, scope.message)
         obj, kind = identify(scope, parsed, data)
         if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
             raise _other_version(kind, scope)
@@ -176,11 +181,11 @@ def _with_textual_type_meta(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"} or isinstance(value, str)}
 
 
-def _duplicate_fields(data: bytes, parsed: Any, validation: str) -> list[str]:
+def _duplicate_fields(data: bytes, validation: str) -> list[str]:
     """Return messages about duplicate fields. Raise BodyDecodeError if the first of two kinds or apiVersions is no string."""
     if validation == IGNORE and data.count(b'"kind"') < 2 and data.count(b'"apiVersion"') < 2:
         return []
-    duplicates = json_decoder.duplicate_fields(data, parsed)
+    duplicates = json_decoder.find_duplicates(data)
     if not _DUPLICATE_TYPE_META.isdisjoint(duplicates):
         name, kind = json_decoder.mistyped_kind(data)
         if name:

@@ -297,7 +297,7 @@ def input_type(request: web.BaseRequest, *, protobuf: bool) -> str:
         StatusError: 415 for an unsupported type.
     """
     content_type = request.headers.get("Content-Type", "")
-    if not content_type:
+    if not content_type or content_type == JSON:
         return JSON
     base, semicolon, params = content_type.partition(";")
     media_type = base.strip().lower()
