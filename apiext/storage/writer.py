@@ -5,7 +5,7 @@ Mirrors the write methods of apiserver pkg/storage/etcd3/store.go and pkg/regist
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -235,13 +235,13 @@ class Writer:
         encoding = await self._encode(codec, key, encoding.source | {"metadata": metadata})
         return encoding, await write(encoding)
 
-    async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
+    def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> Coroutine[Any, Any, WriteResult]:
         """Write an encoded object if the key has the expected revision (0: absent)."""
-        return await self._put(codec, self._backend_key(key), encoding.encoded.stored, expected, encoding.draft)
+        return self._put(codec, self._backend_key(key), encoding.encoded.stored, expected, encoding.draft)
 
-    async def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> WriteResult:
+    def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> Coroutine[Any, Any, WriteResult]:
         """Write bytes under a key of the backend. `draft` is their rendering for a codec with conversion."""
-        return await (self._writes.update(full, raw, expected) if expected else self._writes.create(full, raw))
+        return self._writes.update(full, raw, expected) if expected else self._writes.create(full, raw)
 
     async def _replace(
         self, codec: Codec, key: str, state: ObjectState, options: WriteOptions, encoding: WriteEncoding
