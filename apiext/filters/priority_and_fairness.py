@@ -55,11 +55,12 @@ class PriorityAndFairness:
                 await controller.wait(found, seats, deadline=request.get(TIMEOUT, self._maximum))
         except Rejected:
             return self._rejection(request, found)
+        small = None
         if verb == "watch":
             request[WATCH_INITIALIZED] = seats.finish
             control.watches.add(info)
         elif verb == "get":
-            SMALL_REQUESTS.begin()
+            small = SMALL_REQUESTS.begin()
         elif estimate is ONE_SEAT:
             SMALL_REQUESTS.note()
         try:
@@ -69,7 +70,7 @@ class PriorityAndFairness:
             if verb == "watch":
                 control.watches.remove(info)
             elif verb == "get":
-                SMALL_REQUESTS.end()
+                SMALL_REQUESTS.end(small)
 
     def _estimate(self, request: web.BaseRequest, found: Classification) -> WorkEstimate:
         info, query = request[INFO], {}

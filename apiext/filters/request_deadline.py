@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from typing import Final
 
 from aiohttp import web
@@ -42,7 +43,7 @@ class RequestDeadline:
         self._reads = _Arrivals(maximum)
         self._writes = _Arrivals(min(writing, maximum))
 
-    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+    def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the handler's answer, or 504 after the deadline.
 
         Raises:
@@ -50,31 +51,30 @@ class RequestDeadline:
         """
         info = request[INFO]
         if info.long_running:
-            return await self._handler(request)
-        headers, writes = request[HEADERS], info.verb in _WRITES
+            return self._handler(request)
+        writes = info.verb in _WRITES
         if "timeout" not in request.rel_url.raw_query_string:
-            response = await self._within((self._writes if writes else self._reads).group(), request)
-            return self._timed_out(request, self._maximum, headers, writes=writes) if response is None else response
+            return self._within((self._writes if writes else self._reads).group(), request, self._maximum, None, writes=writes)
         asked = request[TIMEOUT] = self._timeout(request)
-        end = time.monotonic() + asked
-        response = await self._within(_Group(min(asked, self._writing) if writes else asked, span=0.0), request)
-        # a handler that never awaits is not cancelled
-        if response is None or (time.monotonic() >= end and not has_begun(request)):
-            return self._timed_out(request, asked, headers, writes=writes)
-        return response
+        group = _Group(min(asked, self._writing) if writes else asked, span=0.0)
+        return self._within(group, request, asked, time.monotonic() + asked, writes=writes)
 
-    async def _within(self, group: _Group, request: web.BaseRequest) -> web.StreamResponse | None:
-        """Return the answer, None after the deadline."""
-        task = asyncio.current_task()
+    async def _within(
+        self, group: _Group, request: web.BaseRequest, allotted: float, end: float | None, *, writes: bool
+    ) -> web.StreamResponse:
+        headers, task = request[HEADERS], asyncio.current_task(group.loop)
         group.tasks.add(task)
         try:
-            return await self._handler(request)
+            response = await self._handler(request)
+            # a handler that never awaits is not cancelled
+            if end is None or time.monotonic() < end or has_begun(request):
+                return response
         except asyncio.CancelledError:
-            if group.uncancel(task):
-                return None
-            raise
+            if not group.uncancel(task):
+                raise
         finally:
             group.discard(task)
+        return self._timed_out(request, allotted, headers, writes=writes)
 
     def _timed_out(self, request: web.BaseRequest, allotted: float, headers: dict[str, str], *, writes: bool) -> web.StreamResponse:
         """Return the reference's answer: a Status without kind and apiVersion, with the media type that Go detects.
@@ -124,10 +124,10 @@ class _Arrivals:
 class _Group:
     """Requests with a common deadline, `seconds` after the group closes to new ones."""
 
-    __slots__ = ("_expired", "_timer", "closed", "tasks")
+    __slots__ = ("_expired", "_timer", "closed", "loop", "tasks")
 
     def __init__(self, seconds: float, *, span: float) -> None:
-        loop = asyncio.get_running_loop()
+        self.loop = loop = asyncio.get_running_loop()
         self.tasks: set[asyncio.Task[object] | None] = set()
         self.closed = not span
         self._expired = False
@@ -140,7 +140,7 @@ class _Group:
         """Close the group to new requests, and start the timeout of those that remain."""
         self.closed = True
         if self.tasks:
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+            self._timer = self.loop.call_later(seconds, self._expire)
 
     def _expire(self) -> None:
         self._expired = True

@@ -1,9 +1,9 @@
-"""Filters that act before the request only: adjacent steps run in one coroutine."""
+"""Filters that act before the request only: adjacent steps run in a row, without coroutines."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 from aiohttp import web
 
@@ -11,6 +11,7 @@ from apiext.endpoints.request import Handler
 
 StepResult = web.StreamResponse | Awaitable[web.StreamResponse | None] | None
 """The answer of a step, None to pass the request on; a step that has to wait returns an awaitable of either."""
+_Enter = Callable[[web.BaseRequest], StepResult]
 
 
 class FilterStep(ABC):
@@ -22,21 +23,31 @@ class FilterStep(ABC):
 
     def __init__(self, handler: Handler) -> None:
         self._handler: Handler = handler
-        self._steps: tuple[Callable[[web.BaseRequest], StepResult], ...] = (self.enter,)
+        self._steps: tuple[_Enter, ...] = (self.enter,)
         if isinstance(handler, FilterStep):
             self._handler = handler._handler  # noqa: SLF001
             self._steps += handler._steps  # noqa: SLF001
 
-    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+    def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the answer of the first step that has one, else of the handler. Raises what they raise."""
-        for enter in self._steps:
+        return self._pass(request, iter(self._steps))
+
+    def _pass(self, request: web.BaseRequest, steps: Iterator[_Enter]) -> Awaitable[web.StreamResponse]:
+        for enter in steps:
             answer = enter(request)
             if answer is not None:
-                if not isinstance(answer, web.StreamResponse):
-                    answer = await answer
-                if answer is not None:
-                    return answer
-        return await self._handler(request)
+                return self._take(answer, request, steps)
+        return self._handler(request)
+
+    async def _take(
+        self,
+        answer: web.StreamResponse | Awaitable[web.StreamResponse | None],
+        request: web.BaseRequest,
+        later: Iterator[_Enter],
+    ) -> web.StreamResponse:
+        """Return the answer of a step that may have to wait, or pass the request to the later steps."""
+        found = answer if isinstance(answer, web.StreamResponse) else await answer
+        return await self._pass(request, later) if found is None else found
 
     @abstractmethod
     def enter(self, request: web.BaseRequest) -> StepResult:

@@ -38,17 +38,19 @@ class SmallRequests:
         """Expect more small requests for a while."""
         self._latest = time.perf_counter()
 
-    def begin(self) -> None:
-        """Take the request of the current task for a small one, until `end`."""
+    def begin(self) -> asyncio.Task[Any] | None:
+        """Take the request of the current task for a small one, until `end`. Return the task."""
         self._latest = time.perf_counter()
-        self._under_way.add(asyncio.current_task())
+        task = asyncio.current_task()
+        self._under_way.add(task)
+        return task
 
-    def end(self) -> None:
-        """Let long work continue if the current task has the last small request; without effect if it has none.
+    def end(self, task: asyncio.Task[Any] | None = None) -> None:
+        """Let long work continue if the task, by default the current one, has the last small request; without effect if it has none.
 
         A request that turns out to need long work calls it, too: it would hold its own work.
         """
-        self._under_way.discard(asyncio.current_task())
+        self._under_way.discard(task or asyncio.current_task())
         if self._resume is not None and not self._under_way:
             self._release()
 

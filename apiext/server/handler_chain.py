@@ -87,7 +87,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         from apiext.filters.tracing import Tracing
 
         tracing.append(partial(Tracing, tracer=parts.tracer))
-    # Adjacent steps run in one coroutine (filters/step.py).
+    # Steps need no coroutines (filters/step.py).
     return [
         PanicRecovery,
         AuditID,

@@ -21,6 +21,14 @@ from apiext.server.http.request_parser import ExpectationError, HeadTooLargeErro
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.http_parser import RawRequestMessage
+    from aiohttp.http_writer import HttpVersion
+    from aiohttp.streams import StreamReader
+    from aiohttp.typedefs import RawHeaders
+    from multidict import CIMultiDictProxy
+    from yarl import URL
+
     from apiext.server.http.parse_turns import ParseTurns
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
@@ -250,6 +258,37 @@ class HTTPConnection(RequestHandler):
 
 class Request(web.BaseRequest):
     """A request whose answer ends the connection if the server drains, or if much of the body is not received."""
+
+    # aiohttp computes these at their first use, through a cache, which costs more than all of them here
+    __slots__ = ("content", "headers", "method", "raw_headers", "raw_path", "rel_url", "version", "writer")
+    content: StreamReader
+    headers: CIMultiDictProxy[str]
+    method: str
+    raw_headers: RawHeaders
+    raw_path: str
+    rel_url: URL
+    version: HttpVersion
+    writer: AbstractStreamWriter
+
+    def __init__(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        payload_writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+        loop: asyncio.AbstractEventLoop,
+        **options: Any,
+    ) -> None:
+        super().__init__(message, payload, protocol, payload_writer, task, loop, **options)
+        self.content = payload
+        self.headers = message.headers
+        self.method = message.method
+        self.raw_headers = message.raw_headers
+        self.raw_path = message.path
+        self.rel_url = self._rel_url
+        self.version = message.version
+        self.writer = payload_writer
 
     # aiohttp inherits these two from Mapping, which raises and catches an exception for each absent key.
 

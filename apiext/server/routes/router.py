@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
@@ -64,13 +64,14 @@ class Router:
             **{endpoint.name: endpoint for endpoint in health},
         }
 
-    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+    def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the answer of the handler for the path, else 404 in plain text."""
         path = request.path
         if request[INFO].is_resource and not (self._no_core_prefix and path.startswith(self._no_core_prefix)):
-            return await self._resources(request) if path.startswith("/api") else _not_found()
-        handler = self._exact.get(path) or self._below.get(path[1:].partition("/")[0])
-        return await handler(request) if handler else _not_found()
+            handler = self._resources if path.startswith("/api") else _not_found
+        else:
+            handler = self._exact.get(path) or self._below.get(path[1:].partition("/")[0], _not_found)
+        return handler(request)
 
     async def _write_metrics(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method == hdrs.METH_DELETE:
@@ -110,5 +111,5 @@ def _indented(content: object, *, status: int = 200) -> Reply:
     return Reply(json_codec.pretty(json_codec.dumps(content, sort_keys=False)), status=status)
 
 
-def _not_found() -> Reply:
+async def _not_found(_request: web.BaseRequest) -> web.StreamResponse:
     return text_reply("404 page not found", status=404)

@@ -1,5 +1,9 @@
-"""Steps: filters that share a coroutine."""
+"""Steps: filters without coroutines."""
 
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
 from aiohttp import web
 
 from apiext.endpoints.request import WARNINGS, Handler
@@ -47,3 +51,25 @@ async def test_stops_at_an_answer(exchange: Make) -> None:
     done = await made.through(WarningRecorder(_Recorder(_Recorder(_Recorder(hello, "c"), "b", status=403), "a")))
 
     assert (done.status, made.request[WARNINGS]) == (403, ["a", "b"])
+
+
+class _Waiter(_Recorder):
+    """Waits before it records the request."""
+
+    def enter(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse | None]:  # type: ignore[override]
+        """Return what waits."""
+
+        async def wait() -> web.StreamResponse | None:
+            await asyncio.sleep(0)
+            return _Recorder.enter(self, request)
+
+        return wait()
+
+
+@pytest.mark.parametrize("status, names", [(0, ["a", "b", "c", "d"]), (403, ["a", "b"])])
+async def test_waits_for_a_step(exchange: Make, status: int, names: list[str]) -> None:
+    """Run the steps behind one that has to wait, unless it has an answer."""
+    made = exchange()
+    done = await made.through(WarningRecorder(_Recorder(_Waiter(_Waiter(_Recorder(hello, "d"), "c"), "b", status=status), "a")))
+
+    assert (done.status, made.request[WARNINGS]) == (status or 200, names)

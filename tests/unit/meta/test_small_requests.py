@@ -61,6 +61,23 @@ async def test_holds_until_the_last_request_ends(clock: Clock) -> None:
     assert resumed == ["now"]
 
 
+async def test_ends_the_request_of_another_task(clock: Clock) -> None:
+    """Resume long work when the request of a given task ends."""
+    requests, resumed, begun = SmallRequests(), list[str](), list[asyncio.Task[object] | None]()
+
+    async def begin() -> None:
+        begun.append(requests.begin())
+
+    await asyncio.create_task(begin())
+    clock.now += 0.001
+    assert requests.hold(lambda: resumed.append("now"))
+    requests.end()
+    assert not resumed
+    requests.end(*begun)
+
+    assert resumed == ["now"]
+
+
 async def test_a_request_with_long_work_holds_nothing(clock: Clock) -> None:
     """Let long work continue when the only small request turns out to have long work; the end of a task without one changes nothing."""
     requests, resumed = SmallRequests(), list[str]()

@@ -1,0 +1,21 @@
+"""The attributes of requests."""
+
+import asyncio
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from apiext.server.http.connection import Request
+
+
+@pytest.mark.parametrize("path", ["/apis/a.example?watch=1", "/%61pis//b", "http://elsewhere.example/apis?x=%2F", "*"])
+async def test_has_the_attributes_of_aiohttp(path: str) -> None:
+    """Have the values that aiohttp computes when they are first used."""
+    made = make_mocked_request("POST", path, headers={"Accept": "text/plain"})
+    task = asyncio.current_task()
+    assert task is not None
+    request = Request(made._message, made.content, made.protocol, made.writer, task, asyncio.get_running_loop())
+
+    for name in Request.__slots__:
+        assert getattr(request, name) == getattr(web.BaseRequest, name).__get__(request, Request), name
