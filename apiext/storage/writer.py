@@ -89,7 +89,7 @@ def _check_size(state: ObjectState, options: WriteOptions) -> None:
 class Writer:
     """The writing half of a Store, for one resource.
 
-    A subclass with a cache overrides `keep_renderings`, `cached_state`, `written` and `_put`.
+    A subclass with a cache overrides `keep_renderings`, `cached_state`, `cached_item`, `written` and `_put`.
     """
 
     def __init__(self, *, backend: Backend, renderer: Renderer) -> None:
@@ -106,6 +106,9 @@ class Writer:
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
         """Return a state for the first attempt of a write, which may be outdated; None to read the backend."""
+
+    def cached_item(self, key: str, codec: Codec) -> Item | None:
+        """Implement Store.cached_item: nothing is cached."""
 
     def written(self, codec: Codec, item: Item) -> None:
         """Process the rendering of a created or updated object."""

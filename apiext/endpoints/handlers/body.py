@@ -45,6 +45,20 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
     Raises:
         StatusError: 413 if it is larger than the limit in bytes, 500 if it ends early.
     """
+    try:
+        # a small body comes with the headers
+        if request.content.is_eof() and hdrs.EXPECT not in request.headers:
+            data = request.content.read_nowait()
+            if len(data) > limit:
+                raise errors.too_large(f"limit is {limit}")
+            return data
+        return await _read_chunks(request, limit)
+    except web.RequestPayloadError as error:
+        raise errors.unknown(str(error)) from error
+
+
+async def _read_chunks(request: web.BaseRequest, limit: int) -> bytes:
+    """Read a body that has not arrived. Raises as `read_body`, and RequestPayloadError."""
     declared = request.content_length
     if declared is not None and declared > limit:
         raise errors.too_large(f"limit is {limit}")
@@ -52,17 +66,14 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
         await ask_for_body(request)
     chunks: list[bytes] = []
     size = 0
-    try:
-        while True:
-            chunk = await request.content.readany()
-            size += len(chunk)
-            if size > limit:
-                raise errors.too_large(f"limit is {limit}")
-            chunks.append(chunk)
-            if request.content.at_eof():
-                return b"".join(chunks)
-    except web.RequestPayloadError as error:
-        raise errors.unknown(str(error)) from error
+    while True:
+        chunk = await request.content.readany()
+        size += len(chunk)
+        if size > limit:
+            raise errors.too_large(f"limit is {limit}")
+        chunks.append(chunk)
+        if request.content.at_eof():
+            return b"".join(chunks)
 
 
 def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:

@@ -267,6 +267,12 @@ class CachedStore(Writer):
         except CorruptObjectError:
             return None
 
+    def cached_item(self, key: str, codec: Codec) -> Item | None:
+        """Implement Store.cached_item."""
+        cache = self.cache
+        entry = cache.entries.get(key)
+        return entry.cached(cache.view(codec)) if entry is not None and cache.loaded and not cache.closed else None
+
     def written(self, codec: Codec, item: Item) -> None:
         """Keep the rendering of a written object for the event of the write."""
         self.cache.add_rendering(self.cache.view(codec), item)
