@@ -18,7 +18,7 @@ from apiext.managedfields.managers import APPLY, UPDATE, Manager, Managers, Time
 from apiext.managedfields.updater import TypedValue, Updater
 from apiext.managedfields.validation import check, check_changed
 from apiext.managedfields.value_fields import leaves
-from apiext.meta import errors, json_codec, time
+from apiext.meta import errors, json_codec, objectmeta, time
 from apiext.meta.gvk import parse_group_version
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class FieldManager:
             if before[0] or not (live.get("metadata") or {}).get("uid"):
                 before = await self._recorded(_unmanaged(live) or self._versions.empty(), new, before, manager)
             found: Any = managers.encode(*before)
+            objectmeta.take_entries(found)
         except (ValueError, errors.StatusError):
             found = known
         if found:
@@ -150,6 +151,7 @@ class FieldManager:
         if manager == KUBECTL and last_applied(obj):
             obj = with_last_applied(obj, config)
         found = managers.encode(*after)
+        objectmeta.take_entries(found)
         return obj | {"metadata": (obj.get("metadata") or {}) | ({"managedFields": found} if found else {})}
 
     async def _applied(self, live: Object, config: Object, before: _Managed, name: str, *, force: bool) -> tuple[Object, _Managed]:

@@ -12,7 +12,7 @@ class GroupVersion(NamedTuple):
     version: str
 
     def __str__(self) -> str:
-        return _api_version(self.group, self.version)
+        return f"{self.group}/{self.version}" if self.group else self.version
 
 
 class GroupKind(NamedTuple):
@@ -55,7 +55,7 @@ class GroupVersionKind(NamedTuple):
     @property
     def api_version(self) -> str:
         """Return the value of an object's apiVersion field."""
-        return _api_version(self.group, self.version)
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
         return f"{self.api_version}, Kind={self.kind}"
@@ -77,10 +77,6 @@ class GroupVersionResource(NamedTuple):
     def group_resource(self) -> GroupResource:
         """Return the resource without its version."""
         return GroupResource(self.group, self.resource)
-
-
-def _api_version(group: str, version: str) -> str:
-    return f"{group}/{version}" if group else version
 
 
 def parse_group_version(api_version: str) -> GroupVersion:

@@ -147,6 +147,8 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:  # noqa: FBT001,
     """Check a name that becomes part of a URL path and a storage key; a prefix may be followed by more."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
+    if "/" not in name and "%" not in name:
+        return []
     return [f"may not contain '{part}'" for part in ("/", "%") if part in name]
 
 

@@ -131,16 +131,20 @@ def is_canonical(metadata: Any, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
     """Return whether metadata is in its stored form already; members that are the same ones in `known`, such metadata, are not checked."""
     if type(metadata) is not dict:
         return False
-    for name, member in metadata.items():
-        if known.get(name, _NO_MEMBERS) is not member:
-            check = _CHECKS.get(name)
-            if check is None or not check(member):
-                return False
+    try:
+        for name, member in metadata.items():
+            if known.get(name, _NO_MEMBERS) is not member:
+                check = _CHECKS.get(name)
+                if check is None or not check(member):
+                    return False
+    except TypeError:
+        # from `_text`
+        return False
     return True
 
 
-def _text(member: Any) -> bool:
-    return type(member) is str and member != ""
+_text: Final = str.__len__
+"""Return whether a text is not empty. Raises TypeError for anything but a text."""
 
 
 def _number(member: Any) -> bool:
@@ -152,11 +156,11 @@ def _nonzero(member: Any) -> bool:
 
 
 def _texts(member: Any) -> bool:
-    return type(member) is dict and bool(member) and all(type(text) is str for text in member.values())
+    return type(member) is dict and bool(member) and _ONLY_TEXT.issuperset(map(type, member.values()))
 
 
 def _names(member: Any) -> bool:
-    return type(member) is list and bool(member) and all(type(text) is str for text in member)
+    return type(member) is list and bool(member) and _ONLY_TEXT.issuperset(map(type, member))
 
 
 def _owners(member: Any) -> bool:
@@ -177,8 +181,13 @@ def _owner(owner: Any) -> bool:
     return len(owner) - flags == 4
 
 
+def take_entries(entries: list[Object]) -> None:
+    """Take entries of managedFields as canonical, with sets as `fieldsV1`: the field manager has made them. They must not change."""
+    _taken[0] = entries
+
+
 def _managers(member: Any) -> bool:
-    return type(member) is list and bool(member) and all(map(_manager, member))
+    return member is _taken[0] or (type(member) is list and bool(member) and all(map(_manager, member)))
 
 
 def _manager(entry: Any) -> bool:
@@ -195,7 +204,8 @@ def _manager(entry: Any) -> bool:
 
 def has_field_sets(metadata: Object) -> bool:
     """Return whether `fieldsV1` of all entries in canonical metadata are sets: objects in objects, as the field manager writes them."""
-    return all(_is_set(entry.get("fieldsV1", _NO_MEMBERS)) for entry in metadata.get("managedFields", ()))
+    entries = metadata.get("managedFields", ())
+    return entries is _taken[0] or all(_is_set(entry.get("fieldsV1", _NO_MEMBERS)) for entry in entries)
 
 
 def _is_set(fields: Mapping[str, Any]) -> bool:
@@ -205,8 +215,11 @@ def _is_set(fields: Mapping[str, Any]) -> bool:
     return True
 
 
+_ONLY_TEXT: Final = frozenset({str})
+_taken: Final[list[list[Object]]] = [[]]
+"""The entries that were taken last."""
 _ENTRY_TEXTS: Final = frozenset({"manager", "operation", "apiVersion", "time", "fieldsType", "subresource"})
-_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
+_CHECKS: Final[dict[str, Callable[[Any], object]]] = {
     "name": _text,
     "generateName": _text,
     "namespace": _text,

@@ -47,8 +47,8 @@ def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: P
     name = metadata.get("name")
     if not name:
         errors.append(field.required(path.child("name"), "name or generateName is required"))
-    else:
-        errors += [field.invalid(path.child("name"), name, message) for message in name_rule(name, False)]  # noqa: FBT003
+    elif problems := name_rule(name, False):  # noqa: FBT003
+        errors += [field.invalid(path.child("name"), name, message) for message in problems]
     errors += _namespace(metadata.get("namespace"), namespaced=namespaced, path=path)
     errors += _generation(metadata, path)
     for member, is_fine, rule in _MEMBER_RULES:
@@ -93,7 +93,8 @@ def _namespace(namespace: str | None, *, namespaced: bool, path: Path) -> list[F
         return [field.forbidden(path.child("namespace"), "not allowed on this type")] if namespace else []
     if not namespace:
         return [field.required(path.child("namespace"))]
-    return [field.invalid(path.child("namespace"), namespace, message) for message in names.name_is_dns_label(namespace)]
+    problems = names.name_is_dns_label(namespace)
+    return [field.invalid(path.child("namespace"), namespace, message) for message in problems] if problems else []
 
 
 def _generation(metadata: Object, path: Path) -> list[FieldError]:

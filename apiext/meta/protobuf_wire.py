@@ -18,16 +18,18 @@ _FIXED32: Final = 5
 _UINT64: Final = 2**64 - 1
 _SHORT: Final = tuple(bytes((value,)) for value in range(0x80))
 """Varints of one byte."""
+_PACK_TWO: Final = struct.Struct("BB").pack
 _MAX_SHIFT: Final = 70
 """Bits after which a varint is too long."""
 
 
 def varint(value: int) -> bytes:
     """Encode an integer; a negative one in two's complement of 64 bits."""
-    if 0 <= value < 0x80:
-        return _SHORT[value]
-    if 0 <= value < 0x4000:
-        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value >= 0:
+        if value < 0x80:
+            return _SHORT[value]
+        if value < 0x4000:
+            return _PACK_TWO(value & 0x7F | 0x80, value >> 7)
     value &= _UINT64
     out = bytearray()
     while value >= 0x80:

@@ -202,10 +202,10 @@ class CustomResourceCodec:
             ValueError: the body is no object with a kind; the message is the reference's.
         """
         unknown = self._schemas.coerce(obj, defaults=True, drop_malformed=False, report=report)
-        if report and self._schemas.of(obj) is None and self._is_of_kind(obj):
+        if report and obj.get("apiVersion") != self._api_version and self._schemas.of(obj) is None and self._is_of_kind(obj):
             # a version without a schema has no fields of its own
             unknown = sorted([*unknown, *(obj.keys() - _ROOT_FIELDS)])
-        return [f'unknown field "{path}"' for path in unknown]
+        return [f'unknown field "{path}"' for path in unknown] if unknown else unknown
 
     def _is_of_kind(self, obj: Object) -> bool:
         """Return whether an object is of some version of the codec's kind."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from apiext.registry.strategy import Strategy
 
 _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
+_SYSTEM_FIELDS = frozenset({"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
 _KEPT_BY_STATUS = ("selfLink", "generation", "deletionTimestamp", "labels", "annotations", "ownerReferences", "finalizers")
 
 
@@ -45,7 +46,9 @@ def keep_for_status(metadata: Object, before: Object) -> None:
 
 def wipe_system_fields(metadata: Object) -> None:
     """Drop the fields that only the server may set."""
-    for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+    if _SYSTEM_FIELDS.isdisjoint(metadata):
+        return
+    for name in _SYSTEM_FIELDS:
         metadata.pop(name, None)
 
 

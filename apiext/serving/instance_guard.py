@@ -79,9 +79,14 @@ def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Def
     return check_uid_too
 
 
+def _stored_version(definition: Definition) -> str:
+    """Return the apiVersion that the definition stores."""
+    return f"{definition.group}/{definition.storage_version.name}"
+
+
 def _check_version(definition: Definition, api_version: str) -> None:
     """Check that the definition stores this version. Raises StatusError (429)."""
-    if api_version != f"{definition.group}/{definition.storage_version.name}":
+    if api_version != _stored_version(definition):
         message = f"the storage version of {definition.resource} has just changed to {definition.storage_version.name}: retry the write"
         raise errors.too_many_requests(message, mirror_phases.RETRY_AFTER)
 
@@ -99,6 +104,8 @@ class _InstanceGuard:
     """Of many writes that a change overtakes, one reads the definition."""
     _guard: Guard | None = None
     """The precondition of the known definition."""
+    _head: bytes = b""
+    """The beginning of nearly all objects in its storage version."""
 
     def decide(self, value: bytes | None, /) -> Guard | None:
         """Check phase and storage version; return the precondition of the write, None if the definition was deleted.
@@ -115,10 +122,11 @@ class _InstanceGuard:
         if definition is not self._known:
             self._known, self._guard = definition, None
         self._check(definition)
-        if value is not None and not self._any_version:
-            _check_version(definition, stored_object.api_version(value))
         if self._guard is None:
             self._guard = Guard(self._key, definition.revision)
+            self._head = stored_object.head(_stored_version(definition))
+        if value is not None and not self._any_version and not value.startswith(self._head):
+            _check_version(definition, stored_object.api_version(value))
         return self._guard
 
     async def outdated(self, guard: Guard) -> None:

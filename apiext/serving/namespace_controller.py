@@ -46,9 +46,9 @@ async def namespace_phase(rest: NamespaceRest, name: str, *, live: bool) -> str 
     Raises:
         StatusError: the namespace cannot be read.
     """
-    context = RequestContext(namespace=name)
+    item = None if live else rest.store.cached_item(name, rest.codec)
     try:
-        item = await rest.get(context, name, resource_version="" if live else "0")
+        item = item or await rest.get(RequestContext(namespace=name), name, resource_version="" if live else "0")
     except errors.StatusError as error:
         if error.code == 404:
             return None

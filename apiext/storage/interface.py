@@ -324,6 +324,10 @@ class Store(Protocol):
         """
         ...
 
+    def cached_item(self, key: str, codec: Codec) -> Item | None:
+        """Return what `get` does for resource_version "0", or None where that has to be awaited."""
+        ...
+
     async def list(self, prefix: str, codec: Codec, options: ListOptions) -> ListResult:
         """Return the objects below a key prefix ("" for all, or "namespace/")."""
         ...

@@ -188,7 +188,10 @@ def _labels(metadata: dict[str, Any]) -> dict[str, str]:
     if not isinstance(labels, dict):
         return {}
     # objects of one kind share most label values
-    return {name: sys.intern(value) for name, value in labels.items() if type(value) is str}
+    try:
+        return dict(zip(labels, map(sys.intern, labels.values()), strict=True))
+    except TypeError:
+        return {name: sys.intern(value) for name, value in labels.items() if type(value) is str}
 
 
 def _token(revision: int) -> bytes:
@@ -210,9 +213,8 @@ def without_revision(item: Item) -> bytes | None:
 
     The first match may not be in the metadata: compare the result with the stored bytes.
     """
-    token = _token(item.revision)
-    position = item.data.find(token)
-    return item.data[:position] + item.data[position + len(token) :] + b"\n" if position >= 0 else None
+    before, found, after = item.data.partition(_token(item.revision))
+    return b"%b%b\n" % (before, after) if found else None
 
 
 def stored_size(item: Item) -> int:

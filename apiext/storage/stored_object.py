@@ -51,14 +51,19 @@ def encoding(data: bytes) -> str:
     return "json" if data[:1] == b"{" else "unknown"
 
 
+def head(version: str) -> bytes:
+    """Return the beginning of custom objects with an apiVersion in JSON. An object may begin otherwise: `api_version` finds it always."""
+    return b'{"apiVersion":"%b"' % version.encode()
+
+
 def api_version(data: bytes) -> str:
     """Return the apiVersion of an object in stored bytes, interned; "" if they have none or are of neither encoding.
 
     The bytes after an apiVersion at the beginning are not read. Others are parsed: CBOR, and objects with a field that sorts before it.
     """
-    head = _HEAD.match(data)
-    if head is not None:
-        return sys.intern(head[1].decode(errors="replace"))
+    found = _HEAD.match(data)
+    if found is not None:
+        return sys.intern(found[1].decode(errors="replace"))
     try:
         version = loads(data)["apiVersion"]
     except (ValueError, TypeError, KeyError, RecursionError):

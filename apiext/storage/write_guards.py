@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from apiext.storage.backend import Backend, Guard, WriteResult
 
@@ -42,17 +42,17 @@ class GuardedWrites:
     _backend: Backend
     guard: WriteGuard | None = None
 
-    async def create(self, key: str, value: bytes) -> WriteResult:
+    def create(self, key: str, value: bytes) -> Coroutine[Any, Any, WriteResult]:
         """See Backend.create."""
-        return await self._retry(partial(self._backend.create, key, value), value)
+        return self._retry(partial(self._backend.create, key, value), value)
 
-    async def update(self, key: str, value: bytes, expected: int) -> WriteResult:
+    def update(self, key: str, value: bytes, expected: int) -> Coroutine[Any, Any, WriteResult]:
         """See Backend.update."""
-        return await self._retry(partial(self._backend.update, key, value, expected=expected), value)
+        return self._retry(partial(self._backend.update, key, value, expected=expected), value)
 
-    async def delete(self, key: str, expected: int) -> WriteResult:
+    def delete(self, key: str, expected: int) -> Coroutine[Any, Any, WriteResult]:
         """See Backend.delete."""
-        return await self._retry(partial(self._backend.delete, key, expected=expected), None)
+        return self._retry(partial(self._backend.delete, key, expected=expected), None)
 
     async def _retry(self, write: Callable[..., Awaitable[WriteResult]], value: bytes | None) -> WriteResult:
         while self.guard is not None:

@@ -5,7 +5,7 @@ Mirrors the write methods of apiserver pkg/storage/etcd3/store.go and pkg/regist
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -89,7 +89,7 @@ def _check_size(state: ObjectState, options: WriteOptions) -> None:
 class Writer:
     """The writing half of a Store, for one resource.
 
-    A subclass with a cache overrides `keep_renderings`, `cached_state`, `written` and `_put`.
+    A subclass with a cache overrides `keep_renderings`, `cached_state`, `cached_item`, `written` and `_put`.
     """
 
     def __init__(self, *, backend: Backend, renderer: Renderer) -> None:
@@ -106,6 +106,9 @@ class Writer:
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
         """Return a state for the first attempt of a write, which may be outdated; None to read the backend."""
+
+    def cached_item(self, key: str, codec: Codec) -> Item | None:
+        """Implement Store.cached_item: nothing is cached."""
 
     def written(self, codec: Codec, item: Item) -> None:
         """Process the rendering of a created or updated object."""
@@ -232,13 +235,13 @@ class Writer:
         encoding = await self._encode(codec, key, encoding.source | {"metadata": metadata})
         return encoding, await write(encoding)
 
-    async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
+    def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> Coroutine[Any, Any, WriteResult]:
         """Write an encoded object if the key has the expected revision (0: absent)."""
-        return await self._put(codec, self._backend_key(key), encoding.encoded.stored, expected, encoding.draft)
+        return self._put(codec, self._backend_key(key), encoding.encoded.stored, expected, encoding.draft)
 
-    async def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> WriteResult:
+    def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> Coroutine[Any, Any, WriteResult]:
         """Write bytes under a key of the backend. `draft` is their rendering for a codec with conversion."""
-        return await (self._writes.update(full, raw, expected) if expected else self._writes.create(full, raw))
+        return self._writes.update(full, raw, expected) if expected else self._writes.create(full, raw)
 
     async def _replace(
         self, codec: Codec, key: str, state: ObjectState, options: WriteOptions, encoding: WriteEncoding

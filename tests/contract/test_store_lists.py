@@ -218,6 +218,19 @@ async def test_lists_a_minimum_revision(store: Store, codec: WidgetCodec) -> Non
     assert (await store.list("", codec, ListOptions(resource_version="0"))).items
 
 
+async def test_caches_what_any_read_may_return(store: Store, codec: WidgetCodec) -> None:
+    """Return the same from the cache, at once, as from a read of any state, or nothing."""
+    await fill(store, codec, "a/x")
+    await store.list("", codec, ListOptions())
+    read = await store.get("a/x", codec, resource_version="0")
+    assert store.cached_item("a/x", codec) in (None, read)
+    assert store.cached_item("a/y", codec) is None
+    await store.delete("a/x", codec)
+    await store.list("", codec, ListOptions())
+
+    assert store.cached_item("a/x", codec) is None
+
+
 async def test_rejects_a_future_revision(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
     """Return 504 with the cause that clients expect for a revision that has not been reached."""
     store = (await make_factory(max_wait=0.05)).store(WIDGETS)

@@ -45,6 +45,20 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
     Raises:
         StatusError: 413 if it is larger than the limit in bytes, 500 if it ends early.
     """
+    try:
+        # a small body comes with the headers
+        if request.content.is_eof() and hdrs.EXPECT not in request.headers:
+            data = request.content.read_nowait()
+            if len(data) > limit:
+                raise errors.too_large(f"limit is {limit}")
+            return data
+        return await _read_chunks(request, limit)
+    except web.RequestPayloadError as error:
+        raise errors.unknown(str(error)) from error
+
+
+async def _read_chunks(request: web.BaseRequest, limit: int) -> bytes:
+    """Read a body that has not arrived. Raises as `read_body`, and RequestPayloadError."""
     declared = request.content_length
     if declared is not None and declared > limit:
         raise errors.too_large(f"limit is {limit}")
@@ -52,17 +66,14 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
         await ask_for_body(request)
     chunks: list[bytes] = []
     size = 0
-    try:
-        while True:
-            chunk = await request.content.readany()
-            size += len(chunk)
-            if size > limit:
-                raise errors.too_large(f"limit is {limit}")
-            chunks.append(chunk)
-            if request.content.at_eof():
-                return b"".join(chunks)
-    except web.RequestPayloadError as error:
-        raise errors.unknown(str(error)) from error
+    while True:
+        chunk = await request.content.readany()
+        size += len(chunk)
+        if size > limit:
+            raise errors.too_large(f"limit is {limit}")
+        chunks.append(chunk)
+        if request.content.at_eof():
+            return b"".join(chunks)
 
 
 def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
@@ -112,8 +123,13 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
         return _decode_cbor(scope, data, validation, warnings)
     kind: GroupVersionKind | None = None
     try:
-        parsed, strict = parse_body(data, media_type, scope.message)
-        duplicates = _duplicate_fields(data, parsed, validation) if media_type == JSON else []
+        strict: list[str] = []
+        duplicates: list[str] = []
+        if media_type == JSON:
+            parsed, is_unique = json_decoder.parse_unique(data)
+            duplicates = [] if is_unique else _duplicate_fields(data, validation)
+        else:
+            parsed, strict = parse_body(data, media_type, scope.message)
         obj, kind = identify(scope, parsed, data)
         if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
             raise _other_version(kind, scope)
@@ -176,11 +192,11 @@ def _with_textual_type_meta(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"} or isinstance(value, str)}
 
 
-def _duplicate_fields(data: bytes, parsed: Any, validation: str) -> list[str]:
+def _duplicate_fields(data: bytes, validation: str) -> list[str]:
     """Return messages about duplicate fields. Raise BodyDecodeError if the first of two kinds or apiVersions is no string."""
     if validation == IGNORE and data.count(b'"kind"') < 2 and data.count(b'"apiVersion"') < 2:
         return []
-    duplicates = json_decoder.duplicate_fields(data, parsed)
+    duplicates = json_decoder.find_duplicates(data)
     if not _DUPLICATE_TYPE_META.isdisjoint(duplicates):
         name, kind = json_decoder.mistyped_kind(data)
         if name:

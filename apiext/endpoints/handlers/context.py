@@ -101,7 +101,7 @@ class Admitter:
             resource=scope.resource,
             user=self._user,
             subresource=scope.subresource,
-            namespace=self.name if scope.is_namespaces and not namespace else namespace,
+            namespace=self.name if not namespace and scope.is_namespaces else namespace,
             name=self.name,
             new=new,
             old=old,

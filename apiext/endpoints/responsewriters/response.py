@@ -242,7 +242,7 @@ def _lines(request: web.BaseRequest, own: Mapping[str, str]) -> str:
             if "\n" in text or "\r" in text:
                 raise ValueError("a header must not contain a line break")
         headers = {**headers, **own}
-    lines = "".join([f"{name}: {text}\r\n" for name, text in headers.items()])
+    lines = "\r\n".join([*map(": ".join, headers.items()), ""])
     warnings = request.get(WARNINGS, _NO_WARNINGS)
     if warnings:
         lines += "".join([f"Warning: {text}\r\n" for text in warning_headers(warnings)])

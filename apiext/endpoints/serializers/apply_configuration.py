@@ -71,10 +71,11 @@ def _as_json(data: bytes) -> Object | None:
     try:
         if not data.startswith(b"{") or _may_differ_in_yaml(data):
             return None
-        parsed: Object = json_decoder.parse(data)
+        parsed: Object
+        parsed, is_unique = json_decoder.parse_unique(data)
     except ValueError:
         return None
-    if json_decoder.may_have_duplicates(data, parsed):
+    if not is_unique:
         return None
     # YAML is converted to JSON, where whole floats are integers
     return json_decoder.normalized(parsed)[0] if _FLOAT.search(data) else parsed

@@ -93,8 +93,28 @@ def parse_normalized(data: bytes) -> tuple[Any, bytes]:
         return normalized(_parse_tolerant(data))
 
 
+def parse_unique(data: bytes) -> tuple[Any, bool]:
+    """Parse JSON as `parse`. Return the value, and whether the JSON surely has no duplicate fields.
+
+    Raises:
+        BodyDecodeError: as `parse`.
+    """
+    try:
+        value = json_codec.loads(data, narrow=False)
+        # the writer refuses integers outside int64, which `loads` would search for in the data
+        written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+    except (TypeError, ValueError):
+        value = parse(data)
+        return value, not may_have_duplicates(data, value)
+    return _not_deep(data, value), _has_all_fields(data, written)
+
+
 def _parse_plain(data: bytes) -> Any:
-    value = json_codec.loads(data)
+    return _not_deep(data, json_codec.loads(data))
+
+
+def _not_deep(data: bytes, value: Any) -> Any:
+    """Return the parsed value. Raise DepthError if it is nested deeper than MAX_DEPTH."""
     if _may_be_deep(data) and json_values.is_deeper(value, MAX_DEPTH):
         raise DepthError(value)
     return value
@@ -148,8 +168,11 @@ def _parse_bounded(data: bytes) -> Any:
 
 def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
     """Return messages about duplicate fields of JSON that `parse` accepted, in the order of the body."""
-    if not may_have_duplicates(data, parsed):
-        return []
+    return find_duplicates(data) if may_have_duplicates(data, parsed) else []
+
+
+def find_duplicates(data: bytes) -> list[str]:
+    """Return what `duplicate_fields` does, by reading all of the JSON."""
     paths: dict[str, None] = {}
     for stack, is_duplicate, _ in _fields(data):
         here = stack[-1]
@@ -185,22 +208,25 @@ def mistyped_kind(data: bytes) -> tuple[str, str]:
 
 
 def may_have_duplicates(data: bytes, parsed: Any) -> bool:
-    """Return whether JSON that was parsed may have duplicate fields.
-
-    Compares the JSON with that of the parsed value, and if they differ, the number of their colons: parsing drops duplicate fields and
-    keeps strings.
-    """
+    """Return whether JSON that was parsed may have duplicate fields."""
     try:
-        written = orjson.dumps(parsed)
+        return not _has_all_fields(data, orjson.dumps(parsed))
     except (TypeError, ValueError):
         return True
+
+
+def _has_all_fields(data: bytes, written: bytes) -> bool:
+    """Return whether the JSON of a parsed value surely has all fields of the JSON that was parsed.
+
+    Compares the two, and if they differ, the number of their colons: parsing drops duplicate fields and keeps strings.
+    """
     # only white space can follow
     if data.startswith(written):
-        return False
+        return True
     # Finding one byte is much faster than finding several, and few bodies have escapes.
     if b"\\" in data and (b"\\u003a" in data or b"\\u003A" in data):
-        return True
-    return data.count(b":") != written.count(b":")
+        return False
+    return data.count(b":") == written.count(b":")
 
 
 class _Open:

@@ -32,8 +32,8 @@ META_GROUP: Final = "meta.k8s.io"
 _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 
 _HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
-_WITHOUT_CBOR: Final = frozenset({"", JSON, "*/*"})
-"""Accept headers whose answer is never CBOR."""
+_ANY_JSON: Final = frozenset({"", JSON, "*/*"})
+"""Accept headers whose answer is JSON at every endpoint."""
 _INSERTION_SORT_MAX: Final = 12
 """Number of clauses up to which Go sorts by insertion."""
 _PARAM: Final = re.compile(r"""[ \t;]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")[ \t]*(?=;|$)""")
@@ -58,6 +58,9 @@ class MediaType:
     pretty: bool = False
     set_floats: Callable[[Any], None] | None = None
     """For CBOR, as in Offers."""
+
+
+_PLAIN_JSON: Final = MediaType()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +236,9 @@ def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
 def _agreed(request: web.BaseRequest, offers: Offers) -> MediaType:
     accept = request.headers.get("Accept", "")
     # most clients ask for JSON, and every endpoint has it
-    if accept not in _WITHOUT_CBOR and SERVES_CBOR in request:
+    if accept in _ANY_JSON:
+        return _PLAIN_JSON
+    if SERVES_CBOR in request:
         offers = _with_cbor(offers)
     return negotiate(accept, offers)
 
@@ -297,7 +302,7 @@ def input_type(request: web.BaseRequest, *, protobuf: bool) -> str:
         StatusError: 415 for an unsupported type.
     """
     content_type = request.headers.get("Content-Type", "")
-    if not content_type:
+    if not content_type or content_type == JSON:
         return JSON
     base, semicolon, params = content_type.partition(";")
     media_type = base.strip().lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from apiext.meta import errors
@@ -92,7 +92,8 @@ class CachedStore(Writer):
         entry = cache.entries.get(key)
         if entry is None:
             raise KeyNotFoundError(self._direct.prefix + key, "key not found")
-        return await cache.view(codec).shown(entry)
+        view = cache.view(codec)
+        return entry.cached(view) or await view.shown(entry)
 
     async def _wait(self, revision: int) -> bool:
         """Wait until the cache reaches a revision; return False if the store does not report progress, so that it may never know.
@@ -266,30 +267,39 @@ class CachedStore(Writer):
         except CorruptObjectError:
             return None
 
+    def cached_item(self, key: str, codec: Codec) -> Item | None:
+        """Implement Store.cached_item."""
+        cache = self.cache
+        entry = cache.entries.get(key)
+        return entry.cached(cache.view(codec)) if entry is not None and cache.loaded and not cache.closed else None
+
     def written(self, codec: Codec, item: Item) -> None:
         """Keep the rendering of a written object for the event of the write."""
         self.cache.add_rendering(self.cache.view(codec), item)
 
-    async def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> WriteResult:
-        """Write bytes. Their event may come before the backend's answer: it must not be converted again."""
-        if draft is None:
-            return await super()._put(codec, full, raw, expected, draft)
-        with self.cache.renderings.expected(self.cache.view(codec), raw, draft):
-            return await super()._put(codec, full, raw, expected, draft)
+    def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> Coroutine[Any, Any, WriteResult]:
+        """Write bytes."""
+        write = super()._put(codec, full, raw, expected, draft)
+        return write if draft is None else self._with_draft(codec, raw, draft, write)
 
-    async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
+    async def _with_draft(self, codec: Codec, raw: bytes, draft: Item, write: Coroutine[Any, Any, WriteResult]) -> WriteResult:
+        """Write bytes whose event may come before the backend's answer: it must not be converted again."""
+        with self.cache.renderings.expected(self.cache.view(codec), raw, draft):
+            return await write
+
+    def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Coroutine[Any, Any, Item]:
         """Implement Store.create."""
         self._start_loading()
-        return await super().create(key, obj, codec, options)
+        return super().create(key, obj, codec, options)
 
     def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
         """Implement Store.answers."""
         self._start_loading()
         return super().answers(codec)
 
-    async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
+    def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> Coroutine[Any, Any, ObjectState]:
         self._start_loading()
-        return await super()._initial_state(key, codec, options)
+        return super()._initial_state(key, codec, options)
 
     async def latest_cache(self) -> WatchCache | None:
         """Return the cache once it has every write acknowledged before the call; None if it is not loaded, or does not get there in time.

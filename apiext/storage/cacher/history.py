@@ -68,12 +68,12 @@ class History:
 
     def add(self, change: Change) -> None:
         """Add a change; revisions must not go back."""
-        size = change.size
+        size, now = change.size, self._clock()
         self._changes.append(change)
-        self._times.append(self._clock())
+        self._times.append(now)
         self._sizes.append(size)
         self._bytes += size
-        self.trim()
+        self._trim(now)
 
     def prepend(self, changes: Sequence[Change], *, floor: int) -> None:
         """Put changes before the first one: all after `floor`, up to the present floor. They age from now on."""
@@ -89,24 +89,26 @@ class History:
 
     def trim(self) -> None:
         """Drop changes that are old enough, or beyond a limit."""
-        kept_from = self._clock() - KEPT_SECONDS
-        while len(self) and self._is_over(aged=self._times[self._first] < kept_from):
+        self._trim(self._clock())
+
+    def _trim(self, now: float) -> None:
+        kept_from, count = now - KEPT_SECONDS, len(self._changes) - self._first
+        while count and (
+            self._bytes > MAX_BYTES
+            or count > MAX_CHANGES
+            or (self._times[self._first] < kept_from and (count > MIN_CHANGES or self._bytes > MAX_AGED_BYTES))
+        ):
             self.floor = self._changes[self._first].revision
             self._bytes -= self._sizes[self._first]
             # its objects are released at once, its place in the list later
             self._changes[self._first] = _DROPPED
             self._first += 1
+            count -= 1
             self._prepended = max(0, self._prepended - 1)
         if self._first >= _COMPACT_AFTER_CHANGES and self._first * 2 >= len(self._changes):
             for column in (self._changes, self._times, self._sizes):
                 del column[: self._first]
             self._first = 0
-
-    def _is_over(self, *, aged: bool) -> bool:
-        """Report whether the first change, which may be aged, is to be dropped."""
-        if aged and (len(self) > MIN_CHANGES or self._bytes > MAX_AGED_BYTES):
-            return True
-        return self._bytes > MAX_BYTES or len(self) > MAX_CHANGES
 
     def since(self, revision: int) -> Sequence[Change]:
         """Return the changes after a revision.

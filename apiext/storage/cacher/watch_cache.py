@@ -24,7 +24,7 @@ from apiext.storage.cacher.sorted_view import SortedView
 from apiext.storage.cacher.stored_totals import StoredTotals
 from apiext.storage.cacher.write_renderings import WriteRenderings
 from apiext.storage.change import Change, is_everything
-from apiext.storage.entry import Entry
+from apiext.storage.entry import CorruptEntry, Entry
 from apiext.storage.interface import Codec, CorruptObjectError, Item, Selection
 from apiext.storage.keys import prefix_end
 from apiext.storage.pages import pages
@@ -218,7 +218,7 @@ class WatchCache:
             return None
         entry = entries.read(self._renderer, key, event.value, event.revision)
         # the error of an entry that is corrupt is the reader's
-        with suppress(CorruptObjectError):
+        if not isinstance(entry, CorruptEntry):
             self.renderings.give(entry)
         return entry
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from apiext.storage.backend import (
     CompactedError,
@@ -113,17 +113,17 @@ class EtcdBackend:
         response = await self._calls.read(RANGE, rpc.RangeRequest(key=key, range_end=end, count_only=True))
         return int(response.count)
 
-    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
+    def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> Coroutine[Any, Any, WriteResult]:
         """See `Backend.create`."""
-        return await self._write(key, value, 0, guard)
+        return self._write(key, value, 0, guard)
 
-    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
+    def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> Coroutine[Any, Any, WriteResult]:
         """See `Backend.update`."""
-        return await self._write(key, value, expected, guard)
+        return self._write(key, value, expected, guard)
 
-    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
+    def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> Coroutine[Any, Any, WriteResult]:
         """See `Backend.delete`."""
-        return await self._write(key, None, expected, guard)
+        return self._write(key, None, expected, guard)
 
     async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
         request = messages.conditional(messages.encode(key), value, expected, guard)
@@ -156,9 +156,9 @@ class EtcdBackend:
     def _progress_reliable(self) -> bool:
         return self._support.reliable(self._servers.connections())
 
-    async def revision(self) -> int:
+    def revision(self) -> Coroutine[Any, Any, int]:
         """See `Backend.revision`."""
-        return await self._latest(self._probe_key)
+        return self._latest(self._probe_key)
 
     async def _latest(self, key: bytes, *, deadline: float = 0) -> int:
         """Return the store's revision, read linearizably with any key that the user may read."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apiext.meta.backoff import Backoff
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
@@ -42,7 +42,7 @@ class Calls:
         self._writes = 0
         """Writes under way."""
 
-    async def write(self, request: bytes) -> Any:
+    def write(self, request: bytes) -> Coroutine[Any, Any, Any]:
         """Send an encoded transaction to a connected server. Send it again only if no server has received it completely.
 
         No answer of etcd proves that a write was not proposed: a proposal that waits for a leader may be taken after the
@@ -52,13 +52,9 @@ class Calls:
         Raises:
             UnavailableError: no connection (the write was not done), or no answer (its outcome is unknown).
         """
-        self._writes += 1
-        try:
-            return await self._call(_TXN, request, self._deadline, idempotent=False)
-        finally:
-            self._writes -= 1
+        return self._call(_TXN, request, self._deadline, idempotent=False)
 
-    async def read(self, method: Method, request: Any, *, deadline: float = 0) -> Any:
+    def read(self, method: Method, request: Any, *, deadline: float = 0) -> Coroutine[Any, Any, Any]:
         """Call an idempotent method, with retries until the deadline (seconds; 0: that of all calls).
 
         Raises:
@@ -66,27 +62,31 @@ class Calls:
             RevisionCompacted: the revision asked for was compacted.
             RevisionAhead: the revision asked for has not been reached.
         """
-        return await self._call(method, request.SerializeToString(), deadline or self._deadline, idempotent=True)
+        return self._call(method, request.SerializeToString(), deadline or self._deadline, idempotent=True)
 
     async def _call(self, method: Method, message: bytes, seconds: float, *, idempotent: bool) -> Any:
-        end = self._loop.time() + seconds
-        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while True:
-            channel = await self._servers.connected(end - self._loop.time())
-            timeout = end - self._loop.time()
-            if idempotent and len(self._servers) > 1:  # a server that hangs must leave time for the others
-                timeout = min(timeout / len(self._servers), self._attempt_timeout)
-            try:
-                # writes that etcd gets together share a synchronization of its log; reads and a lone write do not wait for others
-                answer = await channel.unary(method.path, message, timeout, gather=not idempotent and self._writes > 1)
-            except RpcError as error:
-                translated = translate(error)
-                unavailable = isinstance(translated, UnavailableError)
-                if unavailable:
-                    self._servers.mark_failed(channel)
-                again = unavailable if idempotent else error.unprocessed
-                if not again or self._loop.time() + backoff.next >= end:
-                    raise translated from error
-            else:
-                return method.response.FromString(answer)
-            await backoff.pause()
+        end, pause = self._loop.time() + seconds, _MIN_PAUSE_SECONDS
+        self._writes += not idempotent
+        try:
+            while True:
+                channel = self._servers.ready() or await self._servers.connected(end - self._loop.time())
+                timeout = end - self._loop.time()
+                if idempotent and len(self._servers) > 1:  # a server that hangs must leave time for the others
+                    timeout = min(timeout / len(self._servers), self._attempt_timeout)
+                try:
+                    # writes that etcd gets together share a synchronization of its log; reads and a lone write do not wait for others
+                    answer = await channel.unary(method.path, message, timeout, gather=not idempotent and self._writes > 1)
+                except RpcError as error:
+                    translated = translate(error)
+                    unavailable = isinstance(translated, UnavailableError)
+                    if unavailable:
+                        self._servers.mark_failed(channel)
+                    again = unavailable if idempotent else error.unprocessed
+                    if not again or self._loop.time() + pause >= end:
+                        raise translated from error
+                else:
+                    return method.response.FromString(answer)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _MAX_PAUSE_SECONDS)
+        finally:
+            self._writes -= not idempotent

@@ -75,13 +75,11 @@ def event(message: Any, *, previous: bool) -> BackendEvent:
     Raises:
         CompactedError: the replaced value is required, and compacted.
     """
-    kv = message.kv
-    created = not message.type and kv.create_revision == kv.mod_revision
-    if previous and not created and not message.HasField("prev_kv"):
-        raise CompactedError(kv.mod_revision)
-    return BackendEvent(
-        kv.key.decode(),
-        kv.mod_revision,
-        None if message.type else kv.value,
-        key_value(message.prev_kv) if message.HasField("prev_kv") else None,
-    )
+    kv, deleted = message.kv, message.type
+    revision, before = kv.mod_revision, None
+    if previous:
+        if message.HasField("prev_kv"):
+            before = key_value(message.prev_kv)
+        elif deleted or kv.create_revision != revision:
+            raise CompactedError(revision)
+    return BackendEvent(kv.key.decode(), revision, None if deleted else kv.value, before)

@@ -40,6 +40,10 @@ class Servers:
     def __str__(self) -> str:
         return self._urls
 
+    def ready(self) -> Channel | None:
+        """Return the current channel if it is connected; else start to connect, unless `close` was called, and return None."""
+        return self.current if not self.closed and self.current.check_connected() else None
+
     async def connected(self, seconds: float) -> Channel:
         """Return the current channel if it is connected, else connect to all servers at once; the first connected becomes the current.
 

@@ -3,9 +3,12 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apiext.managedfields import managers
 from apiext.managedfields.managers import APPLY, UPDATE, Manager
+from apiext.meta import objectmeta
 
 EARLY, LATE = "2001-02-03T04:05:06Z", "2011-12-13T14:15:16Z"
 
@@ -53,6 +56,31 @@ def test_invalid_entries(changes: dict[str, Any], message: str) -> None:
 def test_round_trip(entries: list[dict[str, Any]]) -> None:
     """Expect the entries that were read."""
     assert managers.encode(*managers.decode(entries)) == entries
+
+
+_SETS: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([None, {}]),
+    lambda below: st.dictionaries(st.sampled_from([".", "f:a", "f:b", "v:1", 'v:{"a":1.5}', "i:0", 'k:{"a":1}', "x:y"]), below, max_size=3),
+    max_leaves=6,
+)
+_ENTRIES = st.fixed_dictionaries(
+    {"operation": st.sampled_from([APPLY, UPDATE]), "apiVersion": st.sampled_from(["v1", "v2"]), "fieldsType": st.just("FieldsV1")},
+    optional={
+        "manager": st.sampled_from(["a", "b"]),
+        "time": st.sampled_from([EARLY, LATE]),
+        "fieldsV1": _SETS,
+        "subresource": st.sampled_from(["", "status"]),
+    },
+)
+
+
+@given(st.lists(_ENTRIES, min_size=1, max_size=4))
+def test_makes_canonical_entries(entries: list[dict[str, Any]]) -> None:
+    """Make entries in their stored form, with sets, which objectmeta.take_entries relies on."""
+    metadata = {"managedFields": managers.encode(*managers.decode(entries))}
+
+    assert objectmeta.is_canonical(metadata)
+    assert objectmeta.has_field_sets(metadata)
 
 
 def test_order() -> None:

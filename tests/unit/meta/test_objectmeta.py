@@ -29,6 +29,31 @@ def test_keeps_canonical_metadata() -> None:
     assert objectmeta.coerce({}) == ([], False)
 
 
+def test_does_not_check_taken_entries() -> None:
+    """Take the field manager's last entries as canonical, with sets of fields; others are checked."""
+    entries: list[dict[str, Any]] = [{"manager": "m", "fieldsV1": {"f:a": 1}}, {"odd": 1}]
+    before = {"managedFields": entries}
+    assert not objectmeta.is_canonical(before)
+    assert not objectmeta.has_field_sets(before)
+
+    objectmeta.take_entries(entries)
+
+    assert objectmeta.is_canonical(before)
+    assert objectmeta.has_field_sets(before)
+    assert not objectmeta.is_canonical({"managedFields": list(entries)})
+    assert not objectmeta.has_field_sets({"managedFields": list(entries)})
+    objectmeta.take_entries([])
+    assert not objectmeta.is_canonical(before)
+
+
+@pytest.mark.parametrize("member", [None, 0, 1, True, [], ["a"], {}, {"a": "b"}, b"a"])
+def test_texts_are_texts(member: object) -> None:
+    """Find no other type canonical in the place of a text."""
+    for name in ("name", "uid", "namespace"):
+        assert not objectmeta.is_canonical({name: member})
+    assert objectmeta.is_canonical({"labels": member, "finalizers": ["a"]}) is (member == {"a": "b"})
+
+
 @pytest.mark.parametrize(
     "metadata, coerced",
     [

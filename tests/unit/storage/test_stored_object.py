@@ -38,3 +38,9 @@ def test_rejects_damaged_bytes(data: bytes) -> None:
 def test_finds_the_version(data: bytes, expected: str) -> None:
     """Return the apiVersion of an object in either encoding, "" where there is none."""
     assert stored_object.api_version(data) == expected
+
+
+@pytest.mark.parametrize("version", ["v1", "example.com/v1"])
+def test_objects_begin_with_their_version(version: str) -> None:
+    """Return a beginning of which `api_version` reads the same version."""
+    assert stored_object.api_version(stored_object.head(version) + b',"kind":"Widget"}') == version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from apiext.meta.backoff import Backoff
@@ -55,9 +55,9 @@ class Channel:
             self._connect_task = asyncio.ensure_future(self._connect())
         return self._connect_task
 
-    async def unary(
+    def unary(
         self, path: str, message: bytes, seconds: float, connection: Connection | None = None, *, gather: bool = False
-    ) -> bytes:
+    ) -> Coroutine[Any, Any, bytes]:
         """Send a message and return the response. `seconds` limits the call; the newest connection is used if none is given.
 
         `gather` sends it together with other such calls: it waits for two turns of the event loop.
@@ -65,7 +65,7 @@ class Channel:
         Raises:
             RpcError: the channel is not connected, the call failed, or there was no response in time.
         """
-        return await unary(connection or self._current(), self._header(path), message, seconds, gather=gather)
+        return unary(connection or self._current(), self._header(path), message, seconds, gather=gather)
 
     async def duplex(self, path: str, metadata: dict[str, str], seconds: float) -> DuplexStream:
         """Open a call with any number of messages both ways. `seconds` limits only the wait for a free stream.

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from apiext.storage.etcd.http2 import frames, headers
-from apiext.storage.etcd.http2.frames import HEADER, HEADER_BYTES, Http2ProtocolError
+from apiext.storage.etcd.http2.deadlines import NO_DEADLINE, Deadlines
+from apiext.storage.etcd.http2.frames import DATA, END_STREAM, HEADER_BYTES, HEADERS, PADDED, UINT31_MASK, Http2ProtocolError
 from apiext.storage.etcd.http2.gathered_writer import GatheredWriter
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
 from apiext.storage.etcd.http2.keepalive import Keepalive
@@ -18,6 +19,9 @@ WINDOW_BYTES: Final = 4 << 20
 """Bytes that the server may send on a stream before the client grants more."""
 _CONNECTION_WINDOW_BYTES: Final = 1 << 30
 """Bytes that the server may send on all streams before the client grants more; the streams' windows limit it in practice."""
+_MAX_UNGRANTED_BYTES: Final = _CONNECTION_WINDOW_BYTES // 2
+_TOO_LONG: Final = (frames.DEFAULT_FRAME_BYTES + 1) << 8
+"""The first number of `HEADER` for a frame of any type above the allowed length."""
 _UNLIMITED_STREAMS: Final = 1 << 30
 _GOAWAY_SECONDS: Final = 1.0
 """How long a connection closed with GOAWAY may take to send it."""
@@ -37,6 +41,7 @@ class Connection(asyncio.Protocol):
         """The beginning of a frame that has not arrived completely."""
         self._header_reader = headers.HeaderReader()
         self._keepalive = Keepalive(self._write, lambda: bool(self._streams), lambda: self.close("the server does not answer"))
+        self._deadlines = Deadlines(self.loop, self._expire)
         self._send_queue = SendQueue()
         self._streams: dict[int, Http2Stream] = {}
         self._slot_waiters: deque[asyncio.Future[None]] = deque()
@@ -53,6 +58,11 @@ class Connection(asyncio.Protocol):
     def closed(self) -> bool:
         """Whether the connection and all its calls have ended."""
         return self._writer is None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a call has to wait for a free stream (`wait_for_slot`)."""
+        return len(self._streams) >= self._max_streams
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
@@ -77,6 +87,8 @@ class Connection(asyncio.Protocol):
     def open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool, gather: bool = False) -> None:
         """Open a stream and send its first data; `last` ends its direction, `gather` lets little data wait for others.
 
+        The stream fails at its deadline.
+
         Raises:
             RpcError: the connection accepts no call.
         """
@@ -86,11 +98,11 @@ class Connection(asyncio.Protocol):
         stream.id = stream_id
         self._next_id += 2
         self._streams[stream_id] = stream
+        self._deadlines.add(stream.deadline)
         size = len(data)
-        opening = HEADER.pack(0, len(header), frames.HEADERS, frames.END_HEADERS, stream_id) + header
-        if last and self._send_queue.fits(stream, size):
-            self._send_queue.spend(stream, size)
-            data_header = HEADER.pack(size >> 16, size & 0xFFFF, frames.DATA, frames.END_STREAM, stream_id)
+        opening = frames.pack_header(len(header) << 8 | HEADERS, frames.END_HEADERS, stream_id) + header
+        if last and self._send_queue.spend_if_free(stream, size):
+            data_header = frames.pack_header(size << 8 | DATA, END_STREAM, stream_id)
             (self._writer.write if gather else self._writer.write_now)(opening, data_header, data)
         else:
             self._writer.write(opening)
@@ -105,12 +117,12 @@ class Connection(asyncio.Protocol):
         Raises:
             RpcError: no stream became free in time.
         """
-        if len(self._streams) < self._max_streams:
+        if not self.is_full:
             return seconds
         end = self.loop.time() + seconds
         try:
             async with asyncio.timeout_at(end):
-                while self.accepts_calls and len(self._streams) >= self._max_streams:
+                while self.accepts_calls and self.is_full:
                     waiter: asyncio.Future[None] = self.loop.create_future()
                     self._slot_waiters.append(waiter)
                     try:
@@ -129,6 +141,13 @@ class Connection(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+    def _expire(self, now: float) -> float:
+        """End the calls whose deadline is reached. Return the earliest deadline of the others."""
+        for stream in [stream for stream in self._streams.values() if stream.deadline <= now]:
+            self.cancel(stream)
+            stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
+        return min((stream.deadline for stream in self._streams.values()), default=NO_DEADLINE)
 
     def _remove(self, stream_id: int) -> None:
         self._streams.pop(stream_id, None)
@@ -161,6 +180,7 @@ class Connection(asyncio.Protocol):
             self._writer.drop()
             self._writer = None
         self._keepalive.stop()
+        self._deadlines.stop()
         self._retire(f"error reading from server: {error_text(exc).lower() if exc else 'EOF'}")
         if not self.ready.done():
             self.ready.set_exception(ConnectionError(self._reason))
@@ -207,30 +227,33 @@ class Connection(asyncio.Protocol):
         self._keepalive.heard = True
         if self._buffer:
             data = self._buffer + data
-        at, end = 0, len(data)
+        at, end, reader = 0, len(data), self._header_reader
         try:
-            while end - at >= HEADER_BYTES:
-                high, low, kind, flags, stream_id = HEADER.unpack_from(data, at)
-                stop = at + HEADER_BYTES + (high << 16) + low
-                if high or low > frames.DEFAULT_FRAME_BYTES:
+            while (start := at + HEADER_BYTES) <= end:
+                size_and_kind, flags, stream_id = frames.unpack_header(data, at)
+                if size_and_kind >= _TOO_LONG:
                     raise Http2ProtocolError("a frame is too long: is this an HTTP/2 server?", frames.FRAME_SIZE_ERROR)
+                stop = start + (size_and_kind >> 8)
                 if stop > end:
                     break
-                payload = data[at + HEADER_BYTES : stop]
-                at = stop
-                self._frame_received(kind, flags, stream_id & frames.UINT31_MASK, payload)
+                at, kind, stream_id = stop, size_and_kind & 0xFF, stream_id & UINT31_MASK
+                if kind == HEADERS:
+                    self._headers_received(kind, flags, stream_id, data[start:stop])
+                elif kind == DATA and not reader.inside_block:
+                    self._data_received(flags, stream_id, data[start:stop])
+                else:
+                    self._frame_received(kind, flags, stream_id, data[start:stop])
         except Http2ProtocolError as error:
             self.close(str(error), error.code)
             return
         self._buffer = data[at:] if at < end else b""
 
     def _frame_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        if self._header_reader.inside_block or kind in (frames.HEADERS, frames.CONTINUATION):
+        """Take a frame of another type than HEADERS, or one that must not come inside of a header block."""
+        if self._header_reader.inside_block or kind == frames.CONTINUATION:
             self._headers_received(kind, flags, stream_id, payload)
-        elif kind == frames.DATA:
-            self._data_received(flags, stream_id, payload)
         elif kind == frames.WINDOW_UPDATE:
-            self._window_update_received(stream_id, frames.read_uint32(payload) & frames.UINT31_MASK)
+            self._window_update_received(stream_id, frames.read_uint32(payload) & UINT31_MASK)
         elif kind == frames.RST_STREAM:
             self._reset_received(stream_id, frames.read_uint32(payload))
         elif kind == frames.PUSH_PROMISE:
@@ -246,37 +269,47 @@ class Connection(asyncio.Protocol):
     def _stream(self, stream_id: int) -> Http2Stream | None:
         """Return an open stream, None if it has ended. Raise Http2ProtocolError if the client never opened it."""
         stream = self._streams.get(stream_id)
-        if stream is None and (stream_id >= self._next_id or not stream_id & 1):
-            raise Http2ProtocolError(f"frame on stream {stream_id}, which is not open")
+        if stream is None:
+            self._check_opened(stream_id)
         return stream
+
+    def _check_opened(self, stream_id: int) -> None:
+        if stream_id >= self._next_id or not stream_id & 1:
+            raise Http2ProtocolError(f"frame on stream {stream_id}, which is not open")
 
     def _data_received(self, flags: int, stream_id: int, payload: bytes) -> None:
         self._ungranted += len(payload)
-        if self._ungranted > _CONNECTION_WINDOW_BYTES // 2:
+        if self._ungranted > _MAX_UNGRANTED_BYTES:
             self._write(frames.window_update(0, self._ungranted))
             self._ungranted = 0
-        stream = self._stream(stream_id)
+        stream = self._streams.get(stream_id)
         if stream is None:
+            self._check_opened(stream_id)
             return
-        if flags & frames.PADDED:
-            content = frames.content(frames.PADDED, payload)
+        if flags & PADDED:
+            content = frames.content(PADDED, payload)
             self.grant(stream, len(payload) - len(content))  # the stream decides on the content
             payload = content
-        self.grant(stream, stream.receive(payload))
-        if flags & frames.END_STREAM:
+        size = stream.receive(payload)
+        if size:
+            self.grant(stream, size)
+        if flags & END_STREAM:
             self._end(stream, RpcError(INTERNAL, "response without a gRPC status"))
 
     def _headers_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         block = self._header_reader.receive(kind, flags, stream_id, payload)
-        stream = self._stream(stream_id)
-        if block is None or stream is None:
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            self._check_opened(stream_id)
             return
-        last, received = block
-        if last or received.grpc_status is not None:
-            self._end(stream, received.error)
-        elif received.http_status != "200":
+        if block is None:
+            return
+        last, (http_status, grpc_status, error) = block
+        if last or grpc_status is not None:
+            self._end(stream, error)
+        elif http_status != "200":
             self.cancel(stream)
-            stream.end(received.error)
+            stream.end(error)
 
     def _reset_received(self, stream_id: int, code: int) -> None:
         stream = self._stream(stream_id)

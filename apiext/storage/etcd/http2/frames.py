@@ -50,9 +50,11 @@ MAX_STREAM_ID: Final = 2**31 - 1
 UINT31_MASK: Final = 2**31 - 1
 """Clears the reserved bit of a stream identifier or a window increment."""
 
-HEADER: Final = Struct(">BHBBI")
-"""The length in two parts, type, flags, stream identifier."""
+HEADER: Final = Struct(">IBI")
+"""The length (24 bits) and the type (8 bits) in one number, flags, stream identifier."""
 HEADER_BYTES: Final = HEADER.size
+pack_header: Final = HEADER.pack
+unpack_header: Final = HEADER.unpack_from
 UINT32: Final = Struct(">I")
 _SETTING: Final = Struct(">HI")
 _GOAWAY: Final = Struct(">II")
@@ -70,8 +72,7 @@ class Http2ProtocolError(Exception):
 
 def frame(kind: int, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
     """Encode a frame."""
-    size = len(payload)
-    return HEADER.pack(size >> 16, size & 0xFFFF, kind, flags, stream_id) + payload
+    return pack_header(len(payload) << 8 | kind, flags, stream_id) + payload
 
 
 def settings(values: dict[int, int]) -> bytes:

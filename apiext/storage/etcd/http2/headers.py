@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -12,12 +13,15 @@ from apiext.storage.etcd.http2.frames import Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import INTERNAL, OK, UNAVAILABLE, UNKNOWN, RpcError
 
 _MAX_CACHED_BLOCKS: Final = 64
+_CACHED_TIMEOUTS: Final = 64
 _MAX_TIMEOUT_MILLISECONDS: Final = 99_999_999
 """gRPC allows eight digits."""
 _TIMEOUT: Final = b"\0\x0cgrpc-timeout"
 """The field up to the length of its value: a literal that enters no table (RFC 7541, section 6.2.2)."""
 _MAX_DECODED_BYTES: Final = 1 << 16
 _MAX_BLOCK_BYTES: Final = 1 << 20
+_WHOLE: Final = frames.END_HEADERS | frames.END_STREAM
+"""Flags of a HEADERS frame that ends a stream and holds a whole block, without padding and priority."""
 _UNAVAILABLE_HTTP: Final = frozenset({"429", "502", "503", "504"})
 """HTTP statuses that gRPC maps to UNAVAILABLE (http-grpc-status-mapping.md)."""
 
@@ -36,7 +40,7 @@ class ResponseHeaders(NamedTuple):
 class HeaderReader:
     """Assembles header blocks from HEADERS and CONTINUATION frames, and decodes them."""
 
-    __slots__ = ("_cache", "_decoder", "_partial")
+    __slots__ = ("_cache", "_decoder", "_partial", "inside_block")
 
     def __init__(self) -> None:
         self._decoder = hpack.Decoder(_MAX_DECODED_BYTES)
@@ -45,11 +49,8 @@ class HeaderReader:
         self._cache: dict[bytes, ResponseHeaders] = {}
         self._partial: tuple[int, int, bytes] | None = None
         """Stream identifier, flags of HEADERS and the bytes so far of a block that has not ended."""
-
-    @property
-    def inside_block(self) -> bool:
+        self.inside_block = False
         """Whether the next frame must be a CONTINUATION."""
-        return self._partial is not None
 
     def receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> tuple[bool, ResponseHeaders] | None:
         """Take a frame. Return whether END_STREAM was set, and the headers, once the block is complete.
@@ -57,6 +58,8 @@ class HeaderReader:
         Raises:
             Http2ProtocolError: the frame must not come here, or the block cannot be decoded.
         """
+        if flags | frames.END_STREAM == _WHOLE and kind == frames.HEADERS and not self.inside_block:
+            return flags != frames.END_HEADERS, self._cache.get(payload) or self._decode(payload)
         if self._partial is None:
             if kind != frames.HEADERS:
                 raise Http2ProtocolError("CONTINUATION frame without HEADERS")
@@ -69,9 +72,9 @@ class HeaderReader:
             if len(block) > _MAX_BLOCK_BYTES:
                 raise Http2ProtocolError("header block too large", frames.ENHANCE_YOUR_CALM)
         if not flags & frames.END_HEADERS:
-            self._partial = (stream_id, first, block)
+            self._partial, self.inside_block = (stream_id, first, block), True
             return None
-        self._partial = None
+        self._partial, self.inside_block = None, False
         return bool(first & frames.END_STREAM), self._decode(block)
 
     def _decode(self, block: bytes) -> ResponseHeaders:
@@ -114,5 +117,10 @@ def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]
 
 def timeout(seconds: float) -> bytes:
     """Encode the field grpc-timeout: the server may stop processing the call afterwards."""
-    value = b"%dm" % min(max(int(seconds * 1000), 1), _MAX_TIMEOUT_MILLISECONDS)
+    return _timeout(int(seconds * 1000))
+
+
+@lru_cache(_CACHED_TIMEOUTS)  # nearly all calls have the same
+def _timeout(milliseconds: int) -> bytes:
+    value = b"%dm" % min(max(milliseconds, 1), _MAX_TIMEOUT_MILLISECONDS)
     return _TIMEOUT + bytes((len(value),)) + value

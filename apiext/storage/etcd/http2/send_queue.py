@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from apiext.storage.etcd.http2 import frames
+from apiext.storage.etcd.http2.deadlines import NO_DEADLINE
 from apiext.storage.etcd.http2.frames import FLOW_CONTROL_ERROR, MAX_WINDOW_BYTES, Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import RpcError
+
+_NOTHING: Final = memoryview(b"")
 
 
 class Http2Stream:
     """The state of one open call in its connection."""
 
-    __slots__ = ("closing", "id", "unsent", "window")
+    __slots__ = ("closing", "deadline", "id", "unsent", "window")
 
-    def __init__(self) -> None:
-        self.id = 0
-        self.window = 0
-        """Bytes that the server allows to send on this stream now; negative after it reduced its initial window."""
-        self.unsent = memoryview(b"")
+    id: int
+    """The identifier; set when the stream is opened."""
+    window: int
+    """Bytes that the server allows to send on this stream now; negative after it reduced its initial window."""
+
+    def __init__(self, deadline: float = NO_DEADLINE) -> None:
+        self.deadline = deadline
+        """The time of the event loop at which the call fails."""
+        self.unsent = _NOTHING
         self.closing = False
         """Whether END_STREAM follows `unsent`."""
 
@@ -48,11 +56,15 @@ class SendQueue:
         self.max_frame = frames.DEFAULT_FRAME_BYTES
         self._blocked: dict[int, Http2Stream] = {}
 
-    def fits(self, stream: Http2Stream, size: int) -> bool:
-        """Return whether that many bytes can be sent at once, in one frame and ahead of no other stream."""
-        return size <= self.max_frame and size <= self.window and size <= stream.window and not self._blocked
+    def spend_if_free(self, stream: Http2Stream, size: int) -> bool:
+        """Take bytes off both windows if they can be sent at once, in one frame and ahead of no other stream; return whether they can."""
+        if size > self.max_frame or size > self.window or size > stream.window or self._blocked:
+            return False
+        self.window -= size
+        stream.window -= size
+        return True
 
-    def spend(self, stream: Http2Stream, size: int) -> None:
+    def _spend(self, stream: Http2Stream, size: int) -> None:
         """Take sent bytes off both windows."""
         self.window -= size
         stream.window -= size
@@ -79,7 +91,7 @@ class SendQueue:
                 if size <= 0:
                     break
                 part, stream.unsent = stream.unsent[:size], stream.unsent[size:]
-                self.spend(stream, size)
+                self._spend(stream, size)
                 flags = frames.END_STREAM if stream.closing and not stream.unsent else 0
                 write(frames.frame(frames.DATA, flags, stream.id, bytes(part)))
             if not stream.unsent:

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from struct import Struct
 from typing import Final
 
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import WINDOW_BYTES, Connection
 from apiext.storage.etcd.http2.frames import UINT32, Http2ProtocolError
-from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, RpcError
+from apiext.storage.etcd.http2.grpc_status import INTERNAL, RpcError
 from apiext.storage.etcd.http2.send_queue import Http2Stream
 
 _MAX_MESSAGES: Final = 128
 """Messages returned by one `take`: about a millisecond's work."""
-_PREFIX_BYTES: Final = 5
+_MAX_UNGRANTED_BYTES: Final = WINDOW_BYTES // 2
+_PREFIX: Final = Struct(">BI")
 """gRPC's message prefix: the flag for compression and the length."""
+_PREFIX_BYTES: Final = _PREFIX.size
 
 
 async def unary(connection: Connection, header: bytes, message: bytes, seconds: float, *, gather: bool) -> bytes:
     """See `Channel.unary`. `seconds` includes the wait for a free stream."""
-    seconds = await connection.wait_for_slot(seconds)
-    stream = UnaryStream(connection.loop)
+    if connection.is_full:
+        seconds = await connection.wait_for_slot(seconds)
+    loop = connection.loop
+    stream = UnaryStream(loop, loop.time() + seconds)
     connection.open(stream, header + headers.timeout(seconds), pack(message), last=True, gather=gather)
-    timer = connection.loop.call_later(seconds, _expire, connection, stream)
     try:
         return await stream.response
-    finally:
-        timer.cancel()
+    except BaseException:
         connection.cancel(stream)
-
-
-def _expire(connection: Connection, stream: UnaryStream) -> None:
-    connection.cancel(stream)
-    stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
+        raise
 
 
 async def duplex(connection: Connection, header: bytes, seconds: float) -> DuplexStream:
@@ -46,7 +45,7 @@ async def duplex(connection: Connection, header: bytes, seconds: float) -> Duple
 
 def pack(message: bytes) -> bytes:
     """Add gRPC's prefix to a message."""
-    return b"\0" + UINT32.pack(len(message)) + message
+    return _PREFIX.pack(0, len(message)) + message
 
 
 class UnaryStream(Http2Stream):
@@ -54,8 +53,8 @@ class UnaryStream(Http2Stream):
 
     __slots__ = ("_received", "_ungranted", "response")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
+    def __init__(self, loop: asyncio.AbstractEventLoop, deadline: float) -> None:
+        super().__init__(deadline)
         self.response: asyncio.Future[bytes] = loop.create_future()
         self._received: list[bytes] = []
         self._ungranted = 0
@@ -64,7 +63,7 @@ class UnaryStream(Http2Stream):
         """See Http2Stream."""
         self._received.append(data)
         self._ungranted += len(data)
-        if self._ungranted <= WINDOW_BYTES // 2:
+        if self._ungranted <= _MAX_UNGRANTED_BYTES:
             return 0
         granted, self._ungranted = self._ungranted, 0
         return granted
@@ -76,7 +75,8 @@ class UnaryStream(Http2Stream):
         if error is None:
             received = self._received
             data = received[0] if len(received) == 1 else b"".join(received)
-            if len(data) >= _PREFIX_BYTES and data[0] == 0 and UINT32.unpack_from(data, 1)[0] == len(data) - _PREFIX_BYTES:
+            size = len(data) - _PREFIX_BYTES
+            if size >= 0 and _PREFIX.unpack_from(data) == (0, size):
                 self.response.set_result(data[_PREFIX_BYTES:])
                 return
             error = RpcError(INTERNAL, "the response is not one uncompressed message")
@@ -140,6 +140,10 @@ class DuplexStream(Http2Stream):
 
     def receive(self, data: bytes) -> int:
         """See `Http2Stream.receive`."""
+        if not self._buffer and len(data) >= _PREFIX_BYTES and _PREFIX.unpack_from(data) == (0, len(data) - _PREFIX_BYTES):
+            self._messages.append((data[_PREFIX_BYTES:], len(data)))
+            self._wake()
+            return 0
         buffer = self._buffer
         buffer += data
         at, end = 0, len(buffer)
@@ -156,7 +160,7 @@ class DuplexStream(Http2Stream):
             del buffer[:at]
             self._wake()
         ahead = len(buffer) - self._granted_ahead
-        if ahead <= WINDOW_BYTES // 2:
+        if ahead <= _MAX_UNGRANTED_BYTES:
             return 0
         self._granted_ahead = len(buffer)
         return ahead

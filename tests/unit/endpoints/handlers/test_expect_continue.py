@@ -1,9 +1,11 @@
 """Clients that send `Expect: 100-continue`."""
 
+import asyncio
 from typing import Any, cast
 
 import pytest
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.base_protocol import BaseProtocol
 from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.handlers.body import read_body
@@ -26,6 +28,10 @@ class _Body:
     def at_eof(self) -> bool:
         """Return true: there is one piece only."""
         return True
+
+    def is_eof(self) -> bool:
+        """Return false: the piece has not arrived before it is read."""
+        return False
 
 
 def _request(body: _Body, **headers: str) -> tuple[web.BaseRequest, Wire]:
@@ -51,3 +57,21 @@ async def test_reports_an_incomplete_body() -> None:
         await read_body(request, 10)
 
     assert (failed.value.code, failed.value.reason) == (500, "")
+
+
+async def test_takes_a_body_that_came_with_the_headers() -> None:
+    """Return the pieces of a body that has arrived, and refuse a larger one; report one that is invalid."""
+    bodies = [StreamReader(BaseProtocol(asyncio.get_running_loop()), 2**16) for _ in range(3)]
+    for body in bodies:
+        body.feed_data(b"{")
+        body.feed_data(b"}")
+        body.feed_eof()
+    bodies[2].set_exception(web.RequestPayloadError("invalid byte in chunk length"))
+    requests = [make_mocked_request("POST", "/", payload=body) for body in bodies]
+
+    assert await read_body(requests[0], 2) == b"{}"
+    assert await read_body(requests[0], 2) == b""
+    with pytest.raises(errors.StatusError, match="limit is 1"):
+        await read_body(requests[1], 1)
+    with pytest.raises(errors.StatusError, match="invalid byte in chunk length"):
+        await read_body(requests[2], 2)

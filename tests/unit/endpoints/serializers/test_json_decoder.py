@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.endpoints.serializers.json_decoder import MAX_FLOAT, BodyDecodeError, DepthError, NumberError, duplicate_fields, parse
+from apiext.endpoints.serializers.json_decoder import (
+    MAX_FLOAT,
+    BodyDecodeError,
+    DepthError,
+    NumberError,
+    duplicate_fields,
+    parse,
+    parse_unique,
+)
 from apiext.meta.limits import MAX_DEPTH
 
 
@@ -105,6 +113,34 @@ def test_finds_every_duplicate(pairs: list[tuple[str, object]], separators: tupl
     data = ("{" + comma.join(members) + "}").encode()
 
     assert bool(duplicate_fields(data, parse(data))) is (len({key for key, _ in pairs}) < len(pairs))
+    assert parse_unique(data)[1] is (len({key for key, _ in pairs}) == len(pairs))
+
+
+_VALUES = st.recursive(
+    st.integers(-(2**64), 2**65) | st.sampled_from([2**53, 2**63 - 1, 2**63, -(2**63), 2**64 - 1, 1.0, 1e300, None, True]) | st.text(),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=3), below, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(_VALUES)
+def test_parses_numbers_alike(value: object) -> None:
+    """Parse integers of any size as `parse` does."""
+    data = json.dumps(value).encode()
+    parsed = parse(data)
+
+    assert repr(parse_unique(data)[0]) == repr(parsed)
+
+
+@pytest.mark.parametrize("data", [b"[" * 201 + b"]" * 201, b"[" * 300 + b"]" * 300, b"[1e400]", b"{", b'"\xff', b'{"a":1,}'])
+def test_refuses_bodies_alike(data: bytes) -> None:
+    """Raise the error of `parse`."""
+    with pytest.raises(BodyDecodeError) as expected:
+        parse(data)
+    with pytest.raises(BodyDecodeError) as raised:
+        parse_unique(data)
+
+    assert (type(raised.value), str(raised.value)) == (type(expected.value), str(expected.value))
 
 
 def test_limits_the_paths_of_duplicates() -> None:

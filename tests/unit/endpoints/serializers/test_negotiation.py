@@ -10,8 +10,10 @@ from apiext.endpoints.serializers.negotiation import (
     JSON,
     PLAIN_OFFERS,
     RESOURCE_OFFERS,
+    TABLELESS_OFFERS,
     Convert,
     MediaType,
+    Offers,
     input_type,
     negotiate,
     negotiate_output,
@@ -151,6 +153,16 @@ def test_indents_for_humans(path: str, agent: str, accept: str, *, pretty: bool)
     request = make_mocked_request("GET", path, headers={"User-Agent": agent, "Accept": accept})
 
     assert negotiate_output(request, RESOURCE_OFFERS).pretty is pretty
+
+
+@pytest.mark.parametrize("accept", ["", "application/json", "*/*"])
+@pytest.mark.parametrize("offers", [BUILTIN_OFFERS, PLAIN_OFFERS, RESOURCE_OFFERS, TABLELESS_OFFERS])
+def test_offers_json_everywhere(accept: str, offers: Offers) -> None:
+    """Choose plain JSON without a negotiation as with one."""
+    request = make_mocked_request("GET", "/", headers={"Accept": accept})
+
+    assert negotiate_output(request, offers) == negotiate(accept, offers) == MediaType()
+    assert negotiate_output(_with_cbor(accept), offers) == MediaType()
 
 
 def test_rejects_yaml_watches() -> None:

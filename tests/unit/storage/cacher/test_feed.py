@@ -138,6 +138,7 @@ async def test_serves_any_age_without_the_backend(backend: MemoryBackend) -> Non
     backend.gate.clear()
 
     assert (await store.get("a/x", codec, resource_version="0")).key == "a/x"
+    assert store.cached_item("a/x", codec) is await store.get("a/x", codec, resource_version="0")
     assert len((await store.list("", codec, ListOptions(resource_version="0"))).items) == 1
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(store.get("a/x", codec), 0.01)

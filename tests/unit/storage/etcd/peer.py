@@ -27,9 +27,9 @@ class Peer:
     async def frame(self, kind: int) -> tuple[int, int, bytes]:
         """Return flags, stream and payload of the next frame of a type; skip other frames."""
         while True:
-            high, low, found, flags, stream = frames.HEADER.unpack(await self._reader.readexactly(frames.HEADER_BYTES))
-            payload = await self._reader.readexactly((high << 16) + low)
-            if found == kind:
+            size_and_kind, flags, stream = frames.HEADER.unpack(await self._reader.readexactly(frames.HEADER_BYTES))
+            payload = await self._reader.readexactly(size_and_kind >> 8)
+            if size_and_kind & 0xFF == kind:
                 return flags, stream, payload
 
     async def greet(self, settings: dict[int, int] | None = None) -> None:

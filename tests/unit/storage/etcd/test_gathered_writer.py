@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import cast
 
 from apiext.storage.etcd.http2 import frames
@@ -106,7 +107,7 @@ async def test_a_connection_sends_messages_of_streams_at_once() -> None:
     sizes = []
     for data, gather in ((b"x", True), (b"x", False), (bytes(frames.DEFAULT_FRAME_BYTES + 1), True)):
         transport.written.clear()
-        connection.open(UnaryStream(connection.loop), b"", data, last=True, gather=gather)
+        connection.open(UnaryStream(connection.loop, math.inf), b"", data, last=True, gather=gather)
         sizes.append(len(b"".join(transport.written)))
     connection.close("")
 

@@ -1,6 +1,8 @@
 """Encoded transactions."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from apiext.storage.backend import Guard
 from apiext.storage.etcd.aetcd_messages import rpc
@@ -28,3 +30,19 @@ def test_encodes_transactions(revision: int, value: bytes | None, operation: obj
 
     assert read == expected
     assert all(compare.WhichOneof("target_union") == "mod_revision" for compare in read.compare)
+
+
+@given(st.integers(1, 70_000), st.integers(0, 70_000), st.integers(0, 2**63 - 1))
+@example(125, 126, 127)
+@example(126, 127, 128)
+@example(16_380, 16_383, 16_384)
+def test_encodes_keys_and_values_of_all_sizes(key_size: int, value_size: int, revision: int) -> None:
+    """Encode the lengths of keys, values and the messages around them."""
+    key, value = b"k" * key_size, b"v" * value_size
+    expected = rpc.TxnRequest(
+        compare=[at(key, revision)],
+        success=[rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value))],
+        failure=[rpc.RequestOp(request_range=rpc.RangeRequest(key=key))],
+    )
+
+    assert rpc.TxnRequest.FromString(conditional(key, value, revision, None)) == expected
