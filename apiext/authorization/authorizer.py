@@ -80,7 +80,10 @@ class AuthorizationModes:
 
     def authorize_here(self, user: UserInfo, info: RequestInfo) -> Verdict:
         """Return the verdict of the rules `before`."""
-        return ALLOWED if any(rule(user, info) for rule in self._before) else NO_OPINION
+        for rule in self._before:
+            if rule(user, info):
+                return ALLOWED
+        return NO_OPINION
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
         """Return the first opinion.

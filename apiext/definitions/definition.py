@@ -172,7 +172,10 @@ class Definition:
 
     def version(self, name: str) -> Version | None:
         """Return a version by name, served or not, or None."""
-        return next((version for version in self.versions if version.name == name), None)
+        for version in self.versions:
+            if version.name == name:
+                return version
+        return None
 
     def condition(self, condition_type: str) -> Object | None:
         """Return a condition of the status, or None."""

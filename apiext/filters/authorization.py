@@ -11,6 +11,7 @@ from apiext.authorization.forbidden import forbidden
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import internal_error_reply, status_reply
 from apiext.filters.step import FilterStep, StepResult
+from apiext.meta.request import RequestInfo, UserInfo
 
 _DELETIONS: Final = ("delete", "deletecollection")
 _MAY_CREATE: Final = ("patch", "update")
@@ -32,17 +33,18 @@ class Authorization(FilterStep):
         """Return 403 or 500 unless the user is authorized; waits only if another server decides."""
         if self._modes.delegate is not None:
             return self._review(request)
-        return self._answer(request, self._modes.authorize_here(request[USER], request[INFO]))
+        user, info = request[USER], request[INFO]
+        return self._answer(request, user, info, self._modes.authorize_here(user, info))
 
     async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
+        user, info = request[USER], request[INFO]
         try:
-            verdict = await self._modes.authorize(request[USER], request[INFO])
+            verdict = await self._modes.authorize(user, info)
         except ReviewError as failure:
             return internal_error_reply(request, str(failure))
-        return self._answer(request, verdict)
+        return self._answer(request, user, info, verdict)
 
-    def _answer(self, request: web.BaseRequest, verdict: Verdict) -> web.StreamResponse | None:
-        user, info = request[USER], request[INFO]
+    def _answer(self, request: web.BaseRequest, user: UserInfo, info: RequestInfo, verdict: Verdict) -> web.StreamResponse | None:
         if verdict.decision is not Decision.ALLOW:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):

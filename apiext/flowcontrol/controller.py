@@ -84,7 +84,7 @@ class Controller:
         for level, state in self.levels.items():
             flows = state.queues.flows
             for name in [name for name, stats in flows.items() if (level, name) not in used and stats.is_idle()]:
-                del flows[name]
+                state.queues.forget_flow(name)
 
     def _drop_quiescent(self) -> None:
         for name, state in list(self.levels.items()):

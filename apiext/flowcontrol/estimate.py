@@ -37,3 +37,8 @@ class WorkEstimate:
 
 
 ONE_SEAT: Final = WorkEstimate()
+
+
+def work_in_progress(seats: int) -> int:
+    """Return the estimated work of the requests that have these seats."""
+    return seats_times_duration(seats, ESTIMATED_SERVICE_NANOSECONDS)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from apiext.flowcontrol.estimate import ESTIMATED_SERVICE_NANOSECONDS
+from apiext.flowcontrol.estimate import ESTIMATED_SERVICE_NANOSECONDS, work_in_progress
 from apiext.flowcontrol.phase import EXECUTING, WAITING, Phase
 from apiext.flowcontrol.seat_seconds import NANOSECONDS
 from apiext.meta.request import RequestInfo, UserInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from apiext.flowcontrol.estimate import WorkEstimate
     from apiext.flowcontrol.statistics import FlowStats
@@ -35,7 +35,6 @@ class FlowRequest:
         estimate: WorkEstimate,
         digest: RequestDigest,
         arrival: int,
-        progress: int,
         end: Callable[[FlowRequest], None],
     ) -> None:
         self.flow_schema = flow_schema
@@ -45,8 +44,8 @@ class FlowRequest:
         self.digest = digest
         self.arrival = arrival
         """Nanoseconds of the clock."""
-        self.arrival_progress = progress
-        """Progress of the queue set at the arrival."""
+        self.arrival_progress = 0
+        """Progress of the queue set at the arrival, if the request has to wait."""
         self.end = end
         self.started = 0
         """Nanoseconds of the clock at the dispatch."""
@@ -65,8 +64,8 @@ class FlowQueue:
     """A queue: requests that wait, in order of arrival, and those of them that run."""
 
     __slots__ = (
-        *("executing", "index", "initial_seats", "next_dispatch", "removed", "running", "seats", "seats_in_use", "started", "waiting"),
-        "work",
+        *("executing", "index", "initial_seats", "more_running", "more_seats", "next_dispatch", "removed", "seats", "started"),
+        *("waiting", "work"),
     )
 
     def __init__(self, index: int) -> None:
@@ -76,11 +75,12 @@ class FlowQueue:
         self.executing: set[FlowRequest] = set()
         self.next_dispatch = 0
         """Progress of the queue set at which the next request is dispatched in the virtual world."""
-        self.seats_in_use = 0
-        self.running = 0
-        """Initial seats of all running requests."""
+        self.more_seats = 0
+        """Seats in use beyond one for each running request."""
+        self.more_running = 0
+        """Initial seats of the running requests beyond one for each."""
         self.started = 0
-        """The sum of their starts, in nanoseconds of the clock, each times the seats."""
+        """The sum of the starts of the running requests, in nanoseconds of the clock, each times the seats."""
         self.initial_seats = 0
         """Initial seats of all waiting requests."""
         self.seats = 0
@@ -88,6 +88,11 @@ class FlowQueue:
         self.work = 0
         """Work of all waiting requests."""
         self.removed = False
+
+    @property
+    def seats_in_use(self) -> int:
+        """The seats of running requests, and of those in their additional latency."""
+        return len(self.executing) + self.more_seats
 
     def is_idle(self) -> bool:
         """Report whether no request waits or runs."""
@@ -113,7 +118,8 @@ class FlowQueue:
 
     def overdue(self, now: int) -> int:
         """Return the work that running requests have done beyond their estimate."""
-        return max(0, (self.running * (now - ESTIMATED_SERVICE_NANOSECONDS) - self.started) // NANOSECONDS)
+        running = len(self.executing) + self.more_running
+        return max(0, (running * (now - ESTIMATED_SERVICE_NANOSECONDS) - self.started) // NANOSECONDS)
 
     def bound_next_dispatch(self) -> None:
         """Prevent a dispatch before the arrival of the request.
@@ -122,3 +128,23 @@ class FlowQueue:
         """
         if self.waiting:
             self.next_dispatch = max(self.next_dispatch, self.head().arrival_progress)
+
+
+def next_queue(
+    queues: Iterable[FlowQueue], *, now: int, robin: int, number: int
+) -> tuple[FlowQueue, FlowRequest, tuple[int, int, int, int]]:
+    """Return the queue whose oldest request has the least virtual finish time, this request, and the bounds of a DispatchProgress.
+
+    Of equal queues it is the next after the index `robin` in the round of all queues, of which there is a `number`.
+    """
+    found: list[tuple[int, int, FlowQueue, FlowRequest]] = []
+    starts: list[int] = []
+    discounted: list[int] = []
+    for queue in queues:
+        oldest = queue.head()
+        distance = (queue.index - robin - 1) % number
+        found.append((queue.next_dispatch + queue.overdue(now) + oldest.estimate.work, distance, queue, oldest))
+        starts.append(queue.next_dispatch)
+        discounted.append(queue.next_dispatch - work_in_progress(queue.seats_in_use))
+    _, _, queue, oldest = min(found, key=lambda item: item[:2])
+    return queue, oldest, (min(starts), max(starts), min(discounted), max(discounted))

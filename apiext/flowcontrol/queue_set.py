@@ -13,13 +13,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from apiext.flowcontrol.estimate import ESTIMATED_SERVICE_NANOSECONDS, WorkEstimate
-from apiext.flowcontrol.flow_queue import FlowQueue, FlowRequest
+from apiext.flowcontrol.flow_queue import FlowQueue, FlowRequest, next_queue
 from apiext.flowcontrol.phase import ENDED, EXECUTING, WAITING
 from apiext.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, TIMED_OUT, Rejected
-from apiext.flowcontrol.seat_seconds import NANOSECONDS, duration_per_seat, seats_times_duration
-from apiext.flowcontrol.shuffle_sharding import Dealer, flow_hash
+from apiext.flowcontrol.seat_seconds import NANOSECONDS, duration_per_seat
+from apiext.flowcontrol.shuffle_sharding import Dealer, Hands
 from apiext.flowcontrol.statistics import DispatchProgress, FlowStats, LevelTimes
-from apiext.meta.limits import MAX_CACHED_HANDS, MAX_CLASSIFICATION_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -42,9 +41,8 @@ class QueueSet:
         self._clock = clock
         self._last = clock.now()
         self._queuing: QueuingConfiguration | None = None
-        self._dealer: Dealer | None = None
+        self._hands: Hands | None = None
         self._exempt = False
-        self._hands: dict[tuple[str, str], tuple[int, ...]] = {}
         self.queues: list[FlowQueue] = []
         """More than configured while others drain after a change."""
         self._configured = 0
@@ -58,31 +56,47 @@ class QueueSet:
         self._enqueues = 0
         self._unqueued_seats = 0
         """Seats of requests that went through no queue."""
+        self._more_seats = 0
+        """Seats in use beyond one for each running request."""
+        self._wide_seats = 0
+        """Seats in use by requests of several seats."""
         self.unqueued: set[FlowRequest] = set()
         """Running requests that went through no queue."""
         self.limit = 0
         self._reserved = 0
         """Seats for requests of one seat."""
-        self._narrow_seats = 0
-        """Seats in use by requests of one seat."""
         self.progress = 0
-        self.waiting = 0
-        self.waiting_seats = 0
-        self.executing = 0
-        self.seats_in_use = 0
+        self.waiting = self.waiting_seats = self.executing = 0
         self.peak_demand = 0
         """The maximum of seats in use and waiting seats since the last adjustment of the limit."""
-        self.dispatched = 0
-        self.rejected = 0
-        self.cancelled = 0
+        self._forgotten = 0
+        """Dispatched requests of forgotten flows."""
+        self.rejected = self.cancelled = 0
         self.flows: defaultdict[str, FlowStats] = defaultdict(FlowStats)
         """Statistics by flow schema."""
-        self.latest: tuple[int, ...] = DispatchProgress()
-        """The values of a DispatchProgress."""
+        self._latest: DispatchProgress | tuple[int, int, int] = DispatchProgress()
+        """The arguments of DispatchProgress.at_once, if the request did not wait."""
         self.when_idle: Callable[[], None] | None = None
         """Called when no request waits or runs any more."""
         self.times = LevelTimes()
         self._uncontended = self.times.uncontended
+        self._end = self.finish
+
+    @property
+    def seats_in_use(self) -> int:
+        """The seats of running requests, and of those in their additional latency."""
+        return self.executing + self._more_seats
+
+    @property
+    def dispatched(self) -> int:
+        """The number of requests that were dispatched so far."""
+        return self._forgotten + sum(stats.dispatched for stats in self.flows.values())
+
+    @property
+    def latest(self) -> DispatchProgress:
+        """The progress at the latest dispatch."""
+        found = self._latest
+        return found if isinstance(found, DispatchProgress) else DispatchProgress.at_once(*found)
 
     def is_idle(self) -> bool:
         """Report whether no request waits or runs."""
@@ -95,6 +109,10 @@ class QueueSet:
             yield from queue.waiting
             yield from queue.executing
 
+    def forget_flow(self, flow_schema: str) -> None:
+        """Drop the statistics of a flow schema without requests."""
+        self._forgotten += self.flows.pop(flow_schema).dispatched
+
     def configure(self, level: PriorityLevel, *, limit: int, denominator: int) -> None:
         """Change the queues and the limit of seats.
 
@@ -103,8 +121,7 @@ class QueueSet:
         self.sync()
         self._exempt = level.is_exempt
         if level.queuing != self._queuing:
-            self._hands.clear()
-            self._dealer = Dealer(level.queuing.queues, level.queuing.hand_size) if level.queuing else None
+            self._hands = Hands(Dealer(level.queuing.queues, level.queuing.hand_size)) if level.queuing else None
         self._queuing, capacity, self._configured = level.queuing, 1, 0
         if level.queuing is not None:
             wanted = self._configured = level.queuing.queues
@@ -126,17 +143,18 @@ class QueueSet:
         elapsed = now - self._last
         if elapsed:
             self._last = now
-            used = self.seats_in_use
-            demand = used + self.waiting_seats
+            executing = self.executing
+            demand = executing + self._more_seats + self.waiting_seats
             if self._active:
                 seats = demand - self._unqueued_seats
                 if seats > self.limit:  # noqa: PLR1730 -- a function call costs more
                     seats = self.limit
                 self.progress += seats * elapsed // (self._active * NANOSECONDS)
-            if demand == self.executing and not self.waiting:
+            if demand == executing:
                 self._uncontended[demand] += elapsed
             else:
-                self.times.add(elapsed, waiting=self.waiting, executing=self.executing, seats=used, waiting_seats=self.waiting_seats)
+                used = self.seats_in_use
+                self.times.add(elapsed, waiting=self.waiting, executing=executing, seats=used, waiting_seats=self.waiting_seats)
         return now
 
     # --- arrival --------------------------------------------------------------------------------------------------------
@@ -149,28 +167,28 @@ class QueueSet:
         """
         now = self.sync()
         stats = self.flows[flow_schema]
-        request = FlowRequest(flow_schema, distinguisher, stats, estimate, digest, now, self.progress, self.finish)
-        if self._queuing is None or self._dealer is None:
+        request = FlowRequest(flow_schema, distinguisher, stats, estimate, digest, now, self._end)
+        if self._queuing is None or self._hands is None:
             if not self._exempt and not self._fits(estimate.seats):
                 raise self._reject(request, CONCURRENCY_LIMIT)
             self._execute(request, now)
             return request
-        queue = self._choose_queue(self._dealer, flow_schema, distinguisher)
-        if len(queue.waiting) >= self._queuing.queue_length_limit and self.seats_in_use >= self.limit:
+        queue = self._choose_queue(self._hands[flow_schema, distinguisher])
+        fits = not self.waiting and estimate.seats <= self.limit and self._fits(estimate.seats)
+        if not fits and len(queue.waiting) >= self._queuing.queue_length_limit and self.seats_in_use >= self.limit:
             raise self._reject(request, QUEUE_FULL)
         request.queue = queue
         if not queue.waiting and not queue.executing:
             queue.next_dispatch = self.progress
             self._active += 1
-        if not self.waiting and estimate.seats <= self.limit and self._fits(estimate.seats):
-            start = discounted = max(queue.next_dispatch, self.progress)
-            if queue.seats_in_use:
-                discounted -= seats_times_duration(queue.seats_in_use, ESTIMATED_SERVICE_NANOSECONDS)
-            self.latest = (self.progress, start, start, start, discounted, discounted)
+        if fits:
+            start = max(queue.next_dispatch, self.progress)
+            self._latest = (self.progress, start, len(queue.executing) + queue.more_seats)
             queue.next_dispatch = start + estimate.work
             self._robin = queue.index
             self._execute(request, now)
             return request
+        request.arrival_progress = self.progress
         queue.push(request)
         queue.bound_next_dispatch()
         stats.queue_lengths.observe(len(queue.waiting))
@@ -180,15 +198,8 @@ class QueueSet:
         self._dispatch_all()
         return request
 
-    def _choose_queue(self, dealer: Dealer, flow_schema: str, distinguisher: str) -> FlowQueue:
-        """Return the queue with the least waiting work of those that the flow may use."""
-        hand = self._hands.get((flow_schema, distinguisher))
-        if hand is None:
-            if len(self._hands) >= MAX_CACHED_HANDS:
-                self._hands.clear()
-            hand = dealer.deal(flow_hash(flow_schema, distinguisher))
-            if len(distinguisher) <= MAX_CLASSIFICATION_CHARACTERS:
-                self._hands[flow_schema, distinguisher] = hand
+    def _choose_queue(self, hand: tuple[int, ...]) -> FlowQueue:
+        """Return the queue with the least waiting work of those that a flow may use."""
         # flows with overlapping hands begin with different queues
         offset = self._enqueues % len(hand)
         self._enqueues += 1
@@ -206,12 +217,9 @@ class QueueSet:
         stats.rejected[reason] += 1
         stats.seats.observe(request.estimate.seats)
         stats.waited[False].observe((self._last - request.arrival) / 1e9)
-        self._note_idle()
-        return Rejected(reason)
-
-    def _note_idle(self) -> None:
         if self.when_idle is not None and self.is_idle():
             self.when_idle()
+        return Rejected(reason)
 
     # --- dispatch -------------------------------------------------------------------------------------------------------
 
@@ -220,10 +228,14 @@ class QueueSet:
         if seats > self.limit:
             return not self.executing
         limit = self.limit
-        if seats > 1 and self._narrow_seats < self._reserved:
+        if seats > 1 and (free := self._free_reserved()) > 0:
             # the widest request that there can be must fit somehow
-            limit -= min(self._reserved - self._narrow_seats, limit - seats)
-        return self.seats_in_use + seats <= limit
+            limit -= min(free, limit - seats)
+        return self.executing + self._more_seats + seats <= limit
+
+    def _free_reserved(self) -> int:
+        """Return the free seats of those that are reserved for requests of one seat, 0 or less if there are none."""
+        return self._reserved - (self.seats_in_use - self._wide_seats)
 
     def _execute(self, request: FlowRequest, now: int, *, queued: bool = False) -> None:
         """Occupy the seats of a request, which may have been in its queue."""
@@ -231,30 +243,27 @@ class QueueSet:
         request.phase = EXECUTING
         request.started = now
         self.executing += 1
-        self.seats_in_use += seats
-        if seats == 1:
-            self._narrow_seats += 1
         if queue is None:
             self.unqueued.add(request)
             self._unqueued_seats += seats
         else:
             queue.executing.add(request)
-            queue.seats_in_use += seats
             queue.started += request.estimate.initial_seats * now
-            queue.running += request.estimate.initial_seats
-        self.dispatched += 1
-        stats.dispatched += 1
-        stats.executing += 1
-        stats.executing_seats += seats
+        if seats > 1:
+            self._wide_seats += seats
+            self._count_more_seats(request, seats - 1)
+            if queue is not None:
+                queue.more_running += request.estimate.initial_seats - 1
         if seats == 1 and not queued:
             stats.immediate += 1
         else:
+            stats.not_immediate += 1
             stats.seats.observe(seats)
             if not self._exempt:
                 stats.waited[True].observe((now - request.arrival) / 1e9)
             if queue is not None and not queued:
                 stats.queue_lengths.observe(1)
-        demand = self.seats_in_use + self.waiting_seats
+        demand = self.executing + self._more_seats + self.waiting_seats
         if demand > self.peak_demand:  # noqa: PLR1730 -- a function call costs more
             self.peak_demand = demand
 
@@ -268,7 +277,7 @@ class QueueSet:
         queue, request = self._next_queue(self._backlog)
         if not self._fits(request.estimate.seats):
             request.stats.no_accommodation += 1
-            narrow = [queue for queue in self._backlog if queue.head().estimate.seats == 1] if self._narrow_seats < self._reserved else []
+            narrow = [queue for queue in self._backlog if queue.head().estimate.seats == 1] if self._free_reserved() > 0 else []
             if not narrow:
                 return False
             queue, request = self._next_queue(narrow)
@@ -288,17 +297,8 @@ class QueueSet:
 
     def _next_queue(self, queues: Iterable[FlowQueue]) -> tuple[FlowQueue, FlowRequest]:
         """Return the queue with the least virtual finish time, and its oldest request; of equal ones the next in the round."""
-        found: list[tuple[int, int, FlowQueue, FlowRequest]] = []
-        starts: list[int] = []
-        discounted: list[int] = []
-        for queue in queues:
-            oldest = queue.head()
-            distance = (queue.index - self._robin - 1) % len(self.queues)
-            found.append((queue.next_dispatch + queue.overdue(self._last) + oldest.estimate.work, distance, queue, oldest))
-            starts.append(queue.next_dispatch)
-            discounted.append(queue.next_dispatch - seats_times_duration(queue.seats_in_use, ESTIMATED_SERVICE_NANOSECONDS))
-        _, _, queue, oldest = min(found, key=lambda item: item[:2])
-        self.latest = (self.progress, queue.next_dispatch, min(starts), max(starts), min(discounted), max(discounted))
+        queue, oldest, bounds = next_queue(queues, now=self._last, robin=self._robin, number=len(self.queues))
+        self._latest = DispatchProgress(self.progress, queue.next_dispatch, *bounds)
         return queue, oldest
 
     def _leave_queue(self, request: FlowRequest, queue: FlowQueue) -> None:
@@ -336,51 +336,57 @@ class QueueSet:
     def finish(self, request: FlowRequest) -> None:
         """End the execution of a request; its seats are free now, or after its additional latency."""
         now = self.sync()
-        queue, stats = request.queue, request.stats
+        queue, estimate = request.queue, request.estimate
         duration = now - request.started
         request.phase = ENDED
         self.executing -= 1
-        stats.executing -= 1
-        stats.executions["watch" if request.digest[1].verb == "watch" else "regular"].observe(duration / 1e9)
+        request.stats.count_execution(duration, is_watch=request.digest[1].verb == "watch")
         if queue is None:
             self.unqueued.discard(request)
         else:
+            seats = estimate.initial_seats
             queue.executing.discard(request)
-            queue.started -= request.estimate.initial_seats * request.started
-            queue.running -= request.estimate.initial_seats
+            queue.started -= seats * request.started
+            if seats > 1:
+                queue.more_running -= seats - 1
             # the estimated duration is replaced by the real one
-            queue.next_dispatch -= request.estimate.initial_seats * (ESTIMATED_SERVICE_NANOSECONDS - duration) // NANOSECONDS
+            queue.next_dispatch -= seats * (ESTIMATED_SERVICE_NANOSECONDS - duration) // NANOSECONDS
             if queue.waiting:
                 queue.bound_next_dispatch()
             elif not queue.executing:
                 self._active -= 1
-        if latency := request.estimate.additional_latency:
-            self._clock.call_later(latency, lambda: self._end_latency(request))
+        if estimate.additional_latency:
+            self._count_more_seats(request, 1)
+            self._clock.call_later(estimate.additional_latency, lambda: self._end_latency(request))
         else:
-            self._release(request)
+            self._release(request, estimate.seats - 1)
         if self.waiting:
             self._dispatch_all()
-        if self.when_idle is not None:
-            self._note_idle()
+        if self.when_idle is not None and self.is_idle():
+            self.when_idle()
 
     def _end_latency(self, request: FlowRequest) -> None:
         self.sync()
-        self._release(request)
+        self._release(request, request.estimate.seats)
         self._dispatch_all()
 
-    def _release(self, request: FlowRequest) -> None:
-        """Free the seats of a request."""
+    def _release(self, request: FlowRequest, more: int) -> None:
+        """Free the seats of a request that runs no more, of which so many count as more than one for each running request."""
         seats, queue = request.estimate.seats, request.queue
-        self.seats_in_use -= seats
-        if seats == 1:
-            self._narrow_seats -= 1
-        request.stats.executing_seats -= seats
+        if seats > 1:
+            self._wide_seats -= seats
+        if more:
+            self._count_more_seats(request, -more)
         if queue is None:
             self._unqueued_seats -= seats
-        else:
-            queue.seats_in_use -= seats
-            if len(self.queues) > self._configured:
-                self._drop_if_drained(queue)
+        elif len(self.queues) > self._configured:
+            self._drop_if_drained(queue)
+
+    def _count_more_seats(self, request: FlowRequest, seats: int) -> None:
+        self._more_seats += seats
+        request.stats.more_seats += seats
+        if request.queue is not None:
+            request.queue.more_seats += seats
 
     def _drop_if_drained(self, queue: FlowQueue) -> None:
         """Remove an idle queue if there are more queues than configured."""

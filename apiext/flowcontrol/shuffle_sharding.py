@@ -6,6 +6,8 @@ import hashlib
 import math
 from typing import Final
 
+from apiext.meta.limits import MAX_CACHED_HANDS, MAX_CLASSIFICATION_CHARACTERS
+
 MAX_HASH_BITS: Final = 60
 """Bits of a hash that are used; the remaining four keep the last cards evenly distributed."""
 MAX_DECK_SIZE: Final = 1 << 26
@@ -59,3 +61,20 @@ class Dealer:
                 card += card >= earlier
             hand.append(card)
         return tuple(hand)
+
+
+class Hands(dict[tuple[str, str], tuple[int, ...]]):
+    """The hands of flows by flow schema and distinguisher, dealt when they are first used. At most MAX_CACHED_HANDS are kept."""
+
+    def __init__(self, dealer: Dealer) -> None:
+        super().__init__()
+        self._dealer = dealer
+
+    def __missing__(self, flow: tuple[str, str]) -> tuple[int, ...]:
+        """Deal the hand of a flow."""
+        if len(self) >= MAX_CACHED_HANDS:
+            self.clear()
+        hand = self._dealer.deal(flow_hash(*flow))
+        if len(flow[1]) <= MAX_CLASSIFICATION_CHARACTERS:
+            self[flow] = hand
+        return hand

@@ -6,11 +6,12 @@ Counting a request is a few additions, since every request pays for it. server/r
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, Self
 
+from apiext.flowcontrol.estimate import work_in_progress
 from apiext.flowcontrol.phase import Phase
 from apiext.meta.request import MUTATING, READ_ONLY
 
@@ -22,6 +23,8 @@ SEAT_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 100)
 SEAT_UTILIZATION_BUCKETS: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 REQUEST_UTILIZATION_BUCKETS: Final = (0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1)
 READ_WRITE_BUCKETS: Final = (0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
+_BATCH: Final = 256
+"""Durations that a histogram counts at a time: sorting many takes less time than searching the bucket of each."""
 DEMAND_BUCKETS: Final = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)
 
 
@@ -41,6 +44,19 @@ class FlowHistogram:
         self.buckets[bisect_left(self.bounds, value)] += weight
         self.total += value * weight
 
+    def observe_least(self) -> None:
+        """Count a value of 0, which must be the least bound."""
+        self.buckets[0] += 1
+
+    def observe_all(self, values: Sequence[float]) -> None:
+        """Count many values."""
+        ordered, below = sorted(values), 0
+        for index, bound in enumerate(self.bounds):
+            least, below = below, bisect_right(ordered, bound)
+            self.buckets[index] += below - least
+        self.buckets[-1] += len(ordered) - below
+        self.total += sum(ordered)
+
     def plus(self, value: float, weight: int) -> FlowHistogram:
         """Return a copy with one more value."""
         copy = FlowHistogram(self.bounds)
@@ -53,41 +69,69 @@ class FlowStats:
     """Counts of the requests of a flow schema in a priority level."""
 
     __slots__ = (
-        *(
-            "dispatched",
-            "executing",
-            "executing_seats",
-            "executions",
-            "immediate",
-            "no_accommodation",
-            "queue_lengths",
-            "rejected",
-            "seats",
-        ),
-        *("waited", "waiting", "waiting_seats", "watch_counts"),
+        *("_durations", "_executions", "immediate", "more_seats", "no_accommodation", "not_immediate", "queue_lengths", "rejected"),
+        *("seats", "waited", "waiting", "waiting_seats", "watch_counts"),
     )
 
     def __init__(self) -> None:
-        self.dispatched = 0
         self.immediate = 0
         """Requests of one seat that were dispatched without entering a queue; the histograms do not contain them."""
+        self.not_immediate = 0
+        """The other dispatched requests."""
         self.no_accommodation = 0
         """Dispatches that failed for want of seats."""
         self.rejected: Counter[str] = Counter()
         """Rejected requests by reason."""
         self.waiting = 0
         self.waiting_seats = 0
-        self.executing = 0
-        self.executing_seats = 0
+        self.more_seats = 0
+        """Seats in use beyond one for each running request."""
         self.queue_lengths = FlowHistogram(QUEUE_LENGTH_BUCKETS)
         self.waited = {True: FlowHistogram(DURATION_BUCKETS), False: FlowHistogram(DURATION_BUCKETS)}
         """Seconds of waiting, by whether the request was executed."""
-        self.executions = {"regular": FlowHistogram(DURATION_BUCKETS), "watch": FlowHistogram(DURATION_BUCKETS)}
-        """Seconds of execution, by type."""
+        self._executions = {"regular": FlowHistogram(DURATION_BUCKETS), "watch": FlowHistogram(DURATION_BUCKETS)}
+        self._durations: list[int] = []
+        """Nanoseconds of executions that the histogram does not contain yet."""
         self.seats = FlowHistogram(SEAT_BUCKETS)
         """Estimated seats of requests."""
         self.watch_counts = FlowHistogram(WATCH_COUNT_BUCKETS)
         """Watches that a write reaches."""
+
+    @property
+    def executions(self) -> Mapping[str, FlowHistogram]:
+        """Seconds of execution, by type."""
+        self._settle()
+        return self._executions
+
+    @property
+    def dispatched(self) -> int:
+        """The number of requests that were dispatched so far."""
+        return self.immediate + self.not_immediate
+
+    @property
+    def executing(self) -> int:
+        """The number of requests that run."""
+        return self.dispatched - sum(sum(histogram.buckets) for histogram in self.executions.values())
+
+    @property
+    def executing_seats(self) -> int:
+        """The seats of requests that run, and of those in their additional latency."""
+        return self.executing + self.more_seats
+
+    def count_execution(self, nanoseconds: int, *, is_watch: bool) -> None:
+        """Count a request that ran."""
+        if is_watch:
+            self._executions["watch"].observe(nanoseconds / 1e9)
+            return
+        durations = self._durations
+        durations.append(nanoseconds)
+        if len(durations) >= _BATCH:
+            self._settle()
+
+    def _settle(self) -> None:
+        durations = [nanoseconds / 1e9 for nanoseconds in self._durations]
+        self._durations.clear()
+        self._executions["regular"].observe_all(durations)
 
     def is_idle(self) -> bool:
         """Report whether no request waits or occupies seats."""
@@ -175,6 +219,12 @@ class DispatchProgress(NamedTuple):
     least_discounted: int = 0
     """The same, less the estimated work in progress."""
     greatest_discounted: int = 0
+
+    @classmethod
+    def at_once(cls, current: int, start: int, seats: int) -> Self:
+        """Return the progress at the dispatch of a request that did not wait, into a queue with so many seats in use."""
+        discounted = start - work_in_progress(seats)
+        return cls(current, start, start, start, discounted, discounted)
 
 
 class ReadWriteSamples:

@@ -67,7 +67,11 @@ class WorkEstimator:
 
     def _write(self, info: RequestInfo, classification: Classification) -> WorkEstimate:
         watches = self._watches.interested(info)
-        self._controller.stats(classification).watch_counts.observe(watches)
+        counts = self._controller.stats(classification).watch_counts
+        if watches:
+            counts.observe(watches)
+        else:
+            counts.observe_least()
         if watches < _WATCHES_PER_SEAT:
             return ONE_SEAT
         seats = math.ceil(watches / _WATCHES_PER_SEAT)

@@ -90,6 +90,7 @@ def _compare_maps(merge_type: MergeType, left: Any, right: Any, level: int) -> _
     modified: FieldSet = {}
     added: FieldSet = {}
     field_of = map_type.field
+    shared = len(new)
     for name, item in new.items():
         if name in old:
             before, kind = old[name], type(item)
@@ -102,10 +103,12 @@ def _compare_maps(merge_type: MergeType, left: Any, right: Any, level: int) -> _
         else:
             element, below = field_of(name)
             added[element] = everything(below, item)
-    for name, item in old.items():
-        if name not in new:
-            element, below = field_of(name)
-            removed[element] = everything(below, item)
+            shared -= 1
+    if shared < len(old):
+        for name, item in old.items():
+            if name not in new:
+                element, below = field_of(name)
+                removed[element] = everything(below, item)
     return [removed or None, modified or None, added or None] if removed or modified or added else None
 
 

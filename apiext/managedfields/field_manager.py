@@ -100,8 +100,10 @@ class FieldManager:
 
     async def _recorded(self, live: Object, new: Object, before: _Managed, name: str) -> _Managed:
         """Record the changed fields as those of a manager, whose time changes if there are any."""
+        is_typed = self._versions.is_known_typed(live)
         typed = self._typed("new object", new)
-        check_changed(typed.merge_type, live, new)
+        if not is_typed:
+            check_changed(typed.merge_type, live, new)
         fields = await self._updater.update(typed.with_value(live), typed, before[0], _CURRENT)
         _strip(fields, _CURRENT)
         times, owned = before[1], fields.pop(_CURRENT, None)

@@ -70,9 +70,12 @@ class Updater:
         """
         result, changed = await self._change(live, new, await self._reconciled(live, managers), manager, force=True)
         before = result.get(manager)
-        fields = field_set.difference(before.fields, changed.removed) if before is not None else LEAF
-        fields = field_set.union(field_set.union(fields, changed.modified), changed.added)
-        fields = field_set.recursive_difference(fields, self._reset(new.version))
+        if before is None:
+            fields = field_set.union(changed.modified, changed.added)
+        else:
+            fields = field_set.difference(before.fields, changed.removed)
+            fields = field_set.union(field_set.union(fields, changed.modified), changed.added)
+            fields = field_set.recursive_difference(fields, self._reset(new.version))
         if fields:
             result[manager] = VersionedSet(fields, new.version, applied=False)
         else:

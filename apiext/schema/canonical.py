@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ def is_canonical(obj: dict[str, Any], schema: Structural, known: Mapping[str, An
     below x-kubernetes-preserve-unknown-fields. Values at the places of the same ones in `known`, a canonical object, are not checked.
     """
     content = {key: member for key, member in obj.items() if key not in META_FIELDS}
-    return _members(content, schema, _Absent.DIFFERENCE, known)
+    return _are_canonical((content,), schema, _Absent.DIFFERENCE, known)
 
 
 def complete(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] = _NO_MEMBERS, *, defaults: bool) -> bool:
@@ -52,45 +52,59 @@ def complete(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] =
     """
     content = {key: member for key, member in obj.items() if key not in META_FIELDS}
     size = len(content)
-    result = _members(content, schema, _SET if defaults else _NOTHING, known)
+    result = _are_canonical((content,), schema, _SET if defaults else _NOTHING, known)
     if len(content) > size:
         obj |= content
     return result
 
 
-def _members(value: dict[str, Any], schema: Structural, absent: _Absent, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
-    if schema.preserve:
-        return False
-    if absent is not _NOTHING:
-        for name, default, _ in defaults_of(schema):
-            if name not in value:
-                if absent is not _SET:
-                    return False
-                value[name] = default if type(default) in _SCALARS else json_values.copy(default)
-    properties = schema.properties
-    for key, member in value.items():
-        child = properties.get(key) or schema.additional
-        if child is None:
+def _are_canonical(values: Sequence[Any], schema: Structural, absent: _Absent, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
+    """Check all items of a list, or a single object, whose `known` members are not checked.
+
+    Most values are objects with scalars, so these are checked without a call for each.
+    """
+    preserve, properties, additional = schema.preserve, schema.properties, schema.additional
+    defaults = () if absent is _NOTHING else defaults_of(schema)
+    for value in values:
+        if type(value) is not dict:
+            if defaults or (type(value) not in _SCALARS and not _is_canonical(value, schema, absent)):
+                return False
+            continue
+        if preserve:
             return False
-        kind = type(member)
-        if kind is not str and kind is not int and kind is not bool:
+        for key, member in value.items():
+            if type(member) in _SCALARS and key in properties:
+                continue
+            child = properties.get(key) or additional
+            if child is None:
+                return False
             same = known.get(key, _NO_MEMBERS)
-            if same is not member and not _below(member, child, absent, same):
+            if same is not member and type(member) not in _SCALARS and not _is_canonical(member, child, absent, same):
+                return False
+    return not defaults or _have_defaults(values, schema, defaults, absent)
+
+
+def _have_defaults(values: Sequence[Any], schema: Structural, defaults: tuple[tuple[str, Any, bool], ...], absent: _Absent) -> bool:
+    """Check that objects have the properties with a default, or set these."""
+    for name, default, _ in defaults:
+        is_scalar = type(default) in _SCALARS
+        for value in values:
+            if name in value:
+                continue
+            if absent is not _SET:
+                return False
+            if is_scalar:
+                value[name] = default
+                continue
+            copied = value[name] = json_values.copy(default)
+            if not _is_canonical(copied, schema.properties[name], _SET):
                 return False
     return True
 
 
-def _below(value: Any, schema: Structural, absent: _Absent, known: Any = _NO_MEMBERS) -> bool:
+def _is_canonical(value: Any, schema: Structural, absent: _Absent, known: Any = _NO_MEMBERS) -> bool:
+    """Check a value that is no scalar."""
     if type(value) is dict:
-        return _members(value, schema, absent, known if type(known) is dict else _NO_MEMBERS)
+        return _are_canonical((value,), schema, absent, known if type(known) is dict else _NO_MEMBERS)
     items = schema.items
-    if type(value) is not list or items is None:
-        return False
-    for item in value:
-        kind = type(item)
-        if kind is dict:
-            if not _members(item, items, absent):
-                return False
-        elif kind is not str and kind is not int and kind is not bool and not _below(item, items, absent):
-            return False
-    return True
+    return type(value) is list and items is not None and _are_canonical(value, items, absent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 
 import re2
 
@@ -45,7 +45,7 @@ class Pattern:
         PatternError: the expression is malformed or too large.
     """
 
-    __slots__ = ("_compiled", "_remembered", "_size")
+    __slots__ = ("_compiled", "_size", "results")
 
     def __init__(self, expression: str) -> None:
         if r"\C" in expression and r"\C" in _ESCAPE.findall(expression):
@@ -61,8 +61,8 @@ class Pattern:
         except re2.error as error:
             raise PatternError(_go_message(expression, error)) from None
         self._size: int = self._compiled.programsize
-        # Objects repeat their short texts (names, modes, versions): a cached result costs a tenth of a search.
-        self._remembered = lru_cache(maxsize=_MAX_CACHED_RESULTS)(self._search)
+        self.results: dict[str, bool] = {}
+        """Whether the last short texts match. Objects repeat these (names, modes, versions), and a search takes ten times as long."""
 
     def matches(self, text: str) -> bool:
         """Return whether the expression matches anywhere in the text.
@@ -70,7 +70,15 @@ class Pattern:
         Raises:
             HeavyWorkError: the search may take too long for the event loop.
         """
-        return self._remembered(text) if len(text) <= _MAX_CACHED_LENGTH else self._search(text)
+        if len(text) > _MAX_CACHED_LENGTH:
+            return self._search(text)
+        found = self.results.get(text)
+        if found is None:
+            found = self._search(text)
+            if len(self.results) >= _MAX_CACHED_RESULTS:
+                self.results.clear()
+            self.results[text] = found
+        return found
 
     def _search(self, text: str) -> bool:
         data, work = text.encode(), inline_work()

@@ -105,11 +105,10 @@ def _endpoint(info: RequestInfo, served: ServingVersion) -> tuple[Scope, Verb]:
     Raises:
         StatusError: the subresource is unknown (404), or the verb is not supported (405).
     """
-    resource = GroupResource(info.group, info.resource)
     scope = served.scopes.get(info.subresource)
     if scope is None:
-        raise errors.not_found(resource, info.name)
+        raise errors.not_found(GroupResource(info.group, info.resource), info.name)
     verb = (SUBRESOURCE_VERBS if info.subresource else RESOURCE_VERBS).get(info.verb)
     if verb is None:
-        raise errors.method_not_supported(resource, info.verb)
+        raise errors.method_not_supported(GroupResource(info.group, info.resource), info.verb)
     return scope, verb

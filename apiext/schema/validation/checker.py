@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from apiext.meta.inline_work import inline_work
+from apiext.schema.model import RULES
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
 from apiext.schema.validation.jsontype import is_json_integer, type_violation
@@ -161,7 +162,8 @@ def _string_checks(spec: Spec) -> list[Check]:
     tests = _size_checks(spec.min_length or 0, spec.max_length)
     if spec.pattern:
         try:
-            tests.append(compile_pattern(spec.pattern).matches)
+            pattern = compile_pattern(spec.pattern)
+            tests.append(lambda value: pattern.results.get(value) or pattern.matches(value))
         except PatternError:
             tests.append(_reject)
     if (is_formatted := format_checker(spec.format)) is not None:
@@ -200,23 +202,27 @@ def _list_checks(spec: Spec) -> list[Check]:
     if spec.unique_items:
         tests.append(lambda value: not has_duplicates(value))
     if spec.items is not None:
-        slot: list[Check] = []
-        slot.append(_lazy(spec.items, slot, 0))
-
-        def check_items(value: list[Any]) -> bool:
-            for item in value:  # noqa: SIM110 a generator would double the time
-                if not slot[0](item):
-                    return False
-            return True
-
-        tests.append(check_items)
+        tests.append(_objects_check(spec.items) if _is_plain_object(spec.items) else _items_check(spec.items))
     return tests
+
+
+def _items_check(spec: Spec) -> Check:
+    slot: list[Check] = []
+    slot.append(_lazy(spec, slot, 0))
+
+    def check_items(value: list[Any]) -> bool:
+        for item in value:  # noqa: SIM110 a generator would double the time
+            if not slot[0](item):
+                return False
+        return True
+
+    return check_items
 
 
 def _object_checks(spec: Spec) -> list[Check]:
     tests = _size_checks(spec.min_properties or 0, spec.max_properties)
     if spec.properties or spec.additional is not None or spec.closed or spec.required:
-        tests.append(_member_check(spec))
+        tests.append(_objects_check(spec))
     return tests
 
 
@@ -240,12 +246,36 @@ _CONSTRAINTS = frozenset(
 )
 
 
+_PLAIN_OBJECT = frozenset(
+    [
+        "type",
+        "title",
+        "description",
+        "default",
+        "nullable",
+        "properties",
+        "required",
+        "additionalProperties",
+        "x-kubernetes-map-type",
+        "x-kubernetes-preserve-unknown-fields",
+        RULES,
+    ]
+)
+"""Keywords of an object that is valid if its members are; rules are evaluated apart."""
+
+
 def _plain_type(spec: Spec) -> type | None:
     """Return the Python type whose values are all valid, None unless the node only requires a scalar type."""
     return _PLAIN_TYPES.get(spec.types[0]) if spec.types and _CONSTRAINTS.isdisjoint(spec.raw) else None
 
 
-def _member_check(spec: Spec) -> Check:
+def _is_plain_object(spec: Spec) -> bool:
+    """Return whether all values are objects that are valid if their members are."""
+    return spec.types == ("object",) and not spec.nullable and spec.raw.keys() <= _PLAIN_OBJECT
+
+
+def _objects_check(spec: Spec) -> Check:
+    """Return the check whether an object, or all items of a list, are objects with valid members; one call is enough for a list."""
     plain: dict[str, type] = {}
     checks: dict[str, Check] = {}
     for key, child in spec.properties.items():
@@ -257,17 +287,23 @@ def _member_check(spec: Spec) -> Check:
     if not spec.closed and spec.additional is not None:
         other[0] = _lazy(spec.additional, other, 0)
 
-    required = frozenset(spec.required)
+    required = tuple(spec.required)
 
-    def check(value: dict[str, Any]) -> bool:
-        if required and not value.keys() >= required:
-            return False
-        for key, member in value.items():
-            if plain.get(key) is type(member):
-                continue
-            test = checks.get(key) or other[0]
-            if test is not None and not test(member):
+    def check(value: dict[str, Any] | list[Any]) -> bool:
+        objects = value if type(value) is list else (value,)
+        for obj in objects:
+            if type(obj) is not dict:
                 return False
+            for key, member in obj.items():
+                if plain.get(key) is type(member):
+                    continue
+                test = checks.get(key) or other[0]
+                if test is not None and not test(member):
+                    return False
+        for name in required:
+            for obj in objects:
+                if name not in obj:
+                    return False
         return True
 
     return check

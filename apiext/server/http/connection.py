@@ -260,7 +260,7 @@ class Request(web.BaseRequest):
     """A request whose answer ends the connection if the server drains, or if much of the body is not received."""
 
     # aiohttp computes these at their first use, through a cache, which costs more than all of them here
-    __slots__ = ("content", "headers", "method", "raw_headers", "raw_path", "rel_url", "version", "writer")
+    __slots__ = ("_asks_to_close", "content", "headers", "method", "raw_headers", "raw_path", "rel_url", "version", "writer")
     content: StreamReader
     headers: CIMultiDictProxy[str]
     method: str
@@ -281,6 +281,7 @@ class Request(web.BaseRequest):
         **options: Any,
     ) -> None:
         super().__init__(message, payload, protocol, payload_writer, task, loop, **options)
+        self._asks_to_close = message.should_close
         self.content = payload
         self.headers = message.headers
         self.method = message.method
@@ -289,6 +290,10 @@ class Request(web.BaseRequest):
         self.rel_url = self._rel_url
         self.version = message.version
         self.writer = payload_writer
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Attach a value under a key. aiohttp looks for keys that are texts, which there are none of."""
+        self._state[key] = value
 
     # aiohttp inherits these two from Mapping, which raises and catches an exception for each absent key.
 
@@ -303,7 +308,7 @@ class Request(web.BaseRequest):
     @property
     def keep_alive(self) -> bool:
         """Return whether the connection stays open after the answer."""
-        if cast("HTTPConnection", self.protocol).closes_after_answer or not super().keep_alive:
+        if cast("HTTPConnection", self.protocol).closes_after_answer or self._asks_to_close:
             return False
         return self.content.is_eof() or (hdrs.EXPECT not in self.headers and (self.content_length or math.inf) <= MAX_DRAINED_BYTES)
 

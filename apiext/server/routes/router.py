@@ -66,10 +66,11 @@ class Router:
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the answer of the handler for the path, else 404 in plain text."""
-        path = request.path
-        if request[INFO].is_resource and not (self._no_core_prefix and path.startswith(self._no_core_prefix)):
-            handler = self._resources if path.startswith("/api") else _not_found
+        info = request[INFO]
+        if info.is_resource and not (self._no_core_prefix and info.path.startswith(self._no_core_prefix)):
+            handler = self._resources if info.path.startswith("/api") else _not_found
         else:
+            path = request.path
             handler = self._exact.get(path) or self._below.get(path[1:].partition("/")[0], _not_found)
         return handler(request)
 

@@ -63,6 +63,10 @@ class Model:
         assert queues.waiting_seats == sum(request.estimate.seats for request in waiting) == sum(queue.seats for queue in queues.queues)
         assert queues.executing == len(executing) == len(queues.unqueued) + sum(len(queue.executing) for queue in queues.queues)
         assert queues.seats_in_use == sum(request.estimate.seats for request in (*executing, *lingering))
+        stats = queues.flows["schema"]
+        assert (stats.executing, stats.executing_seats, stats.dispatched) == (len(executing), queues.seats_in_use, queues.dispatched)
+        for queue in queues.queues:
+            assert queue.seats_in_use == sum(request.estimate.seats for request in (*executing, *lingering) if request.queue is queue)
         assert [queue.index for queue in queues.queues] == list(range(len(queues.queues)))
         if executing - before:
             assert queues.seats_in_use <= queues.limit or len(executing) == 1

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.flowcontrol.shuffle_sharding import Dealer, flow_hash, required_entropy_bits
+from apiext.flowcontrol import shuffle_sharding
+from apiext.flowcontrol.shuffle_sharding import Dealer, Hands, flow_hash, required_entropy_bits
 
 
 @pytest.mark.parametrize("deck, hand, bits", [(1, 1, 0), (64, 8, 48), (128, 6, 42), (512, 6, 54), (100, 9, 60)])
@@ -72,3 +73,13 @@ def test_flow_hash_separates_schema_and_distinguisher() -> None:
     """Hash the name and the distinguisher, which contain no zero byte, as two texts."""
     assert flow_hash("ab", "c") != flow_hash("a", "bc")
     assert flow_hash("global-default", "alice") == 17644606172554983095
+
+
+def test_remembers_hands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deal a flow the same hand each time, and keep a limited number of hands, none of a long distinguisher."""
+    monkeypatch.setattr(shuffle_sharding, "MAX_CACHED_HANDS", 2)
+    hands, flows = Hands(Dealer(64, 8)), [("schema", "a"), ("schema", "b"), ("schema", "c"), ("schema", "d" * 1_000_000)]
+
+    assert [hands[flow] for flow in (*flows, *flows)] == [Dealer(64, 8).deal(flow_hash(*flow)) for flow in (*flows, *flows)]
+    assert len(hands) <= 2
+    assert flows[-1] not in hands

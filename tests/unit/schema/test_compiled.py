@@ -101,6 +101,63 @@ def test_checks_replaced_members_again() -> None:
     assert not schema.is_canonical({name: member for name, member in obj.items() if name != "status"})
 
 
+@pytest.mark.parametrize(
+    "items, expected",
+    [
+        ([{"name": "a"}, {"name": "b", "port": 1}], [{"name": "a", "port": 80, "at": {"x": 1}}, {"name": "b", "port": 1, "at": {"x": 1}}]),
+        ([{"name": "a", "odd": 1}, {}], [{"name": "a", "port": 80, "at": {"x": 1}}, {"port": 80, "at": {"x": 1}}]),
+        ([{"at": {"x": 2}, "port": 1}, 3, None], [{"at": {"x": 2}, "port": 1}, 3, {"port": 80, "at": {"x": 1}}]),
+    ],
+)
+def test_sets_defaults_in_items(items: list[Any], expected: list[Any]) -> None:
+    """Set defaults in all objects of a list."""
+    properties = {
+        "name": {"type": "string"},
+        "port": {"type": "integer", "default": 80},
+        "at": {"type": "object", "default": {}, "properties": {"x": {"type": "integer", "default": 1}}},
+    }
+    listed = {"type": "array", "items": {"type": "object", "default": {}, "properties": properties}}
+    obj = {"list": items}
+    CompiledSchema({"type": "object", "properties": {"list": listed}}).coerce(obj, defaults=True)
+
+    assert expected == obj["list"]
+
+
+def test_items_share_no_default() -> None:
+    """Give each item of a list its own copy of a default."""
+    items = {"type": "object", "properties": {"at": {"type": "object", "default": {"x": 1}, "x-kubernetes-preserve-unknown-fields": True}}}
+    obj: dict[str, Any] = {"list": [{}, {}]}
+    schema = CompiledSchema({"type": "object", "properties": {"list": {"type": "array", "items": items}}})
+    schema.coerce(obj, defaults=True)
+
+    assert obj["list"] == [{"at": {"x": 1}}] * 2
+    assert obj["list"][0]["at"] is not obj["list"][1]["at"]
+
+
+@pytest.mark.parametrize(
+    "items, expected",
+    [
+        ([], True),
+        ([{"name": "a"}, {"name": "b", "port": 1}], True),
+        ([{"name": "a"}, {"port": 1}], False),
+        ([{"name": "a"}, {"name": 1}], False),
+        ([{"name": "a"}, {"name": "b", "port": True}], False),
+        ([{"name": "a"}, 1], False),
+        ([{"name": "a"}, None], False),
+        ([{"name": "a"}, [{"name": "a"}]], False),
+        ([[{"name": "a"}]], False),
+    ],
+)
+def test_validates_items(items: list[Any], expected: bool) -> None:  # noqa: FBT001
+    """Find a list of objects valid if each item is an object, has the required members, and only valid ones."""
+    properties = {"name": {"type": "string", "pattern": "^[a-z]$"}, "port": {"type": "integer"}}
+    listed = {"type": "array", "items": {"type": "object", "required": ["name"], "properties": properties}}
+    schema = CompiledSchema({"type": "object", "properties": {"list": listed}})
+
+    assert expected == schema.is_valid({"list": items})
+    assert expected == (not schema.validate_values({"list": items}))
+
+
 def test_validates_replaced_members_again() -> None:
     """Validate an object anew if a member was replaced, added or removed, and always where the schema has rules for the metadata."""
     spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
@@ -170,6 +227,21 @@ def test_lists_with_keys_are_checked_for_merging() -> None:
     assert plain.is_surely_typed(resource(spec={}))
     assert not plain.is_surely_typed(resource(spec=1))
     assert not keyed.is_surely_typed(resource(spec=["a"]))
+
+
+def test_knows_what_was_found_typed() -> None:
+    """Know the types of the last valid object only, whatever its metadata is, and not where they need another check."""
+    tags = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+    plain, keyed = (CompiledSchema({"type": "object", "properties": {"spec": one}}) for one in ({"type": "object"}, tags))
+    obj, listed = resource(spec={}), resource(spec=["a"])
+
+    assert not plain.is_known_typed(obj)
+    assert plain.is_valid(obj)
+    assert keyed.is_valid(listed)
+    assert plain.is_known_typed(obj | {"metadata": {}})
+    assert not keyed.is_known_typed(listed)
+    assert not plain.is_known_typed(obj | {"spec": {"a": 1}})
+    assert not plain.is_known_typed(obj | {"status": {}})
 
 
 def test_rejects_wrong_embedded_metadata() -> None:

@@ -23,6 +23,17 @@ def test_matches_like_go(expression: str, text: str, expected: bool) -> None:  #
     assert expected == compile_pattern(expression).matches(text)
 
 
+def test_caches_few_short_texts() -> None:
+    """Return the same result at first and from the cache, which has few texts, none of them long."""
+    pattern = compile_pattern("^a+$")
+    texts = ["a", "b", "a" * 65, *(f"b{number}" for number in range(1000))]
+
+    assert [pattern.matches(text) for text in texts] == [pattern.matches(text) for text in texts]
+    assert pattern.results["b999"] is False
+    assert 0 < len(pattern.results) <= 256
+    assert max(map(len, pattern.results)) <= 64
+
+
 @pytest.mark.parametrize(
     "expression, message",
     [

@@ -6,6 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
+from apiext.endpoints.request import INFO, WARNINGS
 from apiext.server.http.connection import Request
 
 
@@ -17,5 +18,17 @@ async def test_has_the_attributes_of_aiohttp(path: str) -> None:
     assert task is not None
     request = Request(made._message, made.content, made.protocol, made.writer, task, asyncio.get_running_loop())
 
-    for name in Request.__slots__:
+    for name in (name for name in Request.__slots__ if not name.startswith("_")):
         assert getattr(request, name) == getattr(web.BaseRequest, name).__get__(request, Request), name
+
+
+async def test_holds_values() -> None:
+    """Return the values that are attached under keys."""
+    made = make_mocked_request("GET", "/")
+    task = asyncio.current_task()
+    assert task is not None
+    request = Request(made._message, made.content, made.protocol, made.writer, task, asyncio.get_running_loop())
+    request[WARNINGS] = ["one"]
+
+    assert request[WARNINGS] == ["one"]
+    assert (WARNINGS in request, INFO in request) == (True, False)
