@@ -18,6 +18,8 @@ from apiext.schema.validation.spec import Spec
 from apiext.schema.validation.values import is_allowed, number_violations
 
 Check = Callable[[Any], bool]
+_PATTERN_ONLY: Final = frozenset({"type", "title", "description", "default", "pattern"})
+"""Keywords of a value that has a type and a pattern."""
 _COMPILE_STEPS: Final = 4
 """Steps of the compilation of a node."""
 
@@ -73,7 +75,9 @@ def compile_spec(spec: Spec) -> Check:
     }
     possible = [(kind, check) for kind, check in table.items() if check is not _reject]
     if len(possible) == 1:
-        return _single(*possible[0])
+        kind, check = possible[0]
+        # the check of a pattern includes the type
+        return check if kind is str and spec.pattern and spec.raw.keys() <= _PATTERN_ONLY else _single(kind, check)
     return lambda value: table[type(value)](value)
 
 
@@ -161,14 +165,19 @@ def _combinations(spec: Spec) -> list[Check]:
 def _string_checks(spec: Spec) -> list[Check]:
     tests = _size_checks(spec.min_length or 0, spec.max_length)
     if spec.pattern:
-        try:
-            pattern = compile_pattern(spec.pattern)
-            tests.append(lambda value: pattern.results.get(value) or pattern.matches(value))
-        except PatternError:
-            tests.append(_reject)
+        tests.append(_pattern_check(spec.pattern))
     if (is_formatted := format_checker(spec.format)) is not None:
         tests.append(is_formatted)
     return tests
+
+
+def _pattern_check(expression: str) -> Check:
+    try:
+        pattern = compile_pattern(expression)
+    except PatternError:
+        return _reject
+    results, matches = pattern.results, pattern.matches
+    return lambda value: type(value) is str and (results.get(value) or matches(value))
 
 
 def _number_checks(spec: Spec) -> list[Check]:

@@ -158,6 +158,25 @@ def test_validates_items(items: list[Any], expected: bool) -> None:  # noqa: FBT
     assert expected == (not schema.validate_values({"list": items}))
 
 
+@pytest.mark.parametrize(
+    "schema, valid, invalid",
+    [
+        ({"type": "string", "pattern": "^a"}, ["a", "ab"], ["b", "", 1, True, None, ["a"], {"a": 1}]),
+        ({"type": "string", "pattern": "^a", "nullable": True}, ["a", None], ["b", 1]),
+        ({"type": "string", "pattern": "^a", "maxLength": 2}, ["a"], ["abc", "b", 1]),
+        ({"type": "boolean", "pattern": "^a"}, [True], ["a", 1, None]),
+        ({"pattern": "^a"}, ["a", 1, None, {}], ["b"]),
+    ],
+)
+def test_checks_patterns_of_strings(schema: dict[str, Any], valid: list[Any], invalid: list[Any]) -> None:
+    """Match strings only, at first and again, and leave other types to the type."""
+    compiled = CompiledSchema({"type": "object", "properties": {"x": schema}})
+
+    for _ in range(2):
+        assert all(compiled.is_valid({"x": value}) for value in valid)
+        assert not any(compiled.is_valid({"x": value}) for value in invalid)
+
+
 def test_validates_replaced_members_again() -> None:
     """Validate an object anew if a member was replaced, added or removed, and always where the schema has rules for the metadata."""
     spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
