@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from types import FunctionType, MethodType
 
 from aiohttp import web
 
@@ -14,6 +15,12 @@ from apiext.workers.pool import WorkerPool
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 """Handles a request. Raises StatusError for a response other than success."""
+
+
+def bound(handler: Handler) -> Handler:
+    """Return the method `__call__` of a handler that is an object: calling a method takes less time than calling its object."""
+    return handler if isinstance(handler, FunctionType | MethodType) else handler.__call__  # type: ignore[operator]
+
 
 INFO: web.RequestKey[RequestInfo] = web.RequestKey("info", RequestInfo)
 USER: web.RequestKey[UserInfo] = web.RequestKey("user", UserInfo)
