@@ -40,6 +40,21 @@ def compare(merge_type: MergeType, left: Any, right: Any) -> Comparison:
     return Comparison(*map(_at_root, difference))
 
 
+def additions(merge_type: MergeType, empty: dict[str, Any], value: dict[str, Any]) -> FieldSet | None:
+    """Return what `compare` finds added to an object that has only texts; None where the value has other ones, or is owned as a whole."""
+    map_type = merge_type.map
+    if map_type is None or map_type.atomic:
+        return None
+    if any(type(text) is not str or value.get(name) != text for name, text in empty.items()):
+        return None
+    found: FieldSet = {}
+    for name, item in value.items():
+        if name not in empty:
+            element, below = map_type.field(name)
+            found[element] = everything(below, item)
+    return found
+
+
 def _at_root(fields: FieldSet | None) -> FieldSet:
     if not fields or ITSELF not in fields:
         return fields or LEAF
@@ -90,6 +105,7 @@ def _compare_maps(merge_type: MergeType, left: Any, right: Any, level: int) -> _
     modified: FieldSet = {}
     added: FieldSet = {}
     field_of = map_type.field
+    shared = len(new)
     for name, item in new.items():
         if name in old:
             before, kind = old[name], type(item)
@@ -102,10 +118,12 @@ def _compare_maps(merge_type: MergeType, left: Any, right: Any, level: int) -> _
         else:
             element, below = field_of(name)
             added[element] = everything(below, item)
-    for name, item in old.items():
-        if name not in new:
-            element, below = field_of(name)
-            removed[element] = everything(below, item)
+            shared -= 1
+    if shared < len(old):
+        for name, item in old.items():
+            if name not in new:
+                element, below = field_of(name)
+                removed[element] = everything(below, item)
     return [removed or None, modified or None, added or None] if removed or modified or added else None
 
 

@@ -75,6 +75,13 @@ class MapType:
         return frozenset() if self.element is None else self.element.scalars
 
     @cached_property
+    def leaves(self) -> dict[str, str] | None:
+        """Return the path elements of the fields by name, None if fields are not declared or may have something below."""
+        if self.element is not None or any(merge_type.has_parts for _, merge_type in self.fields.values()):
+            return None
+        return {name: path_element for name, (path_element, _) in self.fields.items()}
+
+    @cached_property
     def is_deduced(self) -> bool:
         """Return whether the map has nothing but fields of any type."""
         return not self.fields and self.element is not None and self.element is not UNTYPED_ATOMIC and self.element.scalar == UNTYPED
@@ -177,6 +184,11 @@ class MergeType:
         """Default of the field that has the type, None for no default."""
         self.scalars = _PYTHON_TYPES[scalar]
         """Python types of valid values that have nothing below; null is always valid."""
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether parts of a value may have owners of their own."""
+        return (self.map is not None and not self.map.atomic) or (self.list is not None and self.list.associative)
 
     def kind(self, value: Any) -> type:
         """Return as what a value is treated: dict, list, or str for any scalar; null and invalid values as the first that is allowed."""

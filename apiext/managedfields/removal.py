@@ -88,8 +88,7 @@ def reconcile(merge_type: MergeType, fields: FieldSet) -> FieldSet:
         other = list_type.element
     result = fields
     for element, below in fields.items():
-        below_type = types.get(element, other) if below else None
-        if below_type is not None and (reconciled := reconcile(below_type, below)) is not below:
+        if below and (below_type := types.get(element, other)) is not None and (reconciled := reconcile(below_type, below)) is not below:
             result = result.copy() if result is fields else result
             result[element] = reconciled
     return result

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from apiext.managedfields import field_set
-from apiext.managedfields.comparison import Comparison, compare, same
+from apiext.managedfields.comparison import Comparison, additions, compare, same
 from apiext.managedfields.conflicts import ApplyConflictError
 from apiext.managedfields.field_set import LEAF, FieldSet
 from apiext.managedfields.managers import Manager, Managers, VersionedSet
@@ -60,6 +60,11 @@ class Updater:
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
     """Fields that the strategy resets, and that no manager owns therefore, by apiVersion."""
 
+    def created(self, empty: dict[str, Any], new: TypedValue) -> FieldSet | None:
+        """Return the fields that `update` finds for the manager of a create, None if that takes a comparison with the empty object."""
+        fields = additions(new.merge_type, empty, new.value)
+        return None if fields is None else field_set.recursive_difference(fields, self._reset(new.version))
+
     async def update(self, live: TypedValue, new: TypedValue, managers: Managers, manager: Manager) -> Managers:
         """Return the managers after a create, update or patch.
 
@@ -70,9 +75,12 @@ class Updater:
         """
         result, changed = await self._change(live, new, await self._reconciled(live, managers), manager, force=True)
         before = result.get(manager)
-        fields = field_set.difference(before.fields, changed.removed) if before is not None else LEAF
-        fields = field_set.union(field_set.union(fields, changed.modified), changed.added)
-        fields = field_set.recursive_difference(fields, self._reset(new.version))
+        if before is None:
+            fields = field_set.union(changed.modified, changed.added)
+        else:
+            fields = field_set.difference(before.fields, changed.removed)
+            fields = field_set.union(field_set.union(fields, changed.modified), changed.added)
+            fields = field_set.recursive_difference(fields, self._reset(new.version))
         if fields:
             result[manager] = VersionedSet(fields, new.version, applied=False)
         else:

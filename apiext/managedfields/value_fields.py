@@ -69,6 +69,8 @@ def everything(merge_type: MergeType, value: Any) -> FieldSet:
 
 
 def _map_everything(map_type: MapType, value: dict[str, Any]) -> FieldSet:
+    if (leaf := map_type.leaves) is not None:
+        return {ITSELF: LEAF, **dict.fromkeys(filter(None, map(leaf.get, value)), LEAF)}
     found: FieldSet = {ITSELF: LEAF}
     fields, other = map_type.fields, map_type.element
     for name, item in value.items():

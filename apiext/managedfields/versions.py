@@ -35,6 +35,10 @@ class Versions(Protocol):
         """Return whether a decoded object of the endpoint's version surely has the type; False also where that takes a closer check."""
         ...
 
+    def is_known_typed(self, obj: Object) -> bool:
+        """Return whether an object is one of which `is_surely_typed` or the store's Item `is_checked` was true just now."""
+        ...
+
     def empty(self) -> Object:
         """Return an object without any field that a client can set. Raises ValueError if there is none."""
         ...
@@ -56,6 +60,10 @@ class BuiltinVersions:
         """Return False."""
         return False
 
+    def is_known_typed(self, _obj: Object) -> bool:
+        """Return False."""
+        return False
+
     async def convert(self, value: TypedValue, version: str) -> TypedValue:
         """Raise MissingVersionError."""
         raise MissingVersionError
@@ -73,6 +81,7 @@ class CustomResourceVersions:
         *,
         preserve_unknown_fields: bool = False,
         is_surely_typed: Callable[[Object], bool] = lambda _obj: False,
+        is_known_typed: Callable[[Object], bool] = lambda _obj: False,
     ) -> None:
         """Create the versions of a kind. The keys of `schemas` are apiVersions; a schema is None if its version has none."""
         self._kind = kind
@@ -82,6 +91,7 @@ class CustomResourceVersions:
         self._types: dict[str, MergeType] = {}
         self.complete = complete
         self.is_surely_typed = is_surely_typed
+        self.is_known_typed = is_known_typed
 
     @cached_property
     def merge_type(self) -> MergeType:

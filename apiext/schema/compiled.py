@@ -154,6 +154,10 @@ class CompiledSchema:
         """Return whether a decoded object surely has the types of the schema, without lists of type set or map."""
         return self._has_fast_path and not self.structural.has_lists and self.is_valid(obj)
 
+    def is_known_typed(self, obj: Object) -> bool:
+        """Return whether `is_checked` and `is_surely_typed` are true of an object, without a check of its members."""
+        return self.is_checked(obj) and self._has_fast_path and not self.structural.has_lists
+
     def validate_values(self, obj: Object, old: Object | None = None) -> list[FieldError]:
         """Return the violations of the schema's keywords; unchanged values of the old object are tolerated (ratcheting)."""
         if self._check(obj):

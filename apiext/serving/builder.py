@@ -117,6 +117,7 @@ def _merged_versions(
         codec.complete,
         preserve_unknown_fields=definition.preserve_unknown_fields,
         is_surely_typed=schemas[kind.version].is_surely_typed,
+        is_known_typed=schemas[kind.version].is_known_typed,
     )
 
 

@@ -40,12 +40,15 @@ class Draft:
 
     def at(self, revision: int) -> Item:
         """Return the rendering at a revision (0: none)."""
-        position, data = self.encoded.revision_at, self.encoded.data
-        token = _token(revision) if revision else b""
-        rendered = b"%b%b%b" % (data[:position], token, data[position:-1])
-        return Item(
-            key=self.key, revision=revision, data=rendered, labels=self.labels, fields=self.fields, is_checked=self.encoded.is_checked
-        )
+        return _written(self.key, self.encoded, revision, self.labels, self.fields)
+
+
+def _written(key: str, encoded: Encoded, revision: int, labels: dict[str, str], fields: dict[str, str]) -> Item:
+    """Return an encoded object, whose `revision_at` is known, as it is rendered at a revision (0: none)."""
+    position, data = encoded.revision_at, encoded.data
+    token = _token(revision) if revision else b""
+    rendered = b"%b%b%b" % (data[:position], token, data[position:-1])
+    return Item(key=key, revision=revision, data=rendered, labels=labels, fields=fields, is_checked=encoded.is_checked)
 
 
 class Renderer:
@@ -124,8 +127,9 @@ class Renderer:
         Raises:
             CorruptObjectError: the bytes cannot be decoded.
         """
-        draft = self.draft(codec, key, encoded, source)
-        return self.item(codec, key, encoded.data, revision) if draft is None else draft.at(revision)
+        if encoded.revision_at < 0:
+            return self.item(codec, key, encoded.data, revision)
+        return _written(key, encoded, revision, _labels(source["metadata"]), codec.fields(source))
 
     def draft(self, codec: Codec, key: str, encoded: Encoded, source: Object) -> Draft | None:
         """Return an object that was just encoded (`source`) as it is rendered, None if only `item` can do so."""

@@ -19,6 +19,8 @@ MAX_AGED_BYTES: Final = 4 << 20
 """Bytes of changes above which those older than KEPT_SECONDS are dropped, also of the last MIN_CHANGES."""
 KEPT_SECONDS: Final = 75.0
 _COMPACT_AFTER_CHANGES: Final = 1024
+_DROPPED_TOGETHER: Final = 32
+"""Changes that are added until old ones are dropped."""
 _DROPPED: Final = Change(key="", revision=0, entry=None, previous=None)
 """Stands in the place of a change that was dropped."""
 
@@ -68,12 +70,14 @@ class History:
 
     def add(self, change: Change) -> None:
         """Add a change; revisions must not go back."""
-        size, now = change.size, self._clock()
+        size = change.size
         self._changes.append(change)
-        self._times.append(now)
+        self._times.append(self._clock())
         self._sizes.append(size)
         self._bytes += size
-        self._trim(now)
+        places = len(self._changes)
+        if self._bytes > MAX_BYTES or places - self._first > MAX_CHANGES or not places % _DROPPED_TOGETHER:
+            self.trim()
 
     def prepend(self, changes: Sequence[Change], *, floor: int) -> None:
         """Put changes before the first one: all after `floor`, up to the present floor. They age from now on."""
@@ -89,10 +93,7 @@ class History:
 
     def trim(self) -> None:
         """Drop changes that are old enough, or beyond a limit."""
-        self._trim(self._clock())
-
-    def _trim(self, now: float) -> None:
-        kept_from, count = now - KEPT_SECONDS, len(self._changes) - self._first
+        kept_from, count = self._clock() - KEPT_SECONDS, len(self._changes) - self._first
         while count and (
             self._bytes > MAX_BYTES
             or count > MAX_CHANGES

@@ -12,7 +12,7 @@ from apiext.managedfields.comparison import compare, same
 from apiext.managedfields.merging import merge
 from apiext.managedfields.removal import remove, with_named_fields
 from apiext.managedfields.structural_types import from_schema
-from apiext.managedfields.value_fields import leaves
+from apiext.managedfields.value_fields import everything, leaves
 from apiext.schema.model import Structural
 from tests.support.field_sets import written
 
@@ -68,3 +68,14 @@ def test_checks_of_changes(case: dict[str, Any]) -> None:
     else:
         with pytest.raises(validation.InvalidValueError):
             validation.check_changed(merge_type, value, {})
+
+
+def test_everything_of_a_map_without_parts() -> None:
+    """Take each declared field of a map whose fields have nothing below, whatever its value is."""
+    properties = {"name": {"type": "string"}, "ports": {"type": "array", "items": {"type": "object"}}}
+    merge_type = from_schema(Structural({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}))
+    spec = merge_type.map.fields["spec"][1] if merge_type.map is not None else merge_type
+
+    assert everything(spec, {"name": "a", "ports": [{"x": 1}], "odd": 1}) == {".": {}, "f:name": {}, "f:ports": {}}
+    assert everything(spec, {"ports": None}) == {".": {}, "f:ports": {}}
+    assert everything(spec, {}) == {}

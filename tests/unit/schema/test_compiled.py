@@ -229,6 +229,21 @@ def test_lists_with_keys_are_checked_for_merging() -> None:
     assert not keyed.is_surely_typed(resource(spec=["a"]))
 
 
+def test_knows_what_was_found_typed() -> None:
+    """Know the types of the last valid object only, whatever its metadata is, and not where they need another check."""
+    tags = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+    plain, keyed = (CompiledSchema({"type": "object", "properties": {"spec": one}}) for one in ({"type": "object"}, tags))
+    obj, listed = resource(spec={}), resource(spec=["a"])
+
+    assert not plain.is_known_typed(obj)
+    assert plain.is_valid(obj)
+    assert keyed.is_valid(listed)
+    assert plain.is_known_typed(obj | {"metadata": {}})
+    assert not keyed.is_known_typed(listed)
+    assert not plain.is_known_typed(obj | {"spec": {"a": 1}})
+    assert not plain.is_known_typed(obj | {"status": {}})
+
+
 def test_rejects_wrong_embedded_metadata() -> None:
     """Name the field and its value."""
     obj = resource(spec={"template": {"metadata": 1}})

@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, cast
 
-from apiext.storage.etcd.http2 import frames, headers
+from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.http2.deadlines import NO_DEADLINE, Deadlines
 from apiext.storage.etcd.http2.frames import DATA, END_STREAM, HEADER_BYTES, HEADERS, PADDED, UINT31_MASK, Http2ProtocolError
 from apiext.storage.etcd.http2.gathered_writer import GatheredWriter
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
+from apiext.storage.etcd.http2.headers import HeaderBlock, HeaderReader
 from apiext.storage.etcd.http2.keepalive import Keepalive
 from apiext.storage.etcd.http2.send_queue import Http2Stream, SendQueue
 
@@ -39,7 +40,7 @@ class Connection(asyncio.Protocol):
         """None before the connection is made, and once it is closed."""
         self._buffer = b""
         """The beginning of a frame that has not arrived completely."""
-        self._header_reader = headers.HeaderReader()
+        self._header_reader = HeaderReader()
         self._keepalive = Keepalive(self._write, lambda: bool(self._streams), lambda: self.close("the server does not answer"))
         self._deadlines = Deadlines(self.loop, self._expire)
         self._send_queue = SendQueue()
@@ -58,11 +59,6 @@ class Connection(asyncio.Protocol):
     def closed(self) -> bool:
         """Whether the connection and all its calls have ended."""
         return self._writer is None
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a call has to wait for a free stream (`wait_for_slot`)."""
-        return len(self._streams) >= self._max_streams
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
@@ -111,18 +107,22 @@ class Connection(asyncio.Protocol):
         if self._next_id > frames.MAX_STREAM_ID:
             self._retire("all stream identifiers of the connection are used")
 
+    def is_full(self) -> bool:
+        """Return whether a call has to wait for a free stream (`wait_for_slot`)."""
+        return len(self._streams) >= self._max_streams
+
     async def wait_for_slot(self, seconds: float) -> float:
         """Wait until the server allows another stream, at most some seconds. Return the seconds left.
 
         Raises:
             RpcError: no stream became free in time.
         """
-        if not self.is_full:
+        if not self.is_full():
             return seconds
         end = self.loop.time() + seconds
         try:
             async with asyncio.timeout_at(end):
-                while self.accepts_calls and self.is_full:
+                while self.accepts_calls and self.is_full():
                     waiter: asyncio.Future[None] = self.loop.create_future()
                     self._slot_waiters.append(waiter)
                     try:
@@ -237,21 +237,22 @@ class Connection(asyncio.Protocol):
                 if stop > end:
                     break
                 at, kind, stream_id = stop, size_and_kind & 0xFF, stream_id & UINT31_MASK
-                if kind == HEADERS:
-                    self._headers_received(kind, flags, stream_id, data[start:stop])
-                elif kind == DATA and not reader.inside_block:
-                    self._data_received(flags, stream_id, data[start:stop])
+                payload = data[start:stop]
+                if kind == DATA and not reader.inside_block:
+                    self._data_received(flags, stream_id, payload)
+                elif kind == HEADERS and not reader.inside_block:
+                    self._block_received(stream_id, reader.known.get((flags, payload)) or reader.receive(kind, flags, stream_id, payload))
                 else:
-                    self._frame_received(kind, flags, stream_id, data[start:stop])
+                    self._frame_received(kind, flags, stream_id, payload)
         except Http2ProtocolError as error:
             self.close(str(error), error.code)
             return
         self._buffer = data[at:] if at < end else b""
 
     def _frame_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        """Take a frame of another type than HEADERS, or one that must not come inside of a header block."""
+        """Take a frame of another type than DATA and HEADERS, or one inside of a header block."""
         if self._header_reader.inside_block or kind == frames.CONTINUATION:
-            self._headers_received(kind, flags, stream_id, payload)
+            self._block_received(stream_id, self._header_reader.receive(kind, flags, stream_id, payload))
         elif kind == frames.WINDOW_UPDATE:
             self._window_update_received(stream_id, frames.read_uint32(payload) & UINT31_MASK)
         elif kind == frames.RST_STREAM:
@@ -296,18 +297,18 @@ class Connection(asyncio.Protocol):
         if flags & END_STREAM:
             self._end(stream, RpcError(INTERNAL, "response without a gRPC status"))
 
-    def _headers_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        block = self._header_reader.receive(kind, flags, stream_id, payload)
+    def _block_received(self, stream_id: int, block: HeaderBlock | None) -> None:
+        """Take a header block; None for one that is not complete."""
         stream = self._streams.get(stream_id)
         if stream is None:
             self._check_opened(stream_id)
             return
         if block is None:
             return
-        last, (http_status, grpc_status, error) = block
-        if last or grpc_status is not None:
+        ends, is_refused, error = block
+        if ends:
             self._end(stream, error)
-        elif http_status != "200":
+        elif is_refused:
             self.cancel(stream)
             stream.end(error)
 

@@ -12,7 +12,7 @@ from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.http2.frames import Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import INTERNAL, OK, UNAVAILABLE, UNKNOWN, RpcError
 
-_MAX_CACHED_BLOCKS: Final = 64
+_MAX_KNOWN_BLOCKS: Final = 64
 _CACHED_TIMEOUTS: Final = 64
 _MAX_TIMEOUT_MILLISECONDS: Final = 99_999_999
 """gRPC allows eight digits."""
@@ -20,19 +20,17 @@ _TIMEOUT: Final = b"\0\x0cgrpc-timeout"
 """The field up to the length of its value: a literal that enters no table (RFC 7541, section 6.2.2)."""
 _MAX_DECODED_BYTES: Final = 1 << 16
 _MAX_BLOCK_BYTES: Final = 1 << 20
-_WHOLE: Final = frames.END_HEADERS | frames.END_STREAM
-"""Flags of a HEADERS frame that ends a stream and holds a whole block, without padding and priority."""
 _UNAVAILABLE_HTTP: Final = frozenset({"429", "502", "503", "504"})
 """HTTP statuses that gRPC maps to UNAVAILABLE (http-grpc-status-mapping.md)."""
 
 
-class ResponseHeaders(NamedTuple):
-    """The decoded fields of one header block of a response that matter to a call."""
+class HeaderBlock(NamedTuple):
+    """What a header block of a response means for its call."""
 
-    http_status: str | None
-    """None in trailers."""
-    grpc_status: int | None
-    """None unless the block ends the response."""
+    ends: bool
+    """Whether the response ends with the block."""
+    is_refused: bool
+    """Whether the HTTP status is another one than 200, or there is none."""
     error: RpcError | None
     """The error of the call if the response ends with this block."""
 
@@ -40,26 +38,25 @@ class ResponseHeaders(NamedTuple):
 class HeaderReader:
     """Assembles header blocks from HEADERS and CONTINUATION frames, and decodes them."""
 
-    __slots__ = ("_cache", "_decoder", "_partial", "inside_block")
+    __slots__ = ("_decoder", "_partial", "inside_block", "known")
 
     def __init__(self) -> None:
         self._decoder = hpack.Decoder(_MAX_DECODED_BYTES)
         self._decoder.header_table_size = 0
         self._decoder.max_allowed_table_size = 0
-        self._cache: dict[bytes, ResponseHeaders] = {}
+        self.known: dict[tuple[int, bytes], HeaderBlock] = {}
+        """Blocks by flags and payload of the one HEADERS frame that held them; to be asked before `receive`, unless `inside_block`."""
         self._partial: tuple[int, int, bytes] | None = None
         """Stream identifier, flags of HEADERS and the bytes so far of a block that has not ended."""
         self.inside_block = False
         """Whether the next frame must be a CONTINUATION."""
 
-    def receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> tuple[bool, ResponseHeaders] | None:
-        """Take a frame. Return whether END_STREAM was set, and the headers, once the block is complete.
+    def receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> HeaderBlock | None:
+        """Take a frame. Return the block once it is complete.
 
         Raises:
             Http2ProtocolError: the frame must not come here, or the block cannot be decoded.
         """
-        if flags | frames.END_STREAM == _WHOLE and kind == frames.HEADERS and not self.inside_block:
-            return flags != frames.END_HEADERS, self._cache.get(payload) or self._decode(payload)
         if self._partial is None:
             if kind != frames.HEADERS:
                 raise Http2ProtocolError("CONTINUATION frame without HEADERS")
@@ -75,29 +72,28 @@ class HeaderReader:
             self._partial, self.inside_block = (stream_id, first, block), True
             return None
         self._partial, self.inside_block = None, False
-        return bool(first & frames.END_STREAM), self._decode(block)
+        decoded = self._decode(block, last=bool(first & frames.END_STREAM))
+        if kind == frames.HEADERS and len(self.known) < _MAX_KNOWN_BLOCKS:
+            self.known[flags, payload] = decoded
+        return decoded
 
-    def _decode(self, block: bytes) -> ResponseHeaders:
-        headers = self._cache.get(block)
-        if headers is None:
-            try:
-                headers = _response_headers({str(name): str(value) for name, value in self._decoder.decode(block)})
-            except (hpack.HPACKError, ValueError, UnicodeError) as error:
-                raise Http2ProtocolError(f"header block cannot be decoded: {error}", frames.COMPRESSION_ERROR) from error
-            if len(self._cache) < _MAX_CACHED_BLOCKS:
-                self._cache[block] = headers
-        return headers
+    def _decode(self, block: bytes, *, last: bool) -> HeaderBlock:
+        try:
+            return _header_block({str(name): str(value) for name, value in self._decoder.decode(block)}, last=last)
+        except (hpack.HPACKError, ValueError, UnicodeError) as error:
+            raise Http2ProtocolError(f"header block cannot be decoded: {error}", frames.COMPRESSION_ERROR) from error
 
 
-def _response_headers(fields: dict[str, str]) -> ResponseHeaders:
+def _header_block(fields: dict[str, str], *, last: bool) -> HeaderBlock:
     http = fields.get(":status")
     if "grpc-status" not in fields:
         error = None
         if http is not None and http != "200":
             error = RpcError(UNAVAILABLE if http in _UNAVAILABLE_HTTP else UNKNOWN, f"unexpected HTTP status {http}")
-        return ResponseHeaders(http, None, error or RpcError(INTERNAL, "response without a gRPC status"))
+        return HeaderBlock(last, http != "200", error or RpcError(INTERNAL, "response without a gRPC status"))
     status = int(fields["grpc-status"])
-    return ResponseHeaders(http, status, None if status == OK else RpcError(status, unquote(fields.get("grpc-message", ""))))
+    error = None if status == OK else RpcError(status, unquote(fields.get("grpc-message", "")))
+    return HeaderBlock(True, http != "200", error)  # noqa: FBT003 -- field order of the block
 
 
 def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]) -> bytes:

@@ -23,7 +23,7 @@ _PREFIX_BYTES: Final = _PREFIX.size
 
 async def unary(connection: Connection, header: bytes, message: bytes, seconds: float, *, gather: bool) -> bytes:
     """See `Channel.unary`. `seconds` includes the wait for a free stream."""
-    if connection.is_full:
+    if connection.is_full():
         seconds = await connection.wait_for_slot(seconds)
     loop = connection.loop
     stream = UnaryStream(loop, loop.time() + seconds)
