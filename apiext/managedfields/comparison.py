@@ -40,6 +40,21 @@ def compare(merge_type: MergeType, left: Any, right: Any) -> Comparison:
     return Comparison(*map(_at_root, difference))
 
 
+def additions(merge_type: MergeType, empty: dict[str, Any], value: dict[str, Any]) -> FieldSet | None:
+    """Return what `compare` finds added to an object that has only texts; None where the value has other ones, or is owned as a whole."""
+    map_type = merge_type.map
+    if map_type is None or map_type.atomic:
+        return None
+    if any(type(text) is not str or value.get(name) != text for name, text in empty.items()):
+        return None
+    found: FieldSet = {}
+    for name, item in value.items():
+        if name not in empty:
+            element, below = map_type.field(name)
+            found[element] = everything(below, item)
+    return found
+
+
 def _at_root(fields: FieldSet | None) -> FieldSet:
     if not fields or ITSELF not in fields:
         return fields or LEAF

@@ -14,7 +14,7 @@ from apiext.managedfields.cap import cap_update_managers
 from apiext.managedfields.comparison import compare
 from apiext.managedfields.conflicts import ApplyConflictError
 from apiext.managedfields.last_applied import KUBECTL, last_applied, with_last_applied
-from apiext.managedfields.managers import APPLY, UPDATE, Manager, Managers, Times
+from apiext.managedfields.managers import APPLY, UPDATE, Manager, Managers, Times, VersionedSet
 from apiext.managedfields.updater import TypedValue, Updater
 from apiext.managedfields.validation import check, check_changed
 from apiext.managedfields.value_fields import leaves
@@ -79,7 +79,9 @@ class FieldManager:
         sent, known = metadata.pop("managedFields", None), _entries(live)
         try:
             before = self._initial(sent, known)
-            if before[0] or not (live.get("metadata") or {}).get("uid"):
+            if not live and not before[0]:
+                before = await self._created(new, manager)
+            elif before[0] or not (live.get("metadata") or {}).get("uid"):
                 before = await self._recorded(_unmanaged(live) or self._versions.empty(), new, before, manager)
             found: Any = managers.encode(*before)
             objectmeta.take_entries(found)
@@ -97,6 +99,16 @@ class FieldManager:
             if read[0]:
                 return read
         return _read(known or ())
+
+    async def _created(self, new: Object, name: str) -> _Managed:
+        """Record the fields of a new object as those of a manager."""
+        empty = self._versions.empty()
+        fields = self._updater.created(empty, self._typed("new object", new))
+        if fields is None:
+            return await self._recorded(empty, new, ({}, {}), name)
+        owned = field_set.difference(fields, _UNOWNED)
+        manager = self._manager(name, UPDATE)
+        return ({manager: VersionedSet(owned, self._api_version, applied=False)}, {manager: time.now()}) if owned else ({}, {})
 
     async def _recorded(self, live: Object, new: Object, before: _Managed, name: str) -> _Managed:
         """Record the changed fields as those of a manager, whose time changes if there are any."""

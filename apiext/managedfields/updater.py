@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from apiext.managedfields import field_set
-from apiext.managedfields.comparison import Comparison, compare, same
+from apiext.managedfields.comparison import Comparison, additions, compare, same
 from apiext.managedfields.conflicts import ApplyConflictError
 from apiext.managedfields.field_set import LEAF, FieldSet
 from apiext.managedfields.managers import Manager, Managers, VersionedSet
@@ -59,6 +59,11 @@ class Updater:
     converter: VersionConverter
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
     """Fields that the strategy resets, and that no manager owns therefore, by apiVersion."""
+
+    def created(self, empty: dict[str, Any], new: TypedValue) -> FieldSet | None:
+        """Return the fields that `update` finds for the manager of a create, None if that takes a comparison with the empty object."""
+        fields = additions(new.merge_type, empty, new.value)
+        return None if fields is None else field_set.recursive_difference(fields, self._reset(new.version))
 
     async def update(self, live: TypedValue, new: TypedValue, managers: Managers, manager: Manager) -> Managers:
         """Return the managers after a create, update or patch.

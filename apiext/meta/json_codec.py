@@ -125,9 +125,9 @@ def may_be_typed(data: bytes) -> bool:
 
 
 def _html_safe(data: bytes) -> bytes:
-    for plain, escaped in _HTML:
-        # `in` tries the bytes as an integer first, which costs an exception
-        if data.find(plain) >= 0:
+    # `in` tries the bytes as an integer first, which costs an exception
+    if data.find(b"<") >= 0 or data.find(b">") >= 0 or data.find(b"&") >= 0:
+        for plain, escaped in _HTML:
             data = data.replace(plain, escaped)
     if not data.isascii():
         for plain, escaped in _SEPARATORS:

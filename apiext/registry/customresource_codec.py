@@ -69,13 +69,17 @@ class _VersionSchemas:
         Raises:
             ValueError: kind, apiVersion or metadata have the wrong type.
         """
+        api_version = obj.get("apiVersion", "")
+        schema = self._by_api_version.get(api_version) if type(api_version) is str else None
+        if schema is not None and obj.get("kind") == self._kind:
+            return schema.coerce(obj, defaults=defaults, drop_invalid=drop_malformed, report=report)
         if type(obj.get("kind", "")) is not str:
             unstructured.get_string(obj, _KIND)
-        if type(obj.get("apiVersion", "")) is not str:
+        if type(api_version) is not str:
             unstructured.get_string(obj, _API_VERSION)
-        schema = self.of(obj)
-        if schema is not None:
-            return schema.coerce(obj, defaults=defaults, drop_invalid=drop_malformed, report=report)
+        if schema is None:
+            # refuses a malformed one
+            parse_group_version(api_version)
         return objectmeta.coerce(obj, drop_malformed=drop_malformed, report=report)[0]
 
     def check_version(self, obj: Object, api_version: str) -> None:
@@ -269,10 +273,10 @@ class CustomResourceCodec:
             ValueError: the object is of no version of the CRD.
             StatusError: the object cannot be written as JSON.
         """
-        stored = dict(obj)
+        stored = obj.copy()
         if obj.get("apiVersion") != self._storage_api_version:
             stored = self._convert(json_values.copy(obj), self._storage_api_version)
-        metadata = dict(stored.get("metadata", {}))
+        metadata = stored.get("metadata", {}).copy()
         metadata.pop("resourceVersion", None)
         metadata.pop("selfLink", None)
         # uid follows resourceVersion in sorted metadata, and a generation is set where `decode` would set it

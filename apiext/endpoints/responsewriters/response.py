@@ -63,11 +63,11 @@ class Reply(web.StreamResponse):
         if self._written:
             return None
         self._written = True
-        length = sum(map(len, self.parts))
+        status, length = self.status, sum(map(len, self.parts))
         self._keep_alive = keep_alive = request.keep_alive and self._keep_alive is not False
         kind = f"Content-Type: {self._type}\r\n" if length and self._type else ""
-        size = "" if self.status in _BODILESS else f"Content-Length: {length}\r\n"
-        head = _head(request, self.status, self._extra_headers, kind + size, keep_alive=keep_alive)
+        size = "" if status in _BODILESS else f"Content-Length: {length}\r\n"
+        head = _head(request, status, self._extra_headers, kind + size, keep_alive=keep_alive)
         writer = request.writer
         if request.method == "HEAD":
             await writer.write(head)
@@ -225,7 +225,7 @@ class Piece:
 
 def _head(request: web.BaseRequest, status: int, own: Mapping[str, str], body: str, *, keep_alive: bool) -> bytes:
     """Encode the status line and all headers. `body` has the header lines about the body."""
-    connection, minor = "", min(request.version.minor, 1)
+    connection, minor = "", 1 if request.version.minor else 0
     if not keep_alive:
         connection = "Connection: close\r\n" if minor else ""
     elif not minor:

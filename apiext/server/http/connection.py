@@ -291,10 +291,6 @@ class Request(web.BaseRequest):
         self.version = message.version
         self.writer = payload_writer
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Attach a value under a key. aiohttp looks for keys that are texts, which there are none of."""
-        self._state[key] = value
-
     # aiohttp inherits these two from Mapping, which raises and catches an exception for each absent key.
 
     def __contains__(self, key: object) -> bool:

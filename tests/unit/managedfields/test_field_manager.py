@@ -69,6 +69,26 @@ async def test_records_a_create() -> None:
     assert obj["metadata"]["managedFields"][0]["fieldsType"] == "FieldsV1"
 
 
+async def test_records_no_reset_fields_of_a_create() -> None:
+    """Record no fields that the strategy resets."""
+    fields = _manager(reset_fields={"example.com/v1": from_paths(("f:spec", "f:size"), ("f:status",))})
+    obj = _widget(spec={"size": 1, "text": "x"}, status={"phase": "new"})
+    await fields.update({}, obj, "creator")
+
+    assert _owners(obj) == {("creator", "Update", "v1"): {"f:spec": {".": {}, "f:text": {}}}}
+
+
+async def test_records_a_create_of_an_atomic_object() -> None:
+    """Record an object that is owned as a whole as by a comparison with an empty one."""
+    schema = Structural(SCHEMA | {"x-kubernetes-map-type": "atomic"})
+    fields = FieldManager(KIND, CustomResourceVersions(KIND, {"example.com/v1": schema}, NoneConverter(), dict))
+    obj, other = _widget(spec={"size": 1}), _widget(spec={"size": 1})
+    await fields.update({}, obj, "creator")
+    await fields.update({"apiVersion": "example.com/v1", "kind": "Widget"}, other, "creator")
+
+    assert _owners(obj) == _owners(other)
+
+
 async def test_records_nothing_of_an_empty_object() -> None:
     """Record no manager of an object without fields, nor of its later updates."""
     obj = await _created()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.managedfields import field_set, validation
-from apiext.managedfields.comparison import compare, same
+from apiext.managedfields.comparison import additions, compare, same
 from apiext.managedfields.managers import Manager
 from apiext.managedfields.merge_types import DEDUCED, MergeType
 from apiext.managedfields.merging import merge
@@ -114,6 +114,17 @@ def test_two_values(left: Any, right: Any) -> None:
     merged = merge(TYPE, left, right)
     validation.check(TYPE, merged)
     assert same(merge(TYPE, merged, right), merged)
+
+
+@given(OBJECTS, st.dictionaries(st.sampled_from(["text", "mixed"]), st.sampled_from(["x", "y", 1]), max_size=2))
+def test_additions(value: Any, empty: dict[str, Any]) -> None:
+    """Find what a comparison finds added to an object that has some of the same texts and nothing else."""
+    found = additions(TYPE, empty, value | empty)
+    whole = compare(TYPE, empty, value | empty)
+
+    assert found in (whole.added, None)
+    assert found is not None or 1 in empty.values()
+    assert additions(TYPE, {"text": "x"}, {"text": "y"}) is None
 
 
 @given(PLAIN, PLAIN, PLAIN)
