@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.request import HEADERS
+from apiext.endpoints.request import HEADERS, attach
 from apiext.filters.step import FilterStep
 from apiext.meta.random_uuid import random_uuid
 
@@ -19,4 +19,4 @@ class AuditID(FilterStep):
 
     def enter(self, request: web.BaseRequest) -> None:
         """Set the header of the answer."""
-        request[HEADERS] = {HEADER: request.headers.get(HEADER) or random_uuid()}
+        attach(request, HEADERS, {HEADER: request.headers.get(HEADER) or random_uuid()})

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from apiext.authentication.bearer_token import WebSocketTokenError, bearer_token, websocket_token
 from apiext.authentication.token_review import TokenReviewError
-from apiext.endpoints.request import PEER, PROTOCOLS, USER, WARNINGS, Handler
+from apiext.endpoints.request import PEER, PROTOCOLS, USER, WARNINGS, Handler, attach
 from apiext.endpoints.responsewriters.websocket import upgrades
 from apiext.filters.metrics import CertificateExpirations
 from apiext.filters.step import FilterStep
@@ -69,7 +69,7 @@ class Authentication(FilterStep):
                     return self._review(request, token, self._reviewer)
                 protocol_token = _protocol_token(request)
                 user = self._tokens.get(protocol_token) or self._anonymous_user(request, has_token=bool(token or protocol_token))
-        request[USER] = user
+        attach(request, USER, user)
         return None
 
     async def _review(self, request: web.BaseRequest, token: str, reviewer: Reviewer) -> None:

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from apiext.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.authorization.forbidden import forbidden
-from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
+from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler, attach
 from apiext.endpoints.responsewriters.status import internal_error_reply, status_reply
 from apiext.filters.step import FilterStep, StepResult
 from apiext.meta.request import RequestInfo, UserInfo
@@ -48,5 +48,5 @@ class Authorization(FilterStep):
         if verdict.decision is not Decision.ALLOW:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):
-            request[AUTHORIZE] = self._modes.authorize
+            attach(request, AUTHORIZE, self._modes.authorize)
         return None

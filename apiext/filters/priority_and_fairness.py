@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler
+from apiext.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, attach
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.flowcontrol.estimate import ONE_SEAT
 from apiext.flowcontrol.phase import WAITING
@@ -45,11 +45,11 @@ class PriorityAndFairness:
         user, control = request[USER], self._flow_control
         controller, found = control.controller, control.classifier.classify(user, info)
         # a new dict, because the answer to a request that times out has only the headers of the filters before it
-        request[HEADERS] = request[HEADERS] | found.headers
+        attach(request, HEADERS, request[HEADERS] | found.headers)
         try:
             # get: most requests
             estimate = ONE_SEAT if verb == "get" else self._estimate(request, found)
-            request[FLOW] = found, estimate
+            attach(request, FLOW, (found, estimate))
             seats = controller.start(found, user, info, estimate)
             if seats.phase is WAITING:
                 await controller.wait(found, seats, deadline=request.get(TIMEOUT, self._maximum))

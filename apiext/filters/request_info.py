@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 from aiohttp import web
 
 from apiext.endpoints.handlers.query_parameters import flag, parse_query, text
-from apiext.endpoints.request import INFO, Handler
+from apiext.endpoints.request import INFO, Handler, attach
 from apiext.endpoints.responsewriters.status import internal_error_reply
 from apiext.filters.step import FilterStep, StepResult
 from apiext.meta import utf8
@@ -76,7 +76,7 @@ class WithRequestInfo(FilterStep):
                 if len(self._cache) >= _CACHED_PATHS:
                     self._cache.clear()
                 self._cache[key] = info
-        request[INFO] = info
+        attach(request, INFO, info)
         return None
 
     async def _enter_in_slices(self, request: web.BaseRequest) -> web.StreamResponse | None:

@@ -24,9 +24,10 @@ class FilterStep(ABC):
     def __init__(self, handler: Handler) -> None:
         self._handler: Handler = handler
         self._steps: tuple[_Enter, ...] = (self.enter,)
-        if isinstance(handler, FilterStep):
-            self._handler = handler._handler  # noqa: SLF001
-            self._steps += handler._steps  # noqa: SLF001
+        later = getattr(handler, "__self__", handler)
+        if isinstance(later, FilterStep):
+            self._handler = later._handler  # noqa: SLF001
+            self._steps += later._steps  # noqa: SLF001
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the answer of the first step that has one, else of the handler. Raises what they raise."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.request import WARNINGS
+from apiext.endpoints.request import WARNINGS, attach
 from apiext.filters.step import FilterStep
 
 
@@ -16,4 +16,4 @@ class WarningRecorder(FilterStep):
 
     def enter(self, request: web.BaseRequest) -> None:
         """Attach the list."""
-        request[WARNINGS] = []
+        attach(request, WARNINGS, [])

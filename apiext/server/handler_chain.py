@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
+from apiext.endpoints.request import bound
 from apiext.filters.audit_id import AuditID
 from apiext.filters.authentication import Authentication, FrontProxyUser
 from apiext.filters.authorization import Authorization
@@ -73,8 +74,8 @@ class ChainParts:
 def build_chain(handler: Handler, options: ServerOptions, parts: ChainParts) -> Handler:
     """Return the handler wrapped in all filters."""
     for wrap in reversed(_filters(options, parts)):
-        handler = wrap(handler)
-    return handler
+        handler = wrap(bound(handler))
+    return bound(handler)
 
 
 def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handler], Handler]]:

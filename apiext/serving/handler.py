@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from apiext.endpoints.handlers.watch import watch
-from apiext.endpoints.request import INFO, WARNINGS, WORKERS
+from apiext.endpoints.request import INFO, WARNINGS, WORKERS, attach
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
@@ -46,7 +46,7 @@ class ResourceHandler:
         Raises:
             StatusError: the subresource is unknown (404), the verb is not supported (405), or the verb fails.
         """
-        request[WORKERS] = self._workers
+        attach(request, WORKERS, self._workers)
         info = request[INFO]
         if self._builtins.serves(info):
             return await self._builtins.answer(request)

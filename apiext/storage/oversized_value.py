@@ -20,4 +20,4 @@ def value_too_large(key: str, value: bytes, existing: int, limit: int) -> ValueT
 def _request_size(key: bytes, value: bytes, existing: int) -> int:
     """Return the bytes of the reference's TxnRequest: put the value if the key has the revision; an update reads it otherwise."""
     read = transaction.read(key) if existing else b""
-    return sum(map(len, (transaction.compare(key, existing), *transaction.put(key, value), read)))
+    return sum(map(len, (transaction.compare(key, existing), transaction.put_head(key, len(value)), value, read)))

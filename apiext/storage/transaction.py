@@ -38,13 +38,12 @@ def _compare_head(key_size: int, revision_size: int) -> bytes:
     return _COMPARE + varint(len(head) + key_size + len(_REVISION) + revision_size) + head
 
 
-def put(key: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Return the operation that writes a key if the conditions hold, as a head and the value: a large one is not copied once more."""
-    size = len(value)
+def put_head(key: bytes, size: int) -> bytes:
+    """Return the operation that writes a key if the conditions hold, up to the value of that size, which follows."""
     head = b"%b%b%b%b" % (_key_head(len(key)), key, _VALUE, varint(size))
     size += len(head)
     inner = varint(size)
-    return b"%b%b%b%b%b" % (_SUCCESS, varint(size + len(inner) + len(_REQUEST_PUT)), _REQUEST_PUT, inner, head), value
+    return b"%b%b%b%b%b" % (_SUCCESS, varint(size + len(inner) + len(_REQUEST_PUT)), _REQUEST_PUT, inner, head)
 
 
 @lru_cache(_CACHED_SIZES)

@@ -13,7 +13,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import RawResponse, has_begun
-from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
+from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
 from apiext.meta.request import UNAUTHENTICATED
 from apiext.meta.tracebacks import without_frames
 from apiext.server.http.request_parser import ExpectationError, HeadTooLargeError, RequestParser, summary
@@ -278,9 +278,10 @@ class Request(web.BaseRequest):
         payload_writer: AbstractStreamWriter,
         task: asyncio.Task[None],
         loop: asyncio.AbstractEventLoop,
-        **options: Any,
+        *,
+        state: dict[Any, Any] | None = None,
     ) -> None:
-        super().__init__(message, payload, protocol, payload_writer, task, loop, **options)
+        super().__init__(message, payload, protocol, payload_writer, task, loop, client_max_size=MAX_BODY_BYTES, state=state)
         self._asks_to_close = message.should_close
         self.content = payload
         self.headers = message.headers
@@ -290,10 +291,6 @@ class Request(web.BaseRequest):
         self.rel_url = self._rel_url
         self.version = message.version
         self.writer = payload_writer
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Attach a value under a key. aiohttp looks for keys that are texts, which there are none of."""
-        self._state[key] = value
 
     # aiohttp inherits these two from Mapping, which raises and catches an exception for each absent key.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from aiohttp import web
 
 from apiext.endpoints.request import PEER, Handler
-from apiext.meta.limits import LISTEN_BACKLOG, MAX_BODY_BYTES, MAX_RECEIVED_AHEAD_BYTES
+from apiext.meta.limits import LISTEN_BACKLOG, MAX_RECEIVED_AHEAD_BYTES
 from apiext.server.http.connection import HTTPConnection, Request
 from apiext.server.http.parse_turns import ParseTurns
 from apiext.server.http.unauthenticated import UnauthenticatedConnections
@@ -156,4 +156,4 @@ class HTTPServer(web.Server):
     ) -> web.BaseRequest:
         peer = self._peers.get(protocol)
         state: dict[Any, Any] = {} if peer is None else {PEER: peer}
-        return Request(message, payload, protocol, writer, task, self._running_loop, client_max_size=MAX_BODY_BYTES, state=state)
+        return Request(message, payload, protocol, writer, task, self._running_loop, state=state)

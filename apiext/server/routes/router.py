@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
 
-from apiext.endpoints.request import INFO, Handler
+from apiext.endpoints.request import INFO, Handler, bound
 from apiext.endpoints.responsewriters.content_encoding import takes_gzip
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
@@ -43,7 +43,7 @@ class Router:
         has_core: bool = True,
     ) -> None:
         """Create the router. `others` are handlers by the first segment of their paths."""
-        self._resources = resources
+        self._resources = bound(resources)
         self._health = health
         self._api_paths = api_paths
         self._metrics = metrics

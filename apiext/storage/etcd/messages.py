@@ -45,9 +45,12 @@ def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | N
 
     With a guard, the guard's key must have its revision too.
     """
-    write = (transaction.delete(key),) if value is None else transaction.put(key, value)
-    unguarded = transaction.compare(key, expected), *write, transaction.read(key)
-    return b"".join(unguarded if guard is None else (_guarded(guard), *unguarded))
+    condition, read = transaction.compare(key, expected), transaction.read(key)
+    if guard is not None:
+        condition = _guarded(guard) + condition
+    if value is None:
+        return condition + transaction.delete(key) + read
+    return b"".join((condition, transaction.put_head(key, len(value)), value, read))
 
 
 @lru_cache(maxsize=_CACHED_GUARDS)  # all writes of a resource have the same one until its definition changes

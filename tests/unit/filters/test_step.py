@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 import pytest
 from aiohttp import web
 
-from apiext.endpoints.request import WARNINGS, Handler
+from apiext.endpoints.request import WARNINGS, Handler, bound
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.step import FilterStep
 from apiext.filters.warning import WarningRecorder
@@ -43,6 +43,14 @@ async def test_runs_in_order(exchange: Make) -> None:
     done = await made.through(WarningRecorder(_Recorder(_Recorder(_wrap(_Recorder(hello, "c")), "b"), "a")))
 
     assert (done.status, made.request[WARNINGS]) == (200, ["a", "b", "between", "c"])
+
+
+async def test_merges_bound_steps(exchange: Make) -> None:
+    """Merge steps that are given by their methods."""
+    made = exchange()
+    done = await made.through(bound(WarningRecorder(bound(_Recorder(bound(_Recorder(hello, "b")), "a")))))
+
+    assert (done.status, made.request[WARNINGS]) == (200, ["a", "b"])
 
 
 async def test_stops_at_an_answer(exchange: Make) -> None:

@@ -73,8 +73,7 @@ class UnaryStream(Http2Stream):
         if self.response.done():
             return
         if error is None:
-            received = self._received
-            data = received[0] if len(received) == 1 else b"".join(received)
+            data = b"".join(self._received)
             size = len(data) - _PREFIX_BYTES
             if size >= 0 and _PREFIX.unpack_from(data) == (0, size):
                 self.response.set_result(data[_PREFIX_BYTES:])

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.request import INFO, WARNINGS
+from apiext.endpoints.request import INFO, WARNINGS, attach
 from apiext.server.http.connection import Request
 
 
@@ -23,12 +23,12 @@ async def test_has_the_attributes_of_aiohttp(path: str) -> None:
 
 
 async def test_holds_values() -> None:
-    """Return the values that are attached under keys."""
+    """Return the values that are attached."""
     made = make_mocked_request("GET", "/")
     task = asyncio.current_task()
     assert task is not None
     request = Request(made._message, made.content, made.protocol, made.writer, task, asyncio.get_running_loop())
-    request[WARNINGS] = ["one"]
+    attach(request, WARNINGS, ["one"])
 
     assert request[WARNINGS] == ["one"]
     assert (WARNINGS in request, INFO in request) == (True, False)
