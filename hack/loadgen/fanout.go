@@ -27,7 +27,8 @@ type watcher struct {
 }
 
 // fanout writes while many connections watch. Every watcher must see every write; what it did not see in time is missed.
-func (r *Run) fanout(client *http.Client, revisions []string) (Result, error) {
+func (r *Run) fanout(transport *http.Transport, revisions []string) (Result, error) {
+	client := &http.Client{Transport: transport}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	from, err := r.latestRevision(client)
@@ -50,7 +51,10 @@ func (r *Run) fanout(client *http.Client, revisions []string) (Result, error) {
 		}()
 	}
 	start := time.Now()
-	result := r.load(client, revisions)
+	result, err := r.load(transport, revisions)
+	if err != nil {
+		return Result{}, err
+	}
 	want := int64(result.Requests - result.Errors)
 	for deadline := time.Now().Add(drainTime); time.Now().Before(deadline) && !allSaw(watchers, want); {
 		time.Sleep(time.Millisecond)

@@ -16,13 +16,13 @@ import (
 
 // worker is one client: one connection, one request after the other.
 type worker struct {
-	run       *Run
-	client    *http.Client
-	number    int
-	revisions []string
-	body      bytes.Buffer
-	buffer    [64 << 10]byte
-	page      string
+	run        *Run
+	connection *connection
+	number     int
+	revisions  []string
+	body       bytes.Buffer
+	buffer     [64 << 10]byte
+	page       string
 
 	latencies []time.Duration
 	read      int64
@@ -60,14 +60,19 @@ func (r *Run) firstRevisions(client *http.Client) ([]string, error) {
 }
 
 // load sends the requests; each client has objects of its own, so that writers never conflict.
-func (r *Run) load(client *http.Client, revisions []string) Result {
+func (r *Run) load(transport *http.Transport, revisions []string) (Result, error) {
+	server, err := url.Parse(r.URL)
+	if err != nil {
+		return Result{}, err
+	}
 	workers := make([]*worker, r.Clients)
 	var wait sync.WaitGroup
 	var next atomic.Int64
 	start := time.Now()
 	deadline := start.Add(time.Duration(r.Seconds * float64(time.Second)))
 	for i := range workers {
-		w := &worker{run: r, client: client, number: i, revisions: revisions, codes: map[string]int{}}
+		own := &connection{transport: transport, address: server.Host}
+		w := &worker{run: r, connection: own, number: i, revisions: revisions, codes: map[string]int{}}
 		workers[i] = w
 		wait.Add(1)
 		go func() {
@@ -76,7 +81,7 @@ func (r *Run) load(client *http.Client, revisions []string) Result {
 		}()
 	}
 	wait.Wait()
-	return gather(workers, time.Since(start))
+	return gather(workers, time.Since(start)), nil
 }
 
 func gather(workers []*worker, took time.Duration) Result {
@@ -145,7 +150,7 @@ func (w *worker) send(object int, n int64) {
 		request.Header.Set("Accept", w.run.Accept)
 	}
 	start := time.Now()
-	response, err := w.client.Do(request)
+	response, err := w.connection.RoundTrip(request)
 	if err != nil {
 		w.fail(err)
 		return

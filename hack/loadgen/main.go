@@ -73,9 +73,9 @@ func main() {
 	}
 	var result Result
 	if run.Watchers > 0 {
-		result, err = run.fanout(client, revisions)
+		result, err = run.fanout(transport, revisions)
 	} else {
-		result = run.load(client, revisions)
+		result, err = run.load(transport, revisions)
 	}
 	if err != nil {
 		fail("%v", err)
@@ -121,6 +121,26 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 		return nil, err
 	}
 	return buffered{connection, bufio.NewReaderSize(connection, readBytes)}, nil
+}
+
+// dialTLS connects and takes the server's certificate for the host of its address.
+func dialTLS(ctx context.Context, config *tls.Config, address string) (net.Conn, error) {
+	plain, err := dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	config = config.Clone()
+	config.ServerName = host
+	secured := tls.Client(plain, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		plain.Close()
+		return nil, err
+	}
+	return secured, nil
 }
 
 // buffered reads a connection through a buffer.
