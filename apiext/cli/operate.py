@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.meta.aiohttp_import import import_aiohttp
 from apiext.meta.host_annotations import SERVE_SELECTOR
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def operate(**flags: Any) -> None:
 def _run(options: OperatorOptions, begin: float) -> None:
     import uvloop
 
+    import_aiohttp()
     from apiext.operator.lifecycle import OperatorStartError
     from apiext.operator.lifecycle import operate as operate_until_stopped
     from apiext.server.log_output import configure_logging

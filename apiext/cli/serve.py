@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.flags import FLAGS
+from apiext.meta.aiohttp_import import import_aiohttp
 
 if TYPE_CHECKING:
     from apiext.server.options import ServerOptions
@@ -48,6 +49,7 @@ def serve(**flags: Any) -> None:
 def _run(options: ServerOptions, begin: float) -> None:
     import uvloop
 
+    import_aiohttp()
     from apiext.server.lifecycle import serve as serve_until_stopped
     from apiext.server.log_output import configure_logging
 

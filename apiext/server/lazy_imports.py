@@ -20,6 +20,7 @@ _PRELOADED: Final = (
     "apiext.server.log_lines",
 )
 """Modules that the first definition, the first custom resource, kubectl's first request, YAML and the first logged event use."""
+_CBOR: Final = ("apiext.meta.cbor_codec", "apiext.endpoints.serializers.cbor_decoder")
 
 
 class LazyHandler:
@@ -36,6 +37,7 @@ class LazyHandler:
         return await self._handler(request)
 
 
-async def preload_modules() -> None:
-    """Import the modules in a thread, while the server answers requests."""
-    await asyncio.to_thread(lambda: [importlib.import_module(name) for name in _PRELOADED])
+async def preload_modules(*, cbor: bool) -> None:
+    """Import the modules in a thread, while the server answers requests; those of CBOR only where it is served."""
+    names = _PRELOADED + _CBOR if cbor else _PRELOADED
+    await asyncio.to_thread(lambda: [importlib.import_module(name) for name in names])

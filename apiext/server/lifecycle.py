@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import run_until_closed
 from apiext.server.app import open_app
+from apiext.server.feature_gates import CBOR_GATE
 from apiext.server.host.clients import HostClients
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
@@ -57,7 +58,7 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         started(facts)
         run_until_closed(stack, credentials.rotation(options, url).run())
         run_until_closed(stack, return_free_memory())
-        preloading = asyncio.create_task(preload_modules())
+        preloading = asyncio.create_task(preload_modules(cbor=options.feature_gates.enabled(CBOR_GATE)))
         await stopping.wait()
         await preloading
         _LOG.info("shutting down")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ import aiohttp
 from apiext.webhook.credentials import CredentialError
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Awaitable, Callable
 
     from aiohttp.connector import Connection
@@ -86,7 +86,7 @@ class _Connector(aiohttp.BaseConnector):
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         super().__init__()
-        self._tls = tls if tls is not None else True
+        self._tls = tls or ssl.create_default_context()
         self._pool = self._new_pool()
 
     def _new_pool(self) -> aiohttp.TCPConnector:

@@ -15,8 +15,7 @@ from apiext.definitions.validation.schemas import schemas_by_path
 from apiext.endpoints.handlers.expect_continue import ask_for_body
 from apiext.endpoints.handlers.options import IGNORE, WARN
 from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.serializers import cbor_decoder, json_decoder
-from apiext.endpoints.serializers.cbor_decoder import CBORDocument, CBORItemError, unknown_field
+from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
 from apiext.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML
 from apiext.meta import errors, field, go_format, go_types, json_codec, json_values
@@ -85,6 +84,8 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
     if media_type == PROTOBUF and message is not None:
         return _parse_protobuf(data, message), []
     if media_type == CBOR:
+        from apiext.endpoints.serializers import cbor_decoder
+
         return cbor_decoder.parse(data), []
     if media_type != YAML:
         return json_decoder.parse(data), []
@@ -161,6 +162,8 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
 
 def _decode_cbor(scope: Scope, data: bytes, validation: str, warnings: list[str]) -> Object:
     """Decode a body in CBOR. The reference reports unknown fields of built-in kinds only."""
+    from apiext.endpoints.serializers.cbor_decoder import CBORDocument, CBORItemError, unknown_field
+
     kind = scope.kind
     try:
         document = CBORDocument(data)

@@ -14,7 +14,7 @@ from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.table import AgeCache, TableForm, item_metadata, item_row, partial_bytes, table_head
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import Convert
-from apiext.meta import cbor_codec, json_codec
+from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
 from apiext.storage.interface import Event, EventType, Item
 
@@ -91,6 +91,8 @@ class CBOREncoder(EventEncoder):
 
     def line(self, event: Event) -> bytes:
         """Return one event. Raises what the other encoder raises."""
+        from apiext.meta import cbor_codec
+
         found: Object = json_codec.loads(self._lines.line(event))
         if self._set_floats is not None:
             self._set_floats(found["object"])

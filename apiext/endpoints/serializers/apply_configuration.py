@@ -7,7 +7,7 @@ from typing import Final
 
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
-from apiext.meta import cbor_codec, errors, go_types
+from apiext.meta import errors, go_types
 from apiext.meta.inline_work import HeavyWorkError, inline_work
 from apiext.meta.json_codec import Object
 from apiext.meta.limits import MAX_INLINE_YAML_BYTES
@@ -54,6 +54,8 @@ def parse_cbor_configuration(data: bytes) -> Object:
     Raises:
         StatusError: 400 if it is no CBOR, or no object.
     """
+    from apiext.meta import cbor_codec
+
     try:
         parsed = cbor_codec.loads(data)
     except cbor_codec.TooDeepError as error:
