@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.meta.aiohttp_import import import_aiohttp
 from apiext.meta.host_annotations import SERVE_SELECTOR
+from apiext.server.aiohttp_import import import_aiohttp
 
 if TYPE_CHECKING:
     from apiext.operator.options import OperatorOptions

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.flags import FLAGS
-from apiext.meta.aiohttp_import import import_aiohttp
+from apiext.server.aiohttp_import import import_aiohttp
 
 if TYPE_CHECKING:
     from apiext.server.options import ServerOptions

@@ -9,7 +9,7 @@ import asyncio
 import time
 from bisect import bisect_left
 from collections import Counter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from aiohttp import web
 
@@ -166,7 +166,16 @@ def _record(series: Series, code: int, seconds: float) -> None:
 
 def labels_of(request: web.BaseRequest) -> Labels:
     """Return the labels of a request (CleanScope, cleanVerb and cleanDryRun of the reference)."""
-    info, method = request[INFO], request.method
+    info = request[INFO]
+    if request.method == "PATCH" or request.rel_url.raw_query_string:
+        return _labels(request, info)
+    if info.labels is None:
+        info.labels = _labels(request, info)
+    return cast("Labels", info.labels)
+
+
+def _labels(request: web.BaseRequest, info: RequestInfo) -> Labels:
+    method = request.method
     if not info.is_resource:
         verb = "GET" if method == "HEAD" else method
         return Labels(verb if verb in _METHODS else "other", "", "", "", info.path, "", component="")

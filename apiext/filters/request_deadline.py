@@ -155,5 +155,8 @@ class _Group:
     def discard(self, task: asyncio.Task[object] | None) -> None:
         """Remove an answered request; the last one stops the timer."""
         self.tasks.discard(task)
+        if self._expired and task is not None and task.cancelling():
+            # the handler has caught the cancellation; the task goes on with the next request of the connection
+            task.uncancel()
         if self.closed and not self.tasks:
             self._timer.cancel()

@@ -63,7 +63,7 @@ class AdmissionOperation(StrEnum):
 class RequestInfo:
     """The parsed path of a request: verb and resource for API paths, verb and path for others.
 
-    Requests for the same path share it; it must not be modified.
+    Requests for the same path share it; nothing but `labels` may be modified.
     """
 
     is_resource: bool = False
@@ -84,6 +84,8 @@ class RequestInfo:
     label_selector: str = ""
     long_running: bool = False
     """Whether the request is exempt from timeouts and concurrency limits."""
+    labels: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+    """Those of the metrics, once they are known, if they depend on nothing else (filters/metrics.py)."""
 
     @property
     def kind(self) -> str:

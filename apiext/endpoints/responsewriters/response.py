@@ -42,7 +42,8 @@ class Reply(web.StreamResponse):
         content_type: str = JSON,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
-        super().__init__(status=status)
+        # instead of aiohttp's attributes for headers, state and reason
+        self._status = status
         self.parts: Sequence[bytes] = (body,) if isinstance(body, bytes) else body
         self._type = content_type
         self._extra_headers = headers
@@ -63,7 +64,7 @@ class Reply(web.StreamResponse):
         if self._written:
             return None
         self._written = True
-        status, length = self.status, sum(map(len, self.parts))
+        status, length = self._status, sum(map(len, self.parts))
         self._keep_alive = keep_alive = request.keep_alive and self._keep_alive is not False
         kind = f"Content-Type: {self._type}\r\n" if length and self._type else ""
         size = "" if status in _BODILESS else f"Content-Length: {length}\r\n"

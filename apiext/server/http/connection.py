@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
-from aiohttp.web_protocol import RequestHandler
 
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import RawResponse, has_begun
 from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
 from apiext.meta.request import UNAUTHENTICATED
 from apiext.meta.tracebacks import without_frames
+from apiext.server.http.request_loop import RequestLoop
 from apiext.server.http.request_parser import ExpectationError, HeadTooLargeError, RequestParser, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
-
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
     from aiohttp.http_writer import HttpVersion
     from aiohttp.streams import StreamReader
     from aiohttp.typedefs import RawHeaders
+    from aiohttp.web_protocol import RequestHandler
     from multidict import CIMultiDictProxy
     from yarl import URL
 
@@ -48,7 +47,7 @@ _SEARCHED: Final = 32 * 1024
 """Bytes in which lines are counted, and which are parsed at a time if these are few."""
 
 
-class HTTPConnection(RequestHandler):
+class HTTPConnection(RequestLoop):
     """A connection whose requests pass RequestParser, and which can end after the current answer."""
 
     def __init__(self, server: web.Server, place: UnauthenticatedConnection, turns: ParseTurns, *, loop: asyncio.AbstractEventLoop) -> None:
@@ -127,14 +126,19 @@ class HTTPConnection(RequestHandler):
         self._stop_stall_timer()
         super().resume_writing()
 
-    def finish_response(
-        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
-    ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
-        """Send the answer. One that ends the connection in the middle of a body leaves the rest of the body unparsed."""
+    def before_answer(self, request: web.BaseRequest) -> None:
+        """Note that the client has authenticated a request."""
         if not self._is_authenticated and _is_authenticated(request):
             self.become_authenticated()
-        sending = super().finish_response(request, resp, start_time)
-        return sending if request.content.is_eof() else self._answer_early(request, sending)
+
+    async def after_early_answer(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+        """Leave the rest of the body unparsed if the answer ends the connection."""
+        if not response.keep_alive:
+            self._ignores_input = True
+            self._unparsed = b""
+            request.content.feed_eof()
+            self._resume_transport_reading()
+            await asyncio.sleep(_LINGER)
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -226,18 +230,6 @@ class HTTPConnection(RequestHandler):
             self._take_turn()
         else:
             super()._resume_transport_reading()
-
-    async def _answer_early(
-        self, request: web.BaseRequest, sending: Awaitable[tuple[web.StreamResponse, bool]]
-    ) -> tuple[web.StreamResponse, bool]:
-        response, is_lost = await sending
-        if not is_lost and not response.keep_alive and not request.content.is_eof():
-            self._ignores_input = True
-            self._unparsed = b""
-            request.content.feed_eof()
-            self._resume_transport_reading()
-            await asyncio.sleep(_LINGER)
-        return response, is_lost
 
     def _watch_progress(self, unsent: float) -> None:
         """Close the connection if the client has received nothing since there were so many bytes to send; else look again later."""

@@ -211,6 +211,23 @@ async def test_shares_deadlines(exchange: Make) -> None:
     assert [each.status for each in done] == [504, 504, 504]
 
 
+async def test_leaves_no_cancellation_behind(exchange: Make) -> None:
+    """End the cancellation of a request whose handler answers all the same: its task answers the next one."""
+
+    async def stubborn(request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return await hello(request)
+        raise AssertionError
+
+    done = await exchange().through(RequestDeadline(stubborn, maximum=0.01, stats=RequestStats()))
+
+    task = asyncio.current_task()
+    assert task is not None
+    assert (done.status, task.cancelling()) == (200, 0)
+
+
 async def test_keeps_other_cancellations(exchange: Make) -> None:
     """Keep the cancellation by a disconnected client apart from a timeout."""
     task = asyncio.create_task(exchange().through(RequestDeadline(_hangs, maximum=60, stats=RequestStats())))

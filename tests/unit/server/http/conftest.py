@@ -4,13 +4,13 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import pytest_asyncio
 from aiohttp import web
 
 from apiext.endpoints.request import USER
-from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.response import AbortedResponse, Reply
 from apiext.meta.request import AUTHENTICATED, UserInfo
 from apiext.meta.time_slice import Steps, in_slices
 from apiext.server.http.acceptor import Acceptor
@@ -25,6 +25,12 @@ class _NoTLS:
 
     def subscribe(self, on_change: object) -> None:
         """Accept a subscriber."""
+
+
+def task_name(task: asyncio.Task[Any] | None) -> str:
+    """Return the name of a task, which must exist."""
+    assert task is not None
+    return task.get_name()
 
 
 @dataclass
@@ -60,6 +66,8 @@ class Plain:
     listener: socket.socket
     seen: list[str] = field(default_factory=list)
     """The paths of requests that reached the handler."""
+    tasks: list[str] = field(default_factory=list)
+    """The names of the tasks of these requests: the tasks themselves would keep their connections."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """What requests for /wait wait for."""
     steps: int = 0
@@ -89,6 +97,11 @@ async def plain() -> AsyncIterator[Plain]:
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         state.seen.append(request.path)
+        state.tasks.append(task_name(asyncio.current_task()))
+        if request.path == "/fails":
+            raise ZeroDivisionError("a secret of the server")
+        if request.path == "/aborted":
+            return AbortedResponse()
         if "/ann" in request.path:
             request[USER] = UserInfo("ann", groups=(AUTHENTICATED,))
         if request.path == "/refused":

@@ -8,7 +8,7 @@ import pytest
 
 _CHECK: Final = """
 import ssl
-from apiext.meta.aiohttp_import import import_aiohttp
+from apiext.server.aiohttp_import import import_aiohttp
 
 create = ssl.create_default_context
 import_aiohttp()
