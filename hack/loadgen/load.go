@@ -164,7 +164,7 @@ func (w *worker) send(object int, n int64) {
 	w.latencies = append(w.latencies, time.Since(start))
 	w.read += read
 	w.codes[strconv.Itoa(response.StatusCode)]++
-	if response.StatusCode >= 300 {
+	if response.StatusCode >= 300 && response.StatusCode != w.run.Code {
 		w.fail(fmt.Errorf("%d: %.300s", response.StatusCode, w.body.Bytes()))
 		return
 	}

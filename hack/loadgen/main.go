@@ -28,6 +28,7 @@ type Run struct {
 	ContentType        string
 	Accept             string
 	Objects            int    // {i} runs from 0 to Objects-1
+	Code               int    // expected instead of a success
 	Pages              bool   // follow continue tokens, then begin anew
 	Watchers           int    // watch WatchPath from so many connections meanwhile
 	WatchPath          string // with its query, to which the resourceVersion of WatchList is added

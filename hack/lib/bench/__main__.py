@@ -33,7 +33,7 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
     try:
         measured.figures["start to ready, s"] = target.start()
         client = Client(target.access())
-        measured.figures["memory idle, MiB"] = resources.resident_mib(target.pids())
+        measured.figures["memory idle, MiB"] = resources.settled_mib(target.pids())
         measured.figures["CRD created to first 200, ms"] = client.median_serving_time(_IDLE_CRDS)
         client.serve(workload.crd())
         client.wait_until_writable(workload.sample())

@@ -119,6 +119,8 @@ def rows(objects: int, seconds: float) -> list[Row]:
     return [
         Row("create", _post(objects)),
         Row("get", timed | {"Method": "GET", "Path": one}),
+        Row("get of what is missing", timed | {"Method": "GET", "Path": f"{one}-missing", "Code": 404}),
+        Row("discovery", timed | {"Method": "GET", "Path": f"/apis/{GROUP}/v1"}),
         Row("update", writes | {"Method": "PUT", "Path": one, "Body": body("load", revision=True), "ContentType": "application/json"}),
         Row("merge patch", timed | {"Method": "PATCH", "Path": one, "Body": patch, "ContentType": merge}),
         Row("status patch", timed | {"Method": "PATCH", "Path": f"{one}/status", "Body": status, "ContentType": merge}),

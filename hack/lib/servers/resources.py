@@ -1,6 +1,7 @@
 """Processor time and memory of processes, from /proc."""
 
 import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,10 @@ from typing import Final
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _MIB: Final = 1024
 """KiB in a MiB."""
+_SETTLED_MIB: Final = 0.25
+"""Growth between two looks that is as good as none."""
+_LOOK_SECONDS: Final = 1.0
+_LOOKS: Final = 20
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
@@ -19,6 +24,17 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 def resident_mib(pids: Iterable[int]) -> float:
     """Return the resident memory of the processes in MiB; a process that has ended has none."""
     return sum(map(_resident_mib, pids))
+
+
+def settled_mib(pids: Iterable[int]) -> float:
+    """Return the resident memory of idle processes in MiB once it grows no more: what they load after their start counts too."""
+    pids, found = list(pids), 0.0
+    for _ in range(_LOOKS):
+        before, found = found, resident_mib(pids)
+        if found - before < _SETTLED_MIB:
+            break
+        time.sleep(_LOOK_SECONDS)
+    return found
 
 
 def process_tree(pid: int) -> list[int]:

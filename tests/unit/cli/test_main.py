@@ -12,7 +12,10 @@ from apiext.cli.flags import FLAGS
 from apiext.cli.main import main
 from apiext.cli.serve import _short, _welcome, serve
 
-HEAVY = tuple("aiohttp cryptography grpc kubernetes kopf jsonschema structlog rich yaml prometheus_client re2 cbor2".split())
+HEAVY = [
+    *("aiohttp", "cryptography", "grpc", "kubernetes", "kopf", "jsonschema", "structlog", "rich", "yaml"),
+    *("prometheus_client", "re2", "cbor2"),
+]
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
