@@ -2,23 +2,24 @@
 
 import argparse
 import shlex
-import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import Final
 
+from hack.lib import interruption
 from hack.lib.reference import binaries
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.process import ProcessError
+
+_POLL: Final = 0.2
+"""Seconds between two checks of kube-apiserver."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Start a reference control plane, print how to reach it, and stop it at Ctrl-C or SIGTERM."""
     options = _parser().parse_args(argv)
-    # Python installs no handler of SIGINT where the parent ignores it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interruption.raise_at_once()
     with tempfile.TemporaryDirectory(prefix="apiext-reference-") as scratch:
         folder = Path(scratch) if options.dir is None else options.dir.resolve()
         try:
@@ -49,6 +50,7 @@ def _run(folder: Path, options: argparse.Namespace) -> None:
     if options.controller_manager:
         wanted.append("kube-controller-manager")
     programs = binaries.provide(wanted, progress=lambda line: print(line, file=sys.stderr, flush=True))
+    interruption.raise_in_sleep()
     plane = ControlPlane(
         folder,
         etcd_url=options.etcd_servers,
@@ -59,7 +61,7 @@ def _run(folder: Path, options: argparse.Namespace) -> None:
     with plane:
         _describe(plane, programs)
         while plane.apiserver.running:
-            time.sleep(1)
+            interruption.sleep(_POLL)
         raise ProcessError(f"kube-apiserver exited: {plane.apiserver.tail()}")
 
 

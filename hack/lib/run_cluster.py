@@ -3,7 +3,6 @@
 import argparse
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from hack.lib import interruption
 from hack.lib.reference import binaries
 from hack.lib.servers.aggregated_cluster import CRDS, NAMESPACE, SELECTOR, SERVICE, AggregatedCluster
 from hack.lib.servers.process import Process, ProcessError
@@ -35,9 +35,7 @@ class RunError(Exception):
 def main(argv: list[str] | None = None) -> int:
     """Start a cluster with apiext in it, print the commands to try, and stop it at Ctrl-C or SIGTERM."""
     options = _parser().parse_args(argv)
-    # Python installs no handler of SIGINT where the parent ignores it, as background jobs of shells and some CI systems do.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interruption.raise_at_once()
     try:
         with _folder(options.dir) as folder:
             _run(folder)
@@ -77,6 +75,7 @@ def _folder(given: Path | None) -> Iterator[Path]:
 def _run(folder: Path) -> None:
     begin = time.monotonic()
     programs = binaries.provide(_PROGRAMS, progress=_say)
+    interruption.raise_in_sleep()
     cluster = AggregatedCluster(folder, selector=SELECTOR, host_etcd=True, progress=_say)
     with cluster:
         name = f"{_SAMPLE.relative_to(_ROOT)}"
@@ -86,7 +85,7 @@ def _run(folder: Path) -> None:
         print(_welcome(cluster, crd, programs, time.monotonic() - begin), flush=True)
         while True:
             _check(cluster)
-            time.sleep(_POLL)
+            interruption.sleep(_POLL)
 
 
 def _load(cluster: AggregatedCluster) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from hack.lib.interruption import sleep
+
 PATIENCE: Final = 120.0
 """Seconds to wait by default."""
 _FIRST_PAUSE: Final = 0.005
@@ -26,5 +28,5 @@ def until(condition: Callable[[], bool], what: str = "the condition", *, patienc
             if condition():
                 return
         assert time.monotonic() < deadline, f"{what} does not hold after {patience:g} s"
-        time.sleep(pause)
+        sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)

@@ -36,7 +36,7 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
         measured.figures["memory idle, MiB"] = resources.settled_mib(target.pids())
         measured.figures["CRD created to first 200, ms"] = client.median_serving_time(_IDLE_CRDS)
         client.serve(workload.crd())
-        client.wait_until_writable(workload.sample())
+        client.wait_until_writable("loads", workload.sample())
         measured.figures["longest GET beside a 3 MiB YAML body, ms"] = client.longest_get_beside(workload.large_yaml())
         for row in workload.rows(options.objects, options.seconds):
             if not options.only or row.name in options.only or row.name in ("create", "delete"):
@@ -86,6 +86,8 @@ def _used(target: targets.Target) -> tuple[float, float, float]:
 def _measure_validation(target: targets.Target, client: Client, binary: Path, seconds: float, measured: Measured) -> None:
     for crd in validation.definitions():
         client.serve(crd)
+        names = crd["spec"]["names"]
+        client.wait_until_writable(names["plural"], validation.sample(names["kind"]))
     send = functools.partial(loadgen.run, binary, **target.access(), Clients=workload.CLIENTS)
     cost = validation.measure(send, lambda: resources.cpu_seconds(target.pids()), seconds)
     measured.figures[validation.LABEL] = cost.median
@@ -109,6 +111,7 @@ def main() -> int:
     parser.add_argument("--migrate", type=int, default=10000, help="objects to migrate to another version, 0 for none (default: 10000)")
     parser.add_argument("--sqlite", action="store_true", help="measure apiext on its embedded store too")
     parser.add_argument("--aggregated", action="store_true", help="measure apiext behind kube-apiserver, against that one's own CRDs")
+    parser.add_argument("--administrator", action="store_true", help="with --aggregated: as a user whose rights need no question")
     parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
     parser.add_argument("--only", action="append", metavar="ROW", help="measure this row only; may be repeated")
     options = parser.parse_args()
@@ -129,8 +132,9 @@ def main() -> int:
 
 def _targets(folder: Path, options: argparse.Namespace) -> list[targets.Target]:
     if options.aggregated:
-        plain = [] if options.no_reference else [aggregated.Cluster(folder / "plain", plain=True)]
-        return [*plain, aggregated.Cluster(folder / "aggregated")]
+        cluster = functools.partial(aggregated.Cluster, administrators=options.administrator)
+        plain = [] if options.no_reference else [cluster(folder / "plain", plain=True)]
+        return [*plain, cluster(folder / "aggregated")]
     chosen: list[targets.Target] = [] if options.no_reference else [targets.Reference(folder / "reference")]
     chosen.append(targets.Apiext(folder / "apiext"))
     if options.sqlite:

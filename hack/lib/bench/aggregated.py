@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+from apiext.meta.request import MASTERS
 from hack.lib.bench import workload
 from hack.lib.bench.targets import USER, access, bind_users
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
@@ -14,12 +15,14 @@ class Cluster:
     """A kube-apiserver with apiext behind it, each with its own etcd.
 
     The target sends all requests to kube-apiserver, and apiext adopts the group under load unless the target is `plain`.
-    Processor time and memory are the sums of both servers, or those of kube-apiserver where it is `plain`.
+    Processor time and memory are the sums of both servers, or those of kube-apiserver where it is `plain`. Where users are no
+    `administrators`, apiext asks kube-apiserver whether one may use an object, and remembers the answer for 10 s.
     """
 
-    def __init__(self, folder: Path, *, plain: bool = False) -> None:
+    def __init__(self, folder: Path, *, plain: bool = False, administrators: bool = False) -> None:
         self.name = "kube-apiserver" if plain else "apiext behind it"
         self._plain = plain
+        self._groups = (MASTERS,) if administrators else ()
         selector = None if plain else SELECTOR
         self._cluster = AggregatedCluster(folder, selector=selector, controller_manager=False, operator=not plain, durable=True)
 
@@ -51,7 +54,7 @@ class Cluster:
     def access(self, user: str = USER) -> dict[str, str]:
         """Return the URL and the files of a user; see Target."""
         plane = self._cluster.plane
-        return access(plane.url, plane.ca, plane.authority, user)
+        return access(plane.url, plane.ca, plane.authority, user, self._groups)
 
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -136,9 +136,9 @@ class Apiext:
         return process_tree(self._server.pid)
 
 
-def access(url: str, ca: Path, users: Authority, user: str) -> dict[str, str]:
+def access(url: str, ca: Path, users: Authority, user: str, groups: Sequence[str] = ()) -> dict[str, str]:
     """Return the URL of a server and the files of a user with a new certificate."""
-    pair = users.issue(user)
+    pair = users.issue(user, groups=groups)
     return {"URL": url, "CA": str(ca), "Cert": str(pair.cert), "Key": str(pair.key)}
 
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
+from hack.lib.interruption import sleep
+
 _POLL: Final = 0.05
 """Seconds between two readiness checks."""
 _GRACE: Final = 15.0
@@ -99,7 +101,7 @@ class Process:
             if time.monotonic() > deadline:
                 self.kill()
                 raise ProcessError(f"{self.name} is not ready after {timeout:.0f} s: {self.tail()}")
-            time.sleep(_POLL)
+            sleep(_POLL)
 
     def stop(self, grace: float = 10.0) -> None:
         """Send SIGTERM, and SIGKILL after `grace` seconds. Do nothing where the program is not running."""
