@@ -17,8 +17,10 @@ MAX_README: Final = 8192  # bytes
 _LINK: Final = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 _PATH: Final = re.compile(r"`((?:apiext|crds|hack|manifests|tests)/[\w./-]*\w/?)`")
 _FLAG: Final = re.compile(r"`(--[a-z][a-z-]+)")
-# In the commands of hack: an argument of argparse, a comparison with a string, or a branch of a shell's case.
-_DECLARED: Final = re.compile(rb"""(?:"|= |^\s*)(--[a-z][a-z-]+)["|) ]""", re.MULTILINE)
+# A flag that a command of hack takes: an argument of argparse, a search in sys.argv, a branch or a comparison of a shell.
+_DECLARED: Final = re.compile(
+    rb"""(?:add_argument\(\s*"|^\s*|= )(--[a-z][a-z-]+)(?:",|\)| \])|"(--[a-z][a-z-]+)" in sys\.argv""", re.MULTILINE
+)
 
 
 def _text(name: str) -> str:
@@ -66,7 +68,7 @@ def test_named_flags_exist(name: str) -> None:
     """Name only flags that a command has."""
     known = set(re.findall(r"--[a-z][a-z-]+", "".join(map(flag_tables.table, _commands(apiext)))))
     commands = [path for path in (ROOT / "hack").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    others = {flag.decode() for path in commands for flag in _DECLARED.findall(path.read_bytes())}
+    others = {flag.decode() for path in commands for found in _DECLARED.findall(path.read_bytes()) for flag in found}
     others |= {"--help", "--server-side"}
 
     assert {flag for flag in _FLAG.findall(_text(name)) if flag not in known | others} == set()

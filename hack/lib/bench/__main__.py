@@ -35,8 +35,9 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
         client = Client(target.access())
         measured.figures["memory idle, MiB"] = resources.settled_mib(target.pids())
         measured.figures["CRD created to first 200, ms"] = client.median_serving_time(_IDLE_CRDS)
-        client.serve(workload.crd())
-        client.wait_until_writable("loads", workload.sample())
+        crd = workload.crd()
+        client.serve(crd)
+        client.wait_until_writable(crd)
         measured.figures["longest GET beside a 3 MiB YAML body, ms"] = client.longest_get_beside(workload.large_yaml())
         for row in workload.rows(options.objects, options.seconds):
             if not options.only or row.name in options.only or row.name in ("create", "delete"):
@@ -86,8 +87,7 @@ def _used(target: targets.Target) -> tuple[float, float, float]:
 def _measure_validation(target: targets.Target, client: Client, binary: Path, seconds: float, measured: Measured) -> None:
     for crd in validation.definitions():
         client.serve(crd)
-        names = crd["spec"]["names"]
-        client.wait_until_writable(names["plural"], validation.sample(names["kind"]))
+        client.wait_until_writable(crd)
     send = functools.partial(loadgen.run, binary, **target.access(), Clients=workload.CLIENTS)
     cost = validation.measure(send, lambda: resources.cpu_seconds(target.pids()), seconds)
     measured.figures[validation.LABEL] = cost.median

@@ -58,14 +58,17 @@ class Client:
                 raise RuntimeError("the CRD is not served after 30 s")
         return (time.monotonic() - start) * 1000
 
-    def wait_until_writable(self, plural: str, sample: dict[str, Any]) -> None:
-        """Wait until objects can be created: apiext behind kube-apiserver takes over a definition first.
+    def wait_until_writable(self, crd: dict[str, Any]) -> None:
+        """Wait until objects without a spec can be created: apiext behind kube-apiserver takes over a definition first.
 
         Raises:
             RuntimeError: Creating one still fails after 60 s.
         """
+        names = crd["spec"]["names"]
+        path = f"{workload.collection(names['plural'])}?dryRun=All"
+        sample = {"apiVersion": f"{workload.GROUP}/v1", "kind": names["kind"], "metadata": {"name": "sample"}}
         start = time.monotonic()
-        while self.call("POST", f"{workload.collection(plural)}?dryRun=All", sample) != http.client.CREATED:
+        while self.call("POST", path, sample) != http.client.CREATED:
             if time.monotonic() > start + 60:
                 raise RuntimeError("objects cannot be created after 60 s")
             time.sleep(0.05)

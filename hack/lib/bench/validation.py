@@ -1,6 +1,5 @@
 """Measures what the validation of 10 rules costs: dry-run creates with and without them, in turns."""
 
-import json
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -95,12 +94,6 @@ def _schema(*, ruled: bool) -> dict[str, Any]:
         "payload": node("string", maxLength=4096),
     }
     return node("object", properties={"spec": node("object", _SPEC_RULES, required=["listeners"], properties=spec)})
-
-
-def sample(kind: str) -> dict[str, Any]:
-    """Return an object that satisfies the rules."""
-    found: dict[str, Any] = json.loads(_body(kind).replace("{n}", "sample"))
-    return found
 
 
 def _creates(plural: str, kind: str, count: int) -> dict[str, Any]:

@@ -81,11 +81,6 @@ def crd(plural: str = "loads", kind: str = "Load") -> dict[str, Any]:
     return definition(GROUP, plural, kind, version)
 
 
-def sample() -> dict[str, Any]:
-    """Return a small object."""
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Load", "metadata": {"name": "sample"}, "spec": {"sent": "now"}}
-
-
 def large_yaml() -> bytes:
     """Return a YAML body of nearly 3 MiB, the largest that kube-apiserver reads, which takes long to parse."""
     return b"apiVersion: %b/v1\nkind: Load\nmetadata: {name: large}\nspec: {sent: now}\nextra: [%b]" % (GROUP.encode(), b"1," * 300_000)
