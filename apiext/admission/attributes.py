@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation, UserInfo
 
 

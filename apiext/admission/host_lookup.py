@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.webhook.client import WebhookError
 
 

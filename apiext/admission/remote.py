@@ -10,9 +10,9 @@ from apiext.admission.attributes import Admission, Attributes
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.request import AdmissionOperation
-    from apiext.workers.link import ServerLink
+    from apiext.workers.server_link import ServerLink
 
 _SEEN: Final = ("name", "generateName")
 """The metadata of objects that plug-ins see. No plug-in reads or changes more of an object."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta import errors, go_format
+from apiext.meta import errors
+from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupResource
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ def forbidden(user: UserInfo, info: RequestInfo, reason: str) -> errors.StatusEr
 
 
 def _message(user: UserInfo, info: RequestInfo) -> str:
-    name = go_format.quote(user.name)
+    name = formatting.quote(user.name)
     if not info.is_resource:
-        return f"User {name} cannot {info.verb} path {go_format.quote(info.path)}"
+        return f"User {name} cannot {info.verb} path {formatting.quote(info.path)}"
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    what = f"{info.verb} resource {go_format.quote(resource)} in API group {go_format.quote(info.group)}"
-    where = f"in the namespace {go_format.quote(info.namespace)}" if info.namespace else "at the cluster scope"
+    what = f"{info.verb} resource {formatting.quote(resource)} in API group {formatting.quote(info.group)}"
+    where = f"in the namespace {formatting.quote(info.namespace)}" if info.namespace else "at the cluster scope"
     return f"User {name} cannot {what} {where}"
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.authorization.authorizer import Authorize, Decision, ReviewError
 from apiext.authorization.forbidden import forbidden
-from apiext.meta import errors, field, go_format
+from apiext.meta import errors, field
+from apiext.meta.golang import formatting
 from apiext.meta.names import dns1123_label, dns1123_subdomain, regex_error
 from apiext.meta.request import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, RequestInfo, UserInfo
 
@@ -143,7 +144,7 @@ class _Checks:
 
     def _reject_groups(self, info: RequestInfo, what: str, groups: tuple[str, ...]) -> None:
         if groups:
-            listed = " ".join(map(go_format.quote, groups))
+            listed = " ".join(map(formatting.quote, groups))
             raise forbidden(self.requestor, info, f"when impersonating {what}, cannot impersonate groups [{listed}]")
 
     async def _groups(self, groups: tuple[str, ...]) -> None:
@@ -192,7 +193,7 @@ def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
         if problems := _extra_key_problems(key):
             return f"impersonating an invalid key in extra is not allowed: {field.aggregate(problems)}"
         if key != key.lower():
-            return f"impersonating a non-lowercase key in extra is not allowed: {go_format.quote(key)}"
+            return f"impersonating a non-lowercase key in extra is not allowed: {formatting.quote(key)}"
         if not texts:
             return "impersonating empty values in extra is not allowed"
         if "" in texts:

@@ -9,10 +9,11 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.selector_parser import field_requirement_steps, label_requirement_steps
 from apiext.meta.selectors import Operator
-from apiext.meta.time_slice import Steps, in_slices
+from apiext.meta.steps import Steps
+from apiext.scheduling.time_slice import in_slices
 from apiext.webhook.client import Post, WebhookError
 from apiext.webhook.response_cache import ResponseCache
 

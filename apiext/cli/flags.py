@@ -1,6 +1,6 @@
 """The flags of `apiext serve`, named as those of kube-apiserver with the same meaning.
 
-Values are strings here; server/flags.py parses them. Boolean flags have Go's syntax: `--flag`, `--flag=false`.
+Values are strings here; server/options/flags.py parses them. Boolean flags have Go's syntax: `--flag`, `--flag=false`.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _run(options: OperatorOptions, begin: float) -> None:
     import_aiohttp()
     from apiext.operator.lifecycle import OperatorStartError
     from apiext.operator.lifecycle import operate as operate_until_stopped
-    from apiext.server.log_output import configure_logging
+    from apiext.server.observability.log_output import configure_logging
 
     configure_logging(options.verbosity)
 

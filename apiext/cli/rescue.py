@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from apiext.definitions.definition import Definition
+    from apiext.lab.object_access.interface import StoredObjects
     from apiext.lab.rescue import Case
-    from apiext.lab.stored_objects import StoredObjects
-    from apiext.lab.version_fit import VersionFit
+    from apiext.lab.schema_match import VersionFit
 
 _SHOWN_BYTES: Final = 4096
 _SHOWN_PROBLEMS: Final = 10
@@ -105,7 +105,7 @@ async def show(objects: StoredObjects, crd: str, key: str, limit: int) -> int:
 @with_objects
 async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: bool) -> int:
     """Write the bytes of an object to the file DIR/CRD/NAMESPACE/NAME."""
-    from apiext.lab.export import export as write
+    from apiext.lab.object_files import export as write
 
     async for case in _chosen(objects, crd, key, every=every):
         click.echo(write(case, to))
@@ -130,8 +130,8 @@ async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: 
 @with_objects
 async def rewrite(objects: StoredObjects, crd: str, key: str, *, every: bool, mislabelled: bool, yes: bool, **how: Any) -> int:
     """Label an object with the version whose fields it has, so that it can be read."""
+    from apiext.lab.object_access.interface import RescueError
     from apiext.lab.rescue import relabelled, replaced
-    from apiext.lab.stored_objects import RescueError
 
     text = _text(how["source"]) if how["source"] else None
     if text is not None and (every or not key):
@@ -172,8 +172,8 @@ async def rewrite(objects: StoredObjects, crd: str, key: str, *, every: bool, mi
 @with_objects
 async def delete(objects: StoredObjects, crd: str, key: str, export_to: str | None, *, every: bool, yes: bool) -> int:
     """Delete an object that cannot be read. Its finalizers are ignored."""
-    from apiext.lab.export import export as write
-    from apiext.lab.stored_objects import RescueError
+    from apiext.lab.object_access.interface import RescueError
+    from apiext.lab.object_files import export as write
 
     failed = 0
     async for case in _chosen(objects, crd, key, every=every):

@@ -13,7 +13,7 @@ from apiext.cli.flags import FLAGS
 from apiext.server.aiohttp_import import import_aiohttp
 
 if TYPE_CHECKING:
-    from apiext.server.options import ServerOptions
+    from apiext.server.options.options import ServerOptions
 
 _GC_THRESHOLDS: Final = (1000, 2, 20_000)
 """Allocations, and collections of younger generations. Requests create few reference cycles, but those under way count as new objects: with
@@ -33,7 +33,7 @@ def serve(**flags: Any) -> None:
     gc.disable()
     begin = time.perf_counter()
     from apiext.meta.flags import OptionsError
-    from apiext.server.flags import read_options
+    from apiext.server.options.flags import read_options
     from apiext.server.start_error import StartError
 
     try:
@@ -51,7 +51,7 @@ def _run(options: ServerOptions, begin: float) -> None:
 
     import_aiohttp()
     from apiext.server.lifecycle import serve as serve_until_stopped
-    from apiext.server.log_output import configure_logging
+    from apiext.server.observability.log_output import configure_logging
 
     configure_logging(options.verbosity)
     options.feature_gates.log_warnings()

@@ -14,8 +14,8 @@ from apiext.cli.credentials import credentials, text_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from apiext.meta.json_codec import Object
-    from apiext.server.options import StorageOptions
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.server.options.options import StorageOptions
     from apiext.webhook.kubeconfig import Endpoint
 
     Ask = Callable[[str, Sequence[str], Mapping[str, str]], Awaitable[Object]]
@@ -132,7 +132,7 @@ def storage_of(flags: Mapping[str, Any]) -> StorageOptions:
         UsageError: a flag is invalid.
     """
     from apiext.meta.flags import FlagReader
-    from apiext.server.flags import read_storage
+    from apiext.server.options.flags import read_storage
 
     if flags["data_dir"] and flags["etcd_servers"]:
         raise click.UsageError("either --data-dir or --etcd-servers is needed, not both")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from apiext.cli.stored_source import Ask
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 _MAX_PROBLEMS: Final = 1000
 """Objects that are named with what is wrong about them, for each definition; all are counted."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.conversion.interface import ConversionError
-from apiext.meta import json_codec, json_values, unstructured
+from apiext.meta import unstructured
+from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.field import Path, aggregate
 from apiext.meta.gvk import parse_group_version
 from apiext.meta.limits import MAX_DEPTH
-from apiext.meta.objectmeta_rules import validate_annotations, validate_labels
+from apiext.meta.objectmeta.validation import validate_annotations, validate_labels
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 _SAME: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
 """Members of metadata that a webhook must return, with their names in errors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 
 
 class ConversionError(ValueError):

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from typing import Any
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 
 class NoneConverter:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from apiext.conversion.calls import ConversionCalls
     from apiext.conversion.metrics import ConversionCall
-    from apiext.workers.link import ServerLink
+    from apiext.workers.server_link import ServerLink
 
 
 def answers_of(calls: ConversionCalls) -> Mapping[str, Callable[..., Awaitable[Any]]]:

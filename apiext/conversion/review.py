@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.conversion import review_parser
-from apiext.meta import go_format, json_codec
-from apiext.meta.go_types import DecodeError, Decoder, Field, Int, Raw, Slice, String, Struct
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_syntax import syntax_error
+from apiext.meta.golang import formatting
+from apiext.meta.golang.type_model import DecodeError, Decoder, Field, Int, Raw, Slice, String, Struct
 from apiext.meta.gvk import parse_group_version
-from apiext.meta.json_syntax import syntax_error
 from apiext.meta.limits import MAX_HOOK_STATUS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "ConversionReview"
@@ -153,7 +154,7 @@ def converted_objects(version: str, uid: str, review: Object) -> list[Any]:
     if response is None:
         raise ConversionReviewError("no response provided")
     if version == "v1" and (response.get("uid") or "") != uid:
-        raise ConversionReviewError(f"expected response.uid={go_format.quote(uid)}, got {go_format.quote(response.get('uid') or '')}")
+        raise ConversionReviewError(f"expected response.uid={formatting.quote(uid)}, got {formatting.quote(response.get('uid') or '')}")
     result = response.get("result") or {}
     status = result.get("status") or ""
     if status != _SUCCESS:

@@ -7,10 +7,10 @@ import re
 import secrets
 from typing import Any, Final
 
-from apiext.meta import json_codec
-from apiext.meta.inline_work import HeavyWorkError, inline_work
+from apiext.meta.encoding import json_codec
 from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
-from apiext.meta.time_slice import Pace
+from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.time_slice import Pace
 
 _MIN_BYTES: Final = 32 * 1024
 """Bytes from which on an answer is divided; parsing fewer takes less than a millisecond."""

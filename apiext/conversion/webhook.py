@@ -11,7 +11,7 @@ from apiext.conversion.converted_object import check_converted, group_version_ki
 from apiext.conversion.interface import ConversionError
 from apiext.conversion.remote import answers_of
 from apiext.meta.limits import MAX_CONVERSION_FAILURES, MAX_HOOK_ERROR_CHARACTERS
-from apiext.meta.time_slice import Pace
+from apiext.scheduling.time_slice import Pace
 from apiext.webhook.hook_client import HookError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apiext.conversion.calls import ConversionCalls
     from apiext.conversion.interface import Converted
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 
 class _CallError(Exception):

@@ -7,10 +7,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.conditions import API_APPROVAL, Condition
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 ANNOTATION: Final = "api-approved.kubernetes.io"
 _LINK: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -34,11 +34,11 @@ def is_protected(group: str) -> bool:
 def approval(crd: Object) -> tuple[Approval, str]:
     """Return the state of a definition's approval annotation, and the message of the condition."""
     text = crd["metadata"].get("annotations", {}).get(ANNOTATION, "")
-    wanted = f"protected groups must have approval annotation {go_format.quote(ANNOTATION)}"
+    wanted = f"protected groups must have approval annotation {formatting.quote(ANNOTATION)}"
     if not text:
         return Approval.MISSING, f"{wanted}, {_LINK}"
     if text.startswith("unapproved"):
-        return Approval.BYPASSED, f"not approved: {go_format.quote(text)}"
+        return Approval.BYPASSED, f"not approved: {formatting.quote(text)}"
     url = _URL.fullmatch(text)
     if url is not None and url["host"].rpartition("@")[2]:
         return Approval.APPROVED, f"approved in {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping

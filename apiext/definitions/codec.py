@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types, v1beta1
-from apiext.meta import json_codec
-from apiext.meta.go_types import Decoder, Struct
+from apiext.meta.encoding import json_codec
+from apiext.meta.golang.type_model import Decoder, Struct
 from apiext.meta.gvk import GroupResource, GroupVersionKind
-from apiext.storage.encoded import Encoded
+from apiext.storage.encoded_object import Encoded
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 GVK: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")

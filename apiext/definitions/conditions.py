@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import conditions
+from apiext.meta.objectmeta import conditions
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 ESTABLISHED: Final = "Established"
 NAMES_ACCEPTED: Final = "NamesAccepted"

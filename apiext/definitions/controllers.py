@@ -19,7 +19,7 @@ from apiext.definitions.naming import accepted_names
 from apiext.definitions.reconcile import depends_on_schemas, reconcile_status, webhook_condition
 from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
-from apiext.meta.workqueue import WorkQueue
+from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.definitions.finalizer import Instances
     from apiext.definitions.status_writer import RecordFields
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.webhook.circuit_breaker import CircuitBreaker
 
 _LOG: Final = get_logger(__name__)

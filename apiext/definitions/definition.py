@@ -13,7 +13,7 @@ from apiext.meta.gvk import GroupKind, GroupResource
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.storage.interface import Item
 
 _AGE_DESCRIPTION: Final = (

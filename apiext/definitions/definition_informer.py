@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
-from apiext.meta.backoff import Backoff
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.backoff import Backoff
+from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import EventType, KeyNotFoundError, ListOptions, StorageError, WatchOptions
 

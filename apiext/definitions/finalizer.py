@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 from apiext.definitions import conditions
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.definitions.definition_informer import FAILURES
-from apiext.meta.backoff import Backoff
 from apiext.meta.field import aggregate
 from apiext.meta.log import get_logger
-from apiext.meta.workqueue import RequeueError, WorkQueue
+from apiext.scheduling.backoff import Backoff
+from apiext.scheduling.workqueue import RequeueError, WorkQueue
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.definitions.status_writer import StatusWriter
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 100

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiext.definitions.conditions import NAMES_ACCEPTED, Condition
-from apiext.meta import go_format, json_values
+from apiext.meta.encoding import json_values
 from apiext.meta.field import aggregate
+from apiext.meta.golang import formatting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apiext.definitions.definition import Definition
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ def accept_names(crd: Object, taken: AcceptedNames) -> tuple[Object, Condition]:
 
 
 def _problem(wanted: str, has: str, used: set[str]) -> str:
-    return "" if wanted == has or wanted not in used else f"{go_format.quote(wanted)} is already in use"
+    return "" if wanted == has or wanted not in used else f"{formatting.quote(wanted)} is already in use"
 
 
 def _short_names_problem(wanted: Object, has: Object, used: set[str]) -> str:

@@ -13,10 +13,10 @@ from apiext.definitions import approval, conditions
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
 from apiext.definitions.naming import AcceptedNames, accept_names, needs_names
 from apiext.meta import field
-from apiext.meta.inline_work import InlineWork
+from apiext.scheduling.inline_work import InlineWork
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 _NOT_ACCEPTED: Final = Condition(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
 _ESTABLISHED: Final = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")

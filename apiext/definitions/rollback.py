@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
-    from apiext.storage.stored_versions import StoredCounts
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.storage.stored.version_counts import StoredCounts
 
 
 def blocking_versions(existing: Object, wanted: Object) -> list[str]:

@@ -10,7 +10,7 @@ from apiext.storage.interface import Preconditions, WriteOptions
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 RecordFields = Callable[["Object", "Object"], Awaitable[None]]
 """Records in the managedFields of a new object which of its fields differ from the existing one."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
-    from apiext.meta.json_codec import Object
-    from apiext.storage.stored_versions import StoredCounts
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.storage.stored.version_counts import StoredCounts
 
 
 def stored_report(definition: Definition, counts: StoredCounts) -> Object:

@@ -13,7 +13,7 @@ from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.definitions.definition_informer import FAILURES
 from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
-from apiext.meta.workqueue import WorkQueue
+from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.definitions.status_writer import RecordFields
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
-    from apiext.meta.json_codec import Object
-    from apiext.storage.stored_versions import StoredCounts, StoredVersions
+    from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
 
 _LOG: Final = get_logger(__name__)
 INTERVAL_SECONDS: Final = 15.0

@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from apiext.meta.go_times import Time
-from apiext.meta.go_types import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.objectmeta import OBJECT_META
+from apiext.meta.golang.time_types import Time
+from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.objectmeta.canonical import OBJECT_META
 
 
 class Bytes(GoType):

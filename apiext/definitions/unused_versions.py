@@ -10,7 +10,7 @@ from apiext.definitions.conditions import Condition
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 UNUSED_STORED_VERSIONS: Final = "UnusedStoredVersions"
 _BEGIN: Final = "no object is stored in "

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types
-from apiext.meta import json_values
-from apiext.meta.go_types import Bool, Field, Pointer, Raw, Slice, String, Struct
+from apiext.meta.encoding import json_values
+from apiext.meta.golang.type_model import Bool, Field, Pointer, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 API_VERSION: Final = "apiextensions.k8s.io/v1beta1"
 

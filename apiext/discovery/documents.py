@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from apiext.discovery.resources import APIGroup, APIResource, APISubresource, APIVersion
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupVersion, GroupVersionKind
-from apiext.meta.json_codec import Object
 
 AGGREGATED: Final = GroupVersionKind("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
 """The kind of the aggregated document."""

@@ -30,9 +30,10 @@ from apiext.endpoints.serializers.negotiation import (
     negotiate_output,
     route_types,
 )
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
 from apiext.meta.builtin_resources import BuiltinGroupVersion
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
 
 _CONVERT: Final = Convert(**AGGREGATED._asdict())
 _PARAMS: Final = f"g={AGGREGATED.group};v={AGGREGATED.version};as={AGGREGATED.kind}"

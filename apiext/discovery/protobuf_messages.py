@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.json_codec import Object
-from apiext.registry import protobuf
-from apiext.registry.objectmeta_protobuf import METADATA, list_message
-from apiext.registry.protobuf import Message, Scalar
+from apiext.meta.encoding.json_codec import Object
+from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import Message, Scalar
+from apiext.registry.protobuf.objectmeta import METADATA, list_message
 
 _TEXT: Final = Scalar.TEXT
 _ADDRESS: Final = Message({1: ("clientCIDR", _TEXT), 2: ("serverAddress", _TEXT)})
@@ -85,4 +85,4 @@ MESSAGES: Final = {
 def dumps(document: Object) -> bytes:
     """Encode a document."""
     kind = document["kind"]
-    return protobuf.dumps(document.get("apiVersion", ""), kind, MESSAGES[kind].write(document))
+    return kinds.dumps(document.get("apiVersion", ""), kind, MESSAGES[kind].write(document))

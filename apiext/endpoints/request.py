@@ -9,8 +9,8 @@ from typing import TypeVar
 from aiohttp import web
 
 from apiext.authorization.authorizer import Authorize
-from apiext.flowcontrol.classifier import Classification
-from apiext.flowcontrol.estimate import WorkEstimate
+from apiext.flowcontrol.configuration.classifier import Classification
+from apiext.flowcontrol.estimation.estimate import WorkEstimate
 from apiext.meta.request import Peer, RequestInfo, UserInfo
 from apiext.workers.pool import WorkerPool
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, attach
-from apiext.filters.step import FilterStep
+from apiext.filters.before_request import FilterStep
 from apiext.meta.random_uuid import random_uuid
 
 HEADER = "Audit-Id"

@@ -15,8 +15,8 @@ from apiext.authentication.bearer_token import WebSocketTokenError, bearer_token
 from apiext.authentication.token_review import TokenReviewError
 from apiext.endpoints.request import PEER, PROTOCOLS, USER, WARNINGS, Handler, attach
 from apiext.endpoints.responsewriters.websocket import upgrades
+from apiext.filters.before_request import FilterStep
 from apiext.filters.metrics import CertificateExpirations
-from apiext.filters.step import FilterStep
 from apiext.meta import errors
 from apiext.meta.log import get_logger
 from apiext.meta.request import ANONYMOUS, Peer, UserInfo, authenticated

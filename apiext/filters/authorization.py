@@ -10,7 +10,7 @@ from apiext.authorization.authorizer import AuthorizationModes, Decision, Review
 from apiext.authorization.forbidden import forbidden
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler, attach
 from apiext.endpoints.responsewriters.status import internal_error_reply, status_reply
-from apiext.filters.step import FilterStep, StepResult
+from apiext.filters.before_request import FilterStep, StepResult
 from apiext.meta.request import RequestInfo, UserInfo
 
 _DELETIONS: Final = ("delete", "deletecollection")

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, Handler
 from apiext.endpoints.responsewriters.response import Reply
-from apiext.filters.step import FilterStep
+from apiext.filters.before_request import FilterStep
 
 _GRANTS: Final = {
     "Access-Control-Allow-Methods": "POST, GET, OPTIONS, PUT, DELETE, PATCH",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, Handler
-from apiext.filters.step import FilterStep
+from apiext.filters.before_request import FilterStep
 
 
 class HSTS(FilterStep):

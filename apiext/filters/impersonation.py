@@ -12,7 +12,9 @@ from apiext.authorization.authorizer import Authorize
 from apiext.authorization.impersonation import Impersonation
 from apiext.endpoints.request import INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import status_reply
-from apiext.meta import errors, go_format, utf8
+from apiext.meta import errors
+from apiext.meta.encoding import utf8
+from apiext.meta.golang import formatting
 from apiext.meta.request import UserInfo
 
 IMPERSONATOR: web.RequestKey[UserInfo] = web.RequestKey("requestor", UserInfo)
@@ -69,16 +71,16 @@ def wanted_user(request: web.BaseRequest) -> UserInfo | None:
     if name:
         return UserInfo(name=name, groups=groups, uid=uid, extra=extra)
     if uid or groups or extra:
-        shown = f'Name:"", UID:{go_format.quote(uid)}, Groups:{_strings(groups)}, Extra:{_shown(extra)}'
+        shown = f'Name:"", UID:{formatting.quote(uid)}, Groups:{_strings(groups)}, Extra:{_shown(extra)}'
         raise errors.bad_request(f"requested &user.DefaultInfo{{{shown}}} without impersonating a user name")
     return None
 
 
 def _strings(texts: Sequence[str]) -> str:
     """Return a list in Go syntax."""
-    return f"[]string{{{', '.join(map(go_format.quote, texts))}}}" if texts else "[]string(nil)"
+    return f"[]string{{{', '.join(map(formatting.quote, texts))}}}" if texts else "[]string(nil)"
 
 
 def _shown(extra: Mapping[str, Sequence[str]]) -> str:
-    members = ", ".join(f"{go_format.quote(key)}:{_strings(texts)}" for key, texts in sorted(extra.items()))
+    members = ", ".join(f"{formatting.quote(key)}:{_strings(texts)}" for key, texts in sorted(extra.items()))
     return f"map[string][]string{{{members}}}" if members else "map[string][]string(nil)"

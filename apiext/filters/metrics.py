@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, cast
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.responsewriters.response import has_begun
 from apiext.meta import errors

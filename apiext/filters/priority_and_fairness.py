@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, attach
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.flowcontrol.estimate import ONE_SEAT
-from apiext.flowcontrol.phase import WAITING
+from apiext.flowcontrol.estimation.estimate import ONE_SEAT
+from apiext.flowcontrol.fairqueuing.phase import WAITING
 from apiext.flowcontrol.rejected import Rejected
 from apiext.flowcontrol.retry_after import RetryAfter
-from apiext.meta.small_requests import SMALL_REQUESTS
+from apiext.scheduling.small_requests import SMALL_REQUESTS
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from apiext.filters.metrics import RequestStats
-    from apiext.flowcontrol.classifier import Classification
-    from apiext.flowcontrol.estimate import WorkEstimate
+    from apiext.flowcontrol.configuration.classifier import Classification
+    from apiext.flowcontrol.estimation.estimate import WorkEstimate
     from apiext.flowcontrol.flow_control import FlowControl
 
 

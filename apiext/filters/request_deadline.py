@@ -13,11 +13,12 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.handlers import query_parameters
+from apiext.endpoints.parameters import query_parameters
 from apiext.endpoints.request import HEADERS, INFO, TIMEOUT, Handler
 from apiext.endpoints.responsewriters.response import AbortedResponse, Reply, has_begun
 from apiext.filters.metrics import DEADLINE_EXCEEDED, RequestStats
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.meta.time import parse_duration
 
 _GROUP_SPAN: Final = 1.0

@@ -10,16 +10,17 @@ from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.query_parameters import flag, parse_query, text
+from apiext.endpoints.parameters.query_parameters import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler, attach
 from apiext.endpoints.responsewriters.status import internal_error_reply
-from apiext.filters.step import FilterStep, StepResult
-from apiext.meta import utf8
+from apiext.filters.before_request import FilterStep, StepResult
+from apiext.meta.encoding import utf8
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.names import path_segment
 from apiext.meta.request import RequestInfo
 from apiext.meta.selector_parser import field_selector_steps
-from apiext.meta.time_slice import Steps, at_once, in_slices
+from apiext.meta.steps import Steps, at_once
+from apiext.scheduling.time_slice import in_slices
 
 _PREFIXES: Final = frozenset({"api", "apis"})
 _SPECIAL_VERBS: Final = frozenset({"proxy", "watch"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from apiext.endpoints.request import SERVES_CBOR
-from apiext.filters.step import FilterStep
+from apiext.filters.before_request import FilterStep
 
 
 class ServeCBOR(FilterStep):

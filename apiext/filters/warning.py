@@ -8,7 +8,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from apiext.endpoints.request import WARNINGS, attach
-from apiext.filters.step import FilterStep
+from apiext.filters.before_request import FilterStep
 
 
 class WarningRecorder(FilterStep):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.flowcontrol.concurrency_allocation import AllocationItem, allocate
 
 if TYPE_CHECKING:
-    from apiext.flowcontrol.priority_level import PriorityLevel
+    from apiext.flowcontrol.configuration.priority_level import PriorityLevel
     from apiext.flowcontrol.statistics import Moments
 
 _SMOOTHING: Final = 0.977

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.flowcontrol.borrowing import SeatLimits, adjust_limits, configure_limits, rounded
-from apiext.flowcontrol.clock import Clock, LoopClock
-from apiext.flowcontrol.flow_queue import FlowRequest
-from apiext.flowcontrol.phase import ENDED, Phase
-from apiext.flowcontrol.queue_set import QueueSet
+from apiext.flowcontrol.fairqueuing.clock import Clock, LoopClock
+from apiext.flowcontrol.fairqueuing.flow_queue import FlowRequest
+from apiext.flowcontrol.fairqueuing.phase import ENDED, Phase
+from apiext.flowcontrol.fairqueuing.queue_set import QueueSet
 from apiext.flowcontrol.rejected import TIMED_OUT, Rejected
 from apiext.flowcontrol.statistics import ReadWriteSamples
 from apiext.meta.limits import MAX_QUEUE_WAIT_SECONDS
@@ -20,9 +20,9 @@ from apiext.meta.limits import MAX_QUEUE_WAIT_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
-    from apiext.flowcontrol.classifier import Classification
-    from apiext.flowcontrol.estimate import WorkEstimate
-    from apiext.flowcontrol.priority_level import PriorityLevel
+    from apiext.flowcontrol.configuration.classifier import Classification
+    from apiext.flowcontrol.configuration.priority_level import PriorityLevel
+    from apiext.flowcontrol.estimation.estimate import WorkEstimate
     from apiext.flowcontrol.statistics import FlowStats
     from apiext.meta.request import RequestInfo, UserInfo
 

@@ -9,15 +9,15 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from apiext.flowcontrol import seat_seconds
+from apiext.flowcontrol.fairqueuing import seat_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from apiext.flowcontrol.controller import Controller
-    from apiext.flowcontrol.flow_queue import FlowQueue, FlowRequest
-    from apiext.flowcontrol.queue_set import QueueSet
-    from apiext.meta.time_slice import Steps
+    from apiext.flowcontrol.fairqueuing.flow_queue import FlowQueue, FlowRequest
+    from apiext.flowcontrol.fairqueuing.queue_set import QueueSet
+    from apiext.meta.steps import Steps
 
 _MIN_COLUMN: Final = 8
 _LEVEL_COLUMNS: Final = (

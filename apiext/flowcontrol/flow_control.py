@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.flowcontrol.classifier import Classifier
-from apiext.flowcontrol.configuration import MANDATORY
+from apiext.flowcontrol.configuration.classifier import Classifier
+from apiext.flowcontrol.configuration.configuration import MANDATORY
 from apiext.flowcontrol.controller import Controller
-from apiext.flowcontrol.watch_tracker import WatchTracker
-from apiext.flowcontrol.work_estimator import WorkEstimator
+from apiext.flowcontrol.estimation.watch_tracker import WatchTracker
+from apiext.flowcontrol.estimation.work_estimator import WorkEstimator
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.flowcontrol.configuration import Configuration
-    from apiext.flowcontrol.work_estimator import ObjectStats
+    from apiext.flowcontrol.configuration.configuration import Configuration
+    from apiext.flowcontrol.estimation.work_estimator import ObjectStats
 
 _LOG = get_logger(__name__)
 

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
-from apiext.flowcontrol.estimate import work_in_progress
-from apiext.flowcontrol.phase import Phase
+from apiext.flowcontrol.estimation.estimate import work_in_progress
+from apiext.flowcontrol.fairqueuing.phase import Phase
 from apiext.meta.request import MUTATING, READ_ONLY
 
 QUEUE_LENGTH_BUCKETS: Final = (0, 10, 25, 50, 100, 250, 500, 1000)

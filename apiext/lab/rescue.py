@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.lab.stored_objects import RescueError
-from apiext.lab.version_fit import VersionFits
-from apiext.meta import json_codec
+from apiext.lab.object_access.interface import RescueError
+from apiext.lab.schema_match import VersionFits
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupVersion
 from apiext.storage import stored_object
-from apiext.storage.repair import UnreadableObject
+from apiext.storage.stored.repair import UnreadableObject
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from apiext.definitions.definition import Definition
-    from apiext.lab.stored_objects import StoredObjects
-    from apiext.lab.version_fit import VersionFit
-    from apiext.meta.json_codec import Object
+    from apiext.lab.object_access.interface import StoredObjects
+    from apiext.lab.schema_match import VersionFit
+    from apiext.meta.encoding.json_codec import Object
     from apiext.storage.backend import KeyValue
 
 

@@ -10,7 +10,7 @@ from apiext.managedfields.field_set import ITSELF, LEAF, FieldSet
 from apiext.managedfields.merge_types import MapType, MergeType
 from apiext.managedfields.validation import COMPARED_LEVELS
 from apiext.managedfields.value_fields import everything
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
 
 _Difference = list[FieldSet | None]
 """Below a path: what was removed, modified and added; None for nothing."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from apiext.managedfields import element, field_set
 from apiext.managedfields.field_set import FieldSet
 from apiext.managedfields.managers import UPDATE, Manager
-from apiext.meta import go_format
 from apiext.meta.errors import StatusError
+from apiext.meta.golang import formatting
 
 
 class ApplyConflictError(Exception):
@@ -44,7 +44,7 @@ class ApplyConflictError(Exception):
 
 
 def _printed(manager: Manager) -> str:
-    text = go_format.quote(manager.name)
+    text = formatting.quote(manager.name)
     if manager.subresource:
-        text += f" with subresource {go_format.quote(manager.subresource)}"
+        text += f" with subresource {formatting.quote(manager.subresource)}"
     return f"{text} using {manager.version}" if manager.operation == UPDATE else text

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from apiext.meta import go_format, json_codec, json_values
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.golang import formatting
 
 _INDEX: Final = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 _FIRST_BEYOND_INT64: Final = 2**63
@@ -162,9 +163,9 @@ def _printed(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return go_format.quote(value)
+        return formatting.quote(value)
     if isinstance(value, list):
         return f"[{','.join(map(_printed, value))}]"
     if isinstance(value, dict):
         return "".join(f"{name}={_printed(member)}" for name, member in value.items())
-    return go_format.value(value)
+    return formatting.value(value)

@@ -10,24 +10,26 @@ import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.managedfields import field_set, managers
-from apiext.managedfields.cap import cap_update_managers
 from apiext.managedfields.comparison import compare
 from apiext.managedfields.conflicts import ApplyConflictError
 from apiext.managedfields.last_applied import KUBECTL, last_applied, with_last_applied
+from apiext.managedfields.manager_limit import cap_update_managers
 from apiext.managedfields.managers import APPLY, UPDATE, Manager, Managers, Times, VersionedSet
 from apiext.managedfields.updater import TypedValue, Updater
 from apiext.managedfields.validation import check, check_changed
 from apiext.managedfields.value_fields import leaves
-from apiext.meta import errors, json_codec, objectmeta, time
+from apiext.meta import errors, time
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import parse_group_version
+from apiext.meta.objectmeta import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from apiext.managedfields.field_set import FieldSet
     from apiext.managedfields.versions import Versions
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupVersionKind
-    from apiext.meta.json_codec import Object
 
 SERVER: Final = "kube-apiserver"
 """The manager of the fields that the server's own controllers change."""
@@ -84,7 +86,7 @@ class FieldManager:
             elif before[0] or not (live.get("metadata") or {}).get("uid"):
                 before = await self._recorded(_unmanaged(live) or self._versions.empty(), new, before, manager)
             found: Any = managers.encode(*before)
-            objectmeta.take_entries(found)
+            canonical.take_entries(found)
         except (ValueError, errors.StatusError):
             found = known
         if found:
@@ -165,7 +167,7 @@ class FieldManager:
         if manager == KUBECTL and last_applied(obj):
             obj = with_last_applied(obj, config)
         found = managers.encode(*after)
-        objectmeta.take_entries(found)
+        canonical.take_entries(found)
         return obj | {"metadata": (obj.get("metadata") or {}) | ({"managedFields": found} if found else {})}
 
     async def _applied(self, live: Object, config: Object, before: _Managed, name: str, *, force: bool) -> tuple[Object, _Managed]:

@@ -19,9 +19,9 @@ from apiext.managedfields.merge_types import (
     MapType,
     MergeType,
 )
-from apiext.meta.go_times import Time
-from apiext.meta.go_types import Bool, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.objectmeta import OBJECT_META
+from apiext.meta.golang.time_types import Time
+from apiext.meta.golang.type_model import Bool, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.objectmeta.canonical import OBJECT_META
 
 _ATOMIC_STRUCTS: Final = frozenset({"OwnerReference", "ObjectReference"})
 _LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {

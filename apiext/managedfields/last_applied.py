@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta import json_codec
-from apiext.meta.json_codec import Object
-from apiext.meta.objectmeta_rules import are_annotations_too_large
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.objectmeta.validation import are_annotations_too_large
 
 KUBECTL: Final = "kubectl"
 """The manager that takes fields over from client-side apply."""

@@ -10,8 +10,9 @@ import orjson
 
 from apiext.managedfields import field_set
 from apiext.managedfields.field_set import LEAF, FieldSet
-from apiext.meta import go_format, json_codec
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.golang import formatting
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -63,7 +64,7 @@ Times = dict[Manager, str]
 
 
 def decode(entries: Iterable[Mapping[str, Any]]) -> tuple[Managers, Times]:
-    """Read the entries of metadata.managedFields; the times are canonical (meta/objectmeta.py).
+    """Read the entries of metadata.managedFields; the times are canonical (meta/objectmeta/canonical.py).
 
     Raises:
         ValueError: an entry is invalid.
@@ -78,7 +79,7 @@ def decode(entries: Iterable[Mapping[str, Any]]) -> tuple[Managers, Times]:
             raise ValueError("apiVersion must not be empty")
         kind = entry.get("fieldsType")
         if kind != _FIELDS_V1:
-            what = f"invalid fieldsType {go_format.quote(kind)}" if kind else "missing fieldsType"
+            what = f"invalid fieldsType {formatting.quote(kind)}" if kind else "missing fieldsType"
             raise ValueError(f"{what} in managed fields entry {index}")
         manager = Manager.of(entry.get("manager") or "", operation, version, entry.get("subresource") or "")
         managers[manager] = VersionedSet(_fields(entry.get("fieldsV1")), version, operation == APPLY)

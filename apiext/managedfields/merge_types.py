@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from apiext.managedfields import element
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 
 NUMERIC: Final = "numeric"
 STRING: Final = "string"
@@ -154,7 +154,7 @@ class ListType:
             raise ItemError(f"associative list with keys may not have {kind}")
         keys = [(name, value) for name, default in self._key_parts if (value := item.get(name, default)) is not _ABSENT]
         if not keys:
-            names = " ".join(map(go_format.quote, self.keys))
+            names = " ".join(map(formatting.quote, self.keys))
             without = f"an element that omits all key fields [{names}] (and doesn't have default values for any key fields)"
             raise ItemError(f"associative list with keys has {without}")
         return keys

@@ -11,7 +11,7 @@ from apiext.managedfields.managers import Managers, VersionedSet
 
 if TYPE_CHECKING:
     from apiext.managedfields.field_set import FieldSet
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 _SCALE: Final = "autoscaling/v1"
 _REPLICAS: Final = field_set.from_paths(("f:spec", "f:replicas"))

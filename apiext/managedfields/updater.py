@@ -15,7 +15,7 @@ from apiext.managedfields.merge_types import MergeType
 from apiext.managedfields.merging import merge
 from apiext.managedfields.removal import reconcile, remove, with_named_fields
 from apiext.managedfields.value_fields import leaves
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 
 
 @dataclass(slots=True)

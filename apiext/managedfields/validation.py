@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from apiext.managedfields.merge_types import BOOLEAN, DEDUCED, NUMERIC, STRING, UNTYPED_ATOMIC, ItemError, ListType, MapType, MergeType
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.meta.unstructured import go_string, type_name
 
 Problem = tuple[str, str]
@@ -73,7 +73,7 @@ def _scalar_problem(scalar: str, value: Any) -> str:
     if scalar == NUMERIC:
         return f"expected numeric (int or float), got {type_name(value)}"
     if scalar == STRING:
-        return f"expected string, got &value.valueUnstructured{{Value:{go_format.syntax(value)}}}"
+        return f"expected string, got &value.valueUnstructured{{Value:{formatting.syntax(value)}}}"
     return f"expected {'boolean' if scalar == BOOLEAN else 'any scalar'}, got &{{{go_string(value)}}}"
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 from apiext.managedfields.structural_types import from_schema
 from apiext.managedfields.updater import MissingVersionError, TypedValue
 from apiext.managedfields.validation import check
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
 
 if TYPE_CHECKING:
     from apiext.conversion.interface import Converter
     from apiext.managedfields.merge_types import MergeType
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupVersionKind
-    from apiext.meta.json_codec import Object
     from apiext.schema.model import Structural
 
 

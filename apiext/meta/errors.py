@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apiext.meta import field, go_format
+from apiext.meta import field
+from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_ERROR_CHARACTERS
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _of(resource: GroupResource, name: str = "", **more: Any) -> dict[str, Any]:
 
 def not_found(resource: GroupResource, name: str) -> StatusError:
     """Return a 404 NotFound for an object that does not exist."""
-    return StatusError(404, "NotFound", f"{resource} {go_format.quote(name)} not found", _of(resource, name))
+    return StatusError(404, "NotFound", f"{resource} {formatting.quote(name)} not found", _of(resource, name))
 
 
 def path_not_found() -> StatusError:
@@ -70,18 +71,18 @@ def path_not_found() -> StatusError:
 
 def already_exists(resource: GroupResource, name: str) -> StatusError:
     """Return a 409 AlreadyExists for a create of an existing object."""
-    return StatusError(409, "AlreadyExists", f"{resource} {go_format.quote(name)} already exists", _of(resource, name))
+    return StatusError(409, "AlreadyExists", f"{resource} {formatting.quote(name)} already exists", _of(resource, name))
 
 
 def generate_name_conflict(resource: GroupResource, name: str, retry_after: int) -> StatusError:
     """Return a 409 AlreadyExists for a generateName without a free name."""
-    message = f"{resource} {go_format.quote(name)} already exists, the server was not able to generate a unique name for the object"
+    message = f"{resource} {formatting.quote(name)} already exists, the server was not able to generate a unique name for the object"
     return StatusError(409, "AlreadyExists", message, _of(resource, name, retryAfterSeconds=retry_after))
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
     """Return a 409 Conflict for a write that is based on an outdated object or that the object's state forbids."""
-    message = f"Operation cannot be fulfilled on {resource} {go_format.quote(name)}: {why}"
+    message = f"Operation cannot be fulfilled on {resource} {formatting.quote(name)}: {why}"
     return StatusError(409, "Conflict", message, _of(resource, name))
 
 
@@ -97,7 +98,7 @@ def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
     elif not name:
         message = f"{resource} is forbidden: {why}"
     else:
-        message = f"{resource} {go_format.quote(name)} is forbidden: {why}"
+        message = f"{resource} {formatting.quote(name)} is forbidden: {why}"
     return StatusError(403, "Forbidden", message, _of(resource, name))
 
 
@@ -109,7 +110,7 @@ def expired(message: str) -> StatusError:
 def invalid(kind: GroupKind, name: str, errors: Sequence[field.FieldError]) -> StatusError:
     """Return a 422 Invalid with the first field errors as causes."""
     errors = field.limited(errors)
-    message = f"{kind} {go_format.quote(name)} is invalid"
+    message = f"{kind} {formatting.quote(name)} is invalid"
     if errors:
         message += f": {field.aggregate(errors)}"
     return StatusError(422, "Invalid", message, _details(kind.group, kind.kind, name, causes=[error.cause() for error in errors]))
@@ -125,7 +126,7 @@ def method_not_supported(resource: GroupResource, action: str) -> StatusError:
     return StatusError(
         405,
         "MethodNotAllowed",
-        f"{action} is not supported on resources of kind {go_format.quote(str(resource))}",
+        f"{action} is not supported on resources of kind {formatting.quote(str(resource))}",
         _of(resource),
     )
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import go_format, json_codec
-from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_STRICT_ERRORS, MAX_VIOLATIONS
+from apiext.meta.encoding import json_codec
+from apiext.meta.golang import formatting
+from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
 
 class Path:
@@ -148,11 +149,11 @@ class FieldError:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return go_format.quote(value)
+        return formatting.quote(value)
     if isinstance(value, Printed):
         return value.text
     if isinstance(value, float | bool):
-        return go_format.value(value)
+        return formatting.value(value)
     return json_codec.dumps(value).decode()
 
 
@@ -166,11 +167,6 @@ def limited(errors: Iterable[FieldError]) -> list[FieldError]:
         if size >= MAX_ERROR_CHARACTERS or len(shown) == MAX_VIOLATIONS:
             break
     return shown
-
-
-def is_enough(paths: Collection[str]) -> bool:
-    """Return whether no more paths of unknown or duplicate fields are reported."""
-    return len(paths) >= MAX_STRICT_ERRORS or sum(map(len, paths)) >= MAX_ERROR_CHARACTERS
 
 
 def aggregate(errors: Iterable[object]) -> str:
@@ -214,7 +210,7 @@ def not_supported(path: Path, value: Any, supported: Iterable[object]) -> FieldE
 
 def supported_values(supported: Iterable[object]) -> str:
     """Return the detail of an error about a value outside an enumeration."""
-    quoted = ", ".join(go_format.quote(go_format.value(item)) for item in supported)
+    quoted = ", ".join(formatting.quote(formatting.value(item)) for item in supported)
     return f"supported values: {quoted}" if quoted else ""
 
 

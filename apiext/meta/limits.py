@@ -6,6 +6,7 @@ sizes of caches and batches with their owners.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 # --- connections ------------------------------------------------------------------------------------------------------
@@ -245,3 +246,8 @@ MAX_CEL_NODES: Final = 200_000
 
 MAX_LOG_LINE_BYTES: Final = 4096
 """Bytes of a log line, tracebacks included; a pipe takes as many in one piece, and a client cannot fill a disk with its values."""
+
+
+def is_enough(paths: Collection[str]) -> bool:
+    """Return whether no more paths of unknown or duplicate fields are reported."""
+    return len(paths) >= MAX_STRICT_ERRORS or sum(map(len, paths)) >= MAX_ERROR_CHARACTERS

@@ -1,6 +1,6 @@
 """Loggers with fields like structlog's, without its import time of a quarter of a second.
 
-Records go to the standard library's loggers with their fields attached; server/log_lines.py lets structlog write them.
+Records go to the standard library's loggers with their fields attached; server/observability/log_lines.py lets structlog write them.
 """
 
 from __future__ import annotations

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import errors, go_types, json_codec, json_values
-from apiext.meta.go_types import DecodeError, Decoder, Field, Raw, Slice, String, Struct
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.golang import type_model
+from apiext.meta.golang.type_model import DecodeError, Decoder, Field, Raw, Slice, String, Struct
 from apiext.meta.limits import MAX_COPIED_BYTES, MAX_DEPTH, MAX_PATCH_OPERATIONS
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def leading_test_literals(operations: Operations, data: bytes) -> list[Any]:
 
 
 def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
-    return errors.bad_request(f"json: cannot unmarshal {go_types.describe(value)} into Go value of type {type_name}")
+    return errors.bad_request(f"json: cannot unmarshal {type_model.describe(value)} into Go value of type {type_name}")
 
 
 def too_deep() -> errors.StatusError:
@@ -255,7 +257,7 @@ def parse_strategic_patch(document: Any) -> Any:
 
 
 def _no_object(document: Any) -> str:
-    return f"json: cannot unmarshal {go_types.describe(document)} into Go value of type map[string]interface {{}}"
+    return f"json: cannot unmarshal {type_model.describe(document)} into Go value of type map[string]interface {{}}"
 
 
 def merge_patch(document: Any, patch: Any) -> Any:

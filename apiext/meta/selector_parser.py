@@ -20,7 +20,7 @@ from apiext.meta.selectors import (
     Operator,
     integer,
 )
-from apiext.meta.time_slice import Steps, at_once
+from apiext.meta.steps import Steps, at_once
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from apiext.meta import utf8
+from apiext.meta.encoding import utf8
 
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _MAX_INT64: Final = 2**63 - 1

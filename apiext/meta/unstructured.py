@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 T = TypeVar("T", int, str)
 
@@ -79,7 +79,7 @@ def go_string(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{go_string(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(go_string, value))}]"
-    return go_format.value(value)
+    return formatting.value(value)
 
 
 _TYPES = {

@@ -18,22 +18,22 @@ from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, Conditio
 from apiext.definitions.definition_informer import FAILURES
 from apiext.meta import limits
 from apiext.meta.log import get_logger
-from apiext.meta.workqueue import WorkQueue
 from apiext.migration import schema_check
+from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
-from apiext.storage.stored_versions import UNKNOWN
+from apiext.storage.stored.version_counts import UNKNOWN
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
     from apiext.definitions.status_writer import StatusWriter
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Codec, Item
-    from apiext.storage.reencoder import Reencoded
-    from apiext.storage.replica_lock import ReplicaLock
-    from apiext.storage.replicas import Replicas
+    from apiext.storage.replicas.lock import ReplicaLock
+    from apiext.storage.replicas.roll_call import Replicas
+    from apiext.storage.stored.reencoder import Reencoded
     from apiext.storage.write_guards import WriteGuard
     from apiext.workers.pool import WorkerPool
 

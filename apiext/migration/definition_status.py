@@ -10,20 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import conditions
-from apiext.endpoints.handlers.options import WriteQuery
 from apiext.endpoints.handlers.patch import patch_stored
-from apiext.endpoints.handlers.scope import APPLY_PATCH
-from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
-from apiext.meta import errors, json_codec, time
+from apiext.endpoints.parameters.options import WriteQuery
+from apiext.endpoints.scopes.scope import APPLY_PATCH
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform
+from apiext.meta import errors, time
+from apiext.meta.encoding import json_codec
 from apiext.registry.request_context import RequestContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
-    from apiext.meta.json_codec import Object
-    from apiext.storage.stored_versions import StoredCounts
+    from apiext.storage.stored.version_counts import StoredCounts
     from apiext.workers.pool import WorkerPool
 
 MANAGER: Final = "migration-runner-controller"

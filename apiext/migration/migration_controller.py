@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.definition_informer import FAILURES
 from apiext.meta import errors, time
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
-from apiext.meta.workqueue import WorkQueue
 from apiext.migration import migration_state
 from apiext.migration.migration_state import is_finished, is_running, resource_of, unhandled
 from apiext.migration.resource_patches import ResourcePatches, is_transient
 from apiext.registry.request_context import RequestContext, UpdateOptions
 from apiext.registry.watch_loop import follow
+from apiext.scheduling.tasks import end_tasks
+from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.interface import EventType, ListOptions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.migration.definition_status import DefinitionStatus
     from apiext.migration.migration_state import MigrationProgress
     from apiext.migration.resource_patches import MigratableResource, Resources

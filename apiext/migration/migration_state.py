@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apiext.meta import conditions
 from apiext.meta.gvk import GroupResource
-from apiext.registry.storageversionmigration import FAILED, RUNNING, SUCCEEDED
+from apiext.meta.objectmeta import conditions
+from apiext.registry.builtin.storageversionmigration import FAILED, RUNNING, SUCCEEDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 
 class MigrationProgress(NamedTuple):

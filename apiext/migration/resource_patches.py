@@ -10,15 +10,16 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from apiext.endpoints.handlers.options import WriteQuery
 from apiext.endpoints.handlers.patch import patch_stored
-from apiext.endpoints.handlers.scope import MERGE_PATCH
-from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
-from apiext.meta import errors, json_codec
+from apiext.endpoints.parameters.options import WriteQuery
+from apiext.endpoints.scopes.scope import MERGE_PATCH
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.migration.migration_state import MigrationProgress
 
 if TYPE_CHECKING:
-    from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.gvk import GroupResource
     from apiext.workers.pool import WorkerPool
 

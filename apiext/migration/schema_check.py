@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
-from apiext.meta import field, json_codec
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform
+from apiext.meta import field
+from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 
 if TYPE_CHECKING:
-    from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.scopes.scope import Scope
     from apiext.registry.rest import ResourceRest
     from apiext.storage.interface import Item
     from apiext.workers.pool import WorkerPool

@@ -11,11 +11,11 @@ from apiext.definitions.definition import Definition, Version
 from apiext.definitions.validation.schemas import has_invalid_type, nodes
 from apiext.meta.field import ROOT
 from apiext.meta.gvk import GroupVersionKind
-from apiext.meta.inline_work import InlineWork
 from apiext.openapi import naming, schemas
 from apiext.openapi.builtin_definitions import V3_PREFIX
 from apiext.openapi.operations import DocumentedResource
 from apiext.openapi.schemas import Schema
+from apiext.scheduling.inline_work import InlineWork
 from apiext.schema.model import Props, unsupported_field
 from apiext.schema.structural import structural_errors
 

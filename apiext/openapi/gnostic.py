@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Any, Final
 
 from apiext.endpoints.serializers.yaml_codec import dumps_unsorted
-from apiext.meta import protobuf_wire
-from apiext.meta.protobuf_wire import BYTES, FIXED64, VARINT, delimited, double
+from apiext.meta.encoding import protobuf_wire
+from apiext.meta.encoding.protobuf_wire import BYTES, FIXED64, VARINT, delimited, double
 
 Encoder = Callable[[Any], bytes]
 Field = tuple[int, Encoder]

@@ -18,8 +18,8 @@ from apiext.endpoints.responsewriters.cached_document import Document, accepts_g
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.endpoints.serializers.negotiation import JSON, clauses
-from apiext.meta import json_codec
 from apiext.meta.builtin_resources import BuiltinGroupVersion
+from apiext.meta.encoding import json_codec
 from apiext.openapi.document_response import content_reply
 from apiext.openapi.sources import Source, merged, sources
 

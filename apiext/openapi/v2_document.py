@@ -9,7 +9,7 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupVersion
 from apiext.openapi import naming
 from apiext.openapi.builtin_definitions import V3_PREFIX, closure, references

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from apiext.meta.protobuf_wire import delimited, double
+from apiext.meta.encoding.protobuf_wire import delimited, double
 from apiext.openapi.gnostic import (
     Encoder,
     Field,

@@ -12,17 +12,17 @@ from typing import Any, Final
 import kopf
 
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, host_endpoint
-from apiext.operator.ca_bundle import CABundleFile, CABundleSource
 from apiext.operator.host_watch import HostWatch
-from apiext.operator.leader_election.leader_session import LeaderSession
-from apiext.operator.leader_election.lease import NAME, LeaderElector
+from apiext.operator.leader_lease import NAME, LeaderElector
+from apiext.operator.leader_session import LeaderSession
 from apiext.operator.options import OperatorOptions
 from apiext.operator.reporting.diagnosis import Diagnosis
 from apiext.operator.reporting.event_recorder import EventRecorder
+from apiext.operator.serving_certificate.ca_bundle import CABundleFile, CABundleSource
 from apiext.operator.serving_certificate.secret import ServingSecret, certificate_hosts
 from apiext.operator.watched_state import WatchedState
+from apiext.scheduling.tasks import end_tasks
 from apiext.webhook.kubeconfig import KubeconfigError
 
 _LOG: Final = get_logger(__name__)

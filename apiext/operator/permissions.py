@@ -6,7 +6,7 @@ import asyncio
 from typing import Final, NamedTuple
 
 from apiext.operator.api_clients import ApiClient, ApiError, Json
-from apiext.operator.leader_election.lease import NAME
+from apiext.operator.leader_lease import NAME
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

@@ -19,7 +19,7 @@ from apiext.operator.group_state import GroupState, annotations_of, condition_of
 from apiext.operator.host_definitions import Change, missing_versions, storage_version, stored_versions
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
-from apiext.storage.stored_versions import UNKNOWN, StoredCounts
+from apiext.storage.stored.version_counts import UNKNOWN, StoredCounts
 
 _LOG: Final = get_logger(__name__)
 _TYPE: Final = host_annotations.STORED_VERSIONS_CONDITION

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.definitions import conditions, unused_versions
 from apiext.definitions.codec import RESOURCE, compact
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
-from apiext.meta import json_values, time
+from apiext.meta import time
+from apiext.meta.encoding import json_values
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID, PHASE
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.deletion import check_stored
@@ -26,9 +27,9 @@ from apiext.storage.interface import LargeObjectError, Preconditions, WriteOptio
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
     from apiext.meta.gvk import GroupResource
-    from apiext.meta.json_codec import Object
     from apiext.registry.prune_guard import PruneGuard
     from apiext.registry.request_context import DeleteOptions, RequestContext, Updater
     from apiext.storage.interface import Item

@@ -7,8 +7,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors
-from apiext.meta.tasks import end_tasks
-from apiext.meta.time_slice import Pace
+from apiext.scheduling.tasks import end_tasks
+from apiext.scheduling.time_slice import Pace
 from apiext.storage.interface import Item, ListResult, VersionMatch
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, field, time
 from apiext.meta.gvk import GroupKind, GroupResource
-from apiext.meta.objectmeta_rules import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+from apiext.meta.objectmeta.validation import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from apiext.registry.metadata import group_kind
 from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.registry.request_context import DeleteOptions
 
 ORPHAN: Final = "Orphan"

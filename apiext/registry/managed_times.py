@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 
 def keep_times(obj: Object, existing: Object) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta import errors, field, names, objectmeta_rules, time
+from apiext.meta import errors, field, names, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
+from apiext.meta.objectmeta import validation
 from apiext.meta.random_uuid import random_uuid
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.errors import MODIFIED
@@ -13,7 +14,7 @@ from apiext.registry.managed_times import keep_times
 from apiext.storage import versioner
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.registry.request_context import Admit, RequestContext
     from apiext.registry.strategy import Strategy
 
@@ -157,8 +158,8 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
             metadata[name] = before[name]
     if "deletionGracePeriodSeconds" not in metadata:
         _keep(metadata, before, "deletionGracePeriodSeconds")
-    problems = objectmeta_rules.validate(metadata, namespaced=namespaced, name_rule=names.path_segment)
-    changes = objectmeta_rules.validate_update(metadata, before, is_valid=not problems)
+    problems = validation.validate(metadata, namespaced=namespaced, name_rule=names.path_segment)
+    changes = validation.validate_update(metadata, before, is_valid=not problems)
     problems += changes
     problems += strategy.validate_update(ctx, obj, old, changes)
     if problems:

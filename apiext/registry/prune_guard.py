@@ -14,9 +14,9 @@ from apiext.meta import errors, field
 from apiext.meta.gvk import GroupKind, GroupResource
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.registry.request_context import RequestContext
-    from apiext.storage.stored_versions import StoredCounts
+    from apiext.storage.stored.version_counts import StoredCounts
 
 CountStored = Callable[[GroupResource], Awaitable["StoredCounts"]]
 """Counts the stored objects of a resource by version. Raises BackendError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.storage.interface import Preconditions
 

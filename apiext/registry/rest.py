@@ -6,7 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import errors, go_format, json_codec, names
+from apiext.meta import errors, names
+from apiext.meta.encoding import json_codec
+from apiext.meta.golang import formatting
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.delete_collection import delete_all
 from apiext.registry.deletion import check_options, check_preconditions, finalizers_for, mark_as_deleting
@@ -18,8 +20,8 @@ from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, K
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
-    from apiext.meta.json_codec import Object
     from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
     from apiext.registry.strategy import Strategy
     from apiext.storage.interface import Codec, ListOptions, Selection, Store, Watch, WatchOptions
@@ -86,7 +88,7 @@ class ResourceRest:
             raise errors.bad_request("Name parameter required.")
         problems = names.path_segment(name)
         if problems:
-            raise errors.bad_request(f"Name parameter invalid: {go_format.quote(name)}: {';'.join(problems)}")
+            raise errors.bad_request(f"Name parameter invalid: {formatting.quote(name)}: {';'.join(problems)}")
         return f"{namespace}/{name}" if self.namespaced else name
 
     def _prefix(self, namespace: str, selection: Selection) -> str:

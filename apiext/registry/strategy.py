@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
-    from apiext.meta.json_codec import Object
     from apiext.registry.request_context import RequestContext
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import before_create, before_update, check_resource_version, given_resource_version, own, wipe_system_fields
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
-    from apiext.meta.json_codec import Object
     from apiext.registry.request_context import RequestContext, UpdateOptions, Updater
     from apiext.registry.strategy import Strategy
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from apiext.definitions.definition_informer import FAILURES
-from apiext.meta.backoff import Backoff
 from apiext.registry.request_context import RequestContext
+from apiext.scheduling.backoff import Backoff
 from apiext.storage.interface import WatchOptions
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
 from apiext.schema.defaulting.algorithm import defaults_of
 from apiext.schema.model import Structural
 from apiext.schema.pruning import META_FIELDS

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from apiext.meta import objectmeta
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.field import FieldError
-from apiext.meta.json_codec import Object
+from apiext.meta.objectmeta import canonical
 from apiext.schema.canonical import complete, is_canonical, supports
 from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.embedded_metadata import coerce
+from apiext.schema.embedded_metadata_validation import resource_errors
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.list_type import list_errors
 from apiext.schema.model import Props, Structural
-from apiext.schema.objectmeta.algorithm import coerce
-from apiext.schema.objectmeta.validation import resource_errors
 from apiext.schema.pruning import prune
 from apiext.schema.validation.change_checker import ChangeCheck, compile_change_check
 from apiext.schema.validation.checker import Check, compile_check
@@ -97,7 +97,7 @@ class CompiledSchema:
             CoercionError: an embedded resource has a wrong type (unless drop_invalid drops it). Both are ValueErrors with the
                 reference's text.
         """
-        unknown, _ = objectmeta.coerce(obj, drop_malformed=drop_invalid, report=report, known=self._metadata)
+        unknown, _ = canonical.coerce(obj, drop_malformed=drop_invalid, report=report, known=self._metadata)
         if self._has_fast_path and complete(obj, self.structural, self._canonical, defaults=defaults):
             if defaults:
                 self._canonical = obj.copy()
@@ -120,7 +120,7 @@ class CompiledSchema:
         found = (
             self._has_fast_path
             and is_canonical(obj, self.structural, self._canonical)
-            and objectmeta.is_canonical(obj.get("metadata"), self._metadata)
+            and canonical.is_canonical(obj.get("metadata"), self._metadata)
         )
         if found:
             self._canonical = obj.copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.field import ErrorType, FieldError
 from apiext.schema.lazy_path import Location, LocationPath, MapKey
 from apiext.schema.model import Structural

@@ -8,8 +8,8 @@ from functools import partial
 
 import re2
 
-from apiext.meta.inline_work import HeavyWorkError, inline_work
 from apiext.meta.limits import MAX_INLINE_PATTERN_SIZE, MAX_INLINE_PATTERN_STEPS, MAX_OPTIONAL_REPETITIONS, MAX_PATTERN_BYTES
+from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 from apiext.schema.pattern_size import size_bound
 
 _MAX_CACHED_RESULTS = 256

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from apiext.meta.encoding.json_values import is_deeper
 from apiext.meta.field import FieldError, Path, forbidden, invalid, limited, required
-from apiext.meta.json_values import is_deeper
 from apiext.meta.limits import MAX_DEPTH
 from apiext.schema.completeness import completeness_errors
 from apiext.schema.model import Props

@@ -18,7 +18,7 @@ from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.definitions.stored_versions_controller import StoredVersionsController
 from apiext.discovery.handler import DiscoveryHandler
-from apiext.endpoints.handlers.open_watches import Watches
+from apiext.endpoints.scopes.open_watches import Watches
 from apiext.managedfields.field_manager import SERVER
 from apiext.meta.builtin_resources import (
     AGGREGATED_BUILTINS,
@@ -31,17 +31,17 @@ from apiext.meta.builtin_resources import (
     STORAGE_VERSIONS,
     STORAGEMIGRATION_V1,
 )
-from apiext.meta.tasks import run_until_closed
-from apiext.registry.event_expiry import EventExpiry
+from apiext.registry.builtin.event_expiry import EventExpiry
 from apiext.registry.prune_guard import PruneGuard
-from apiext.server.admission import open_admission
-from apiext.server.automatic_migration import start_automatic_migration
-from apiext.server.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
-from apiext.server.flow_control import hold_bootstrap_objects
+from apiext.scheduling.tasks import run_until_closed
+from apiext.server.composition.admission import open_admission
+from apiext.server.composition.automatic_migration import start_automatic_migration
+from apiext.server.composition.flow_control import hold_bootstrap_objects
+from apiext.server.composition.storage_version_migrations import start_migrations
+from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
 from apiext.server.lazy_imports import LazyHandler
+from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
 from apiext.server.routes.version import GIT_VERSION
-from apiext.server.storage_version_migrations import start_migrations
-from apiext.server.storage_versions import start_replicas, start_storage_versions
 from apiext.serving.builtin import (
     BuiltinEndpoints,
     core_endpoints,
@@ -59,7 +59,7 @@ from apiext.serving.namespace_controller import NamespaceController
 from apiext.serving.remote_scopes import with_remote_builtin
 from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.backend import BackendError
-from apiext.storage.host_records import HostRecords
+from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,12 +70,12 @@ if TYPE_CHECKING:
     from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
     from apiext.registry.rest import ResourceRest
-    from apiext.server.admission import HostInformer
+    from apiext.server.composition.admission import HostInformer
     from apiext.server.host.clients import HostClients
-    from apiext.server.options import ServerOptions
+    from apiext.server.options.options import ServerOptions
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
-    from apiext.storage.replicas import Replicas
+    from apiext.storage.replicas.roll_call import Replicas
     from apiext.workers.pool import WorkerPool
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
-from apiext.server.flow_control import open_flow_control
+from apiext.server.composition.flow_control import open_flow_control
+from apiext.server.composition.storage_backend import describe_storage, open_backend
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.host.clients import HostClients, open_authorizer
+from apiext.server.observability.tracing import open_tracing
 from apiext.server.routes.conversion_metrics import ConversionMetrics
 from apiext.server.routes.flowcontrol_debug import FlowControlDebug
 from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics
@@ -18,12 +20,10 @@ from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthE
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
 from apiext.server.start_error import StartError
-from apiext.server.storage_backend import describe_storage, open_backend
-from apiext.server.tracing import open_tracing
 from apiext.storage.backend import BackendError, UnavailableError
 from apiext.storage.factory import StoreFactory
-from apiext.storage.host_records import HostRecords
 from apiext.storage.interface import StorageError
+from apiext.storage.replicas.host_records import HostRecords
 from apiext.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from apiext.endpoints.request import Handler
     from apiext.server.host.definitions import HostDefinitions
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options import ServerOptions
+    from apiext.server.options.options import ServerOptions
     from apiext.server.tls.credentials import ServerCredentials
     from apiext.storage.backend import Backend
 

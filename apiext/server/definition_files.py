@@ -9,22 +9,22 @@ from apiext.definitions import rollback
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.rollback import blocking_versions
 from apiext.definitions.sources.directory import BlockedError
-from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform_own
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform_own
 from apiext.meta import errors
-from apiext.meta.backoff import Backoff
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_UID
 from apiext.registry.request_context import CreateOptions, UpdateOptions
+from apiext.scheduling.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
-    from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
-    from apiext.meta.json_codec import Object
-    from apiext.storage.stored_versions import StoredCounts, StoredVersions
+    from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
     from apiext.workers.pool import WorkerPool
 
 _MANAGER: Final = "apiext"

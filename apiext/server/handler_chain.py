@@ -28,8 +28,8 @@ from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.request_logging import RequestLogging
 from apiext.filters.serve_cbor import ServeCBOR
 from apiext.filters.warning import WarningRecorder
-from apiext.flowcontrol.phase import Phase
-from apiext.server.feature_gates import CBOR_GATE
+from apiext.flowcontrol.fairqueuing.phase import Phase
+from apiext.server.options.feature_gates import CBOR_GATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from apiext.flowcontrol.flow_control import FlowControl
     from apiext.meta.request import UserInfo
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options import AuthenticationOptions, AuthorizationOptions, LimitOptions, ServerOptions
+    from apiext.server.options.options import AuthenticationOptions, AuthorizationOptions, LimitOptions, ServerOptions
 
 _LOG_ALL_VERBOSITY = 3
 """`-v` from which every request is logged, as in the reference."""
@@ -88,7 +88,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         from apiext.filters.tracing import Tracing
 
         tracing.append(partial(Tracing, tracer=parts.tracer))
-    # Steps need no coroutines (filters/step.py).
+    # Steps need no coroutines (filters/before_request.py).
     return [
         PanicRecovery,
         AuditID,

@@ -17,10 +17,10 @@ _PRELOADED: Final = (
     "apiext.definitions.validation.warnings",
     "apiext.openapi.handler",
     "apiext.endpoints.serializers.yaml_codec",
-    "apiext.server.log_lines",
+    "apiext.server.observability.log_lines",
 )
 """Modules that the first definition, the first custom resource, kubectl's first request, YAML and the first logged event use."""
-_CBOR: Final = ("apiext.meta.cbor_codec", "apiext.endpoints.serializers.cbor_decoder")
+_CBOR: Final = ("apiext.meta.encoding.cbor_codec", "apiext.endpoints.serializers.cbor_decoder")
 
 
 class LazyHandler:

@@ -11,13 +11,13 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import run_until_closed
+from apiext.scheduling.tasks import run_until_closed
 from apiext.server.app import open_app
-from apiext.server.feature_gates import CBOR_GATE
 from apiext.server.host.clients import HostClients
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
 from apiext.server.lazy_imports import preload_modules
+from apiext.server.options.feature_gates import CBOR_GATE
 from apiext.server.process_resources import raise_open_files_limit, return_free_memory
 from apiext.server.shutdown import shut_down
 from apiext.server.tls.credentials import load_credentials
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options import ServerOptions
+    from apiext.server.options.options import ServerOptions
     from apiext.server.tls.credentials import ServerCredentials
 
 _LOG: Final = get_logger(__name__)

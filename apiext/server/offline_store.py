@@ -9,8 +9,8 @@ from apiext.conversion.factory import ConverterFactory
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.definition_informer import FAILURES, DefinitionInformer
+from apiext.server.composition.storage_backend import open_for_reading
 from apiext.server.start_error import StartError
-from apiext.server.storage_backend import open_for_reading
 from apiext.serving.cache import ServingCache
 from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.stored_documents import StoredDocuments
@@ -20,7 +20,7 @@ from apiext.workers.pool import WorkerPool
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from apiext.server.options import StorageOptions
+    from apiext.server.options.options import StorageOptions
 
 _IDLE_SECONDS: Final = 60.0
 

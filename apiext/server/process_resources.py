@@ -9,7 +9,7 @@ import resource
 from pathlib import Path
 from typing import Final
 
-from apiext.meta.backoff import Backoff
+from apiext.scheduling.backoff import Backoff
 
 _INTERVAL: Final = 10.0
 """Seconds between looks at the process's memory."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apiext.server.app import App
     from apiext.server.http.acceptor import Acceptor
     from apiext.server.http.server import HTTPServer
-    from apiext.server.options import LimitOptions
+    from apiext.server.options.options import LimitOptions
 
 _LAST_WATCHES: Final = 1.1
 """Seconds before the end of watches in which none begins: client-go lists again after a watch of less than a second without an event."""

@@ -9,9 +9,9 @@ import dataclasses
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.admission.terminating_definition import ForbidCreate
-from apiext.endpoints.handlers.options import known_field_labels
-from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.parameters.options import known_field_labels
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
+from apiext.endpoints.scopes.scope import Scope
 from apiext.managedfields.field_manager import FieldManager
 from apiext.managedfields.field_set import LEAF, from_paths
 from apiext.managedfields.go_merge_types import from_go_type
@@ -19,12 +19,12 @@ from apiext.managedfields.scale import ScaleManagers
 from apiext.managedfields.versions import BuiltinVersions, CustomResourceVersions
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.kube_version import kube_aware_key
-from apiext.registry.customresource import CustomResourceStrategy, ScalePaths, split_path
-from apiext.registry.customresource_codec import CustomResourceCodec
+from apiext.registry.customresources.codec import CustomResourceCodec
+from apiext.registry.customresources.scale import KIND as SCALE_KIND
+from apiext.registry.customresources.scale import SCALE, ScaleCodec, ScaleRest
+from apiext.registry.customresources.status import StatusStrategy
+from apiext.registry.customresources.strategy import CustomResourceStrategy, ScalePaths, split_path
 from apiext.registry.rest import ResourceRest
-from apiext.registry.scale import KIND as SCALE_KIND
-from apiext.registry.scale import SCALE, ScaleCodec, ScaleRest
-from apiext.registry.status import StatusStrategy
 from apiext.schema.compiled import CompiledSchema
 from apiext.serving.info import ServingInfo, ServingVersion
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.conversion.interface import Converter
     from apiext.definitions.definition import Definition, Version
-    from apiext.endpoints.handlers.scope import CollectionRest
+    from apiext.endpoints.scopes.scope import CollectionRest
     from apiext.managedfields.field_set import FieldSet
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.storage.interface import Store
 
 _STATUS: Final = from_paths(("f:status",))

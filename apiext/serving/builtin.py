@@ -15,17 +15,17 @@ from aiohttp import web
 
 from apiext.definitions.floats import set_floats
 from apiext.definitions.types import DEFINITION
-from apiext.endpoints.handlers.options import FieldLabel, known_field_labels, meta_field_label
-from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, BodyCodec, Scope
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
+from apiext.endpoints.parameters.options import FieldLabel, known_field_labels, meta_field_label
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.table import TableConvertor
+from apiext.endpoints.scopes.scope import BUILTIN_PATCHES, BodyCodec, Scope
 from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, TABLELESS_OFFERS, check_route, route_types
 from apiext.managedfields.field_manager import FieldManager
 from apiext.managedfields.field_set import from_paths
 from apiext.managedfields.go_merge_types import from_go_type
 from apiext.managedfields.versions import BuiltinVersions
-from apiext.meta import errors, json_values
+from apiext.meta import errors
 from apiext.meta.builtin_resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
@@ -36,12 +36,11 @@ from apiext.meta.builtin_resources import (
     STORAGE_VERSIONS,
     BuiltinResource,
 )
+from apiext.meta.encoding import json_values
 from apiext.meta.gvk import GroupVersionResource
-from apiext.registry.core_types import EVENT, EVENT_WIRE, NAMESPACE, NAMESPACE_WIRE
-from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
-from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
-from apiext.registry.event import FIELD_LABELS, event_codec, event_rest
-from apiext.registry.flowcontrol import (
+from apiext.registry.builtin.core_types import EVENT, EVENT_WIRE, NAMESPACE, NAMESPACE_WIRE
+from apiext.registry.builtin.event import FIELD_LABELS, event_codec, event_rest
+from apiext.registry.builtin.flowcontrol import (
     FLOW_SCHEMA,
     FLOW_SCHEMA_WIRE,
     PRIORITY_LEVEL,
@@ -49,20 +48,17 @@ from apiext.registry.flowcontrol import (
     flow_schema_rest,
     priority_level_rest,
 )
-from apiext.registry.namespace import (
-    NamespaceFinalizeStrategy,
-    NamespaceRest,
-    NamespaceStatusStrategy,
-    namespace_codec,
-)
-from apiext.registry.protobuf import Message
-from apiext.registry.storageversion import STORAGE_VERSION, STORAGE_VERSION_WIRE, StorageVersionStatusStrategy, storage_version_rest
-from apiext.registry.storageversionmigration import (
+from apiext.registry.builtin.namespace import NamespaceFinalizeStrategy, NamespaceRest, NamespaceStatusStrategy, namespace_codec
+from apiext.registry.builtin.storageversion import STORAGE_VERSION, STORAGE_VERSION_WIRE, StorageVersionStatusStrategy, storage_version_rest
+from apiext.registry.builtin.storageversionmigration import (
     STORAGE_VERSION_MIGRATION,
     STORAGE_VERSION_MIGRATION_WIRE,
     StorageVersionMigrationStatusStrategy,
     storage_version_migration_rest,
 )
+from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
+from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
+from apiext.registry.protobuf.kinds import Message
 from apiext.serving.builtin_printers import (
     DEFINITION_COLUMNS,
     EVENT_COLUMNS,
@@ -78,9 +74,9 @@ from apiext.serving.verbs import RESOURCE_VERBS
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.definitions.codec import CRDCodec
-    from apiext.endpoints.handlers.open_watches import Watches
-    from apiext.meta.go_types import Struct
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.open_watches import Watches
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.golang.type_model import Struct
     from apiext.meta.request import RequestInfo
     from apiext.registry.prune_guard import PruneGuard
     from apiext.registry.rest import ResourceRest

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from apiext.endpoints.responsewriters.human_duration import age
 from apiext.endpoints.responsewriters.table import CREATED_DESCRIPTION, NAME, Cell, Column
-from apiext.meta.json_codec import Object
-from apiext.registry.storageversionmigration import FAILED, RUNNING, SUCCEEDED
+from apiext.meta.encoding.json_codec import Object
+from apiext.registry.builtin.storageversionmigration import FAILED, RUNNING, SUCCEEDED
 
 _FIELD_PATH: Final = (
     "If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access "

@@ -9,16 +9,16 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.admission.terminating_definition import Termination
-from apiext.endpoints.handlers.open_watches import Watches
+from apiext.endpoints.scopes.open_watches import Watches
 from apiext.meta import errors
 from apiext.meta.host_annotations import LEAVING
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.serving.kept_codecs import KeptCodecs
 from apiext.serving.mirror_phases import expired
 from apiext.serving.remote_scopes import with_remote_version
-from apiext.storage.replicas import ReplicaEncoding
+from apiext.storage.replicas.roll_call import ReplicaEncoding
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission

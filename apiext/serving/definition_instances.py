@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from apiext.definitions.definition import Definition
-    from apiext.endpoints.handlers.scope import CollectionRest
+    from apiext.endpoints.scopes.scope import CollectionRest
     from apiext.serving.cache import ServingCache
-    from apiext.storage.raw_objects import RawObjects
+    from apiext.storage.stored.raw_objects import RawObjects
 
 
 class DefinitionInstances:

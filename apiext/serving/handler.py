@@ -20,7 +20,7 @@ from apiext.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
-    from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.request import RequestInfo
     from apiext.serving.builtin import BuiltinEndpoints
     from apiext.serving.cache import ServingCache

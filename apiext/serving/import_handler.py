@@ -17,15 +17,16 @@ from apiext.endpoints.handlers.expect_continue import ask_for_body
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.meta import errors, json_codec, limits, names
+from apiext.meta import errors, limits, names
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.encoding import json_codec
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.limits import MAX_BODY_BYTES
-from apiext.meta.time_slice import Pace
 from apiext.registry.errors import StorageFailure, interpret
+from apiext.scheduling.time_slice import Pace
 from apiext.serving.mirror_phases import check_import
 from apiext.serving.remote_scopes import VersionPlace, kept_version
-from apiext.storage.raw_objects import Outcome
+from apiext.storage.stored.raw_objects import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.serving.cache import ServingCache
     from apiext.storage.interface import Codec
-    from apiext.storage.raw_objects import RawObjects
-    from apiext.workers.link import ServerLink
+    from apiext.storage.stored.raw_objects import RawObjects
     from apiext.workers.pool import WorkerPool
+    from apiext.workers.server_link import ServerLink
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _BATCH_LINES: Final = 128

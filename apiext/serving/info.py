@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiext.admission.terminating_definition import Termination
-from apiext.endpoints.handlers.open_watches import Watches
+from apiext.endpoints.scopes.open_watches import Watches
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.storage.interface import Codec
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apiext.definitions.definition import Definition
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.serving.info import ServingVersion
     from apiext.storage.interface import Codec
 

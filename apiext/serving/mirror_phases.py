@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, cast
 from apiext.meta import errors
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.host_annotations import IMPORTING, LEAVING, SERVING
-from apiext.storage.watch_queue import failed
+from apiext.storage.rendering.watch_queue import failed
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
-    from apiext.endpoints.handlers.scope import CollectionRest, Scope
+    from apiext.endpoints.scopes.scope import CollectionRest, Scope
     from apiext.registry.request_context import RequestContext
     from apiext.storage.interface import ListOptions, ListResult, Watch, WatchOptions
 

@@ -17,8 +17,8 @@ from apiext.storage.interface import ListOptions, StorageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.storage.interface import Item
 
 FAILURES: Final = (errors.StatusError, StorageError, BackendError)

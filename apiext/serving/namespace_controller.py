@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Final
 from apiext.managedfields.field_manager import SERVER
 from apiext.meta import errors
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
-from apiext.meta.workqueue import RequeueError, WorkQueue
-from apiext.registry.namespace import FINALIZER, NAME_LABEL, TERMINATING, NamespaceRest
+from apiext.registry.builtin.namespace import FINALIZER, NAME_LABEL, TERMINATING, NamespaceRest
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions, Updater
 from apiext.registry.watch_loop import follow
+from apiext.scheduling.tasks import end_tasks
+from apiext.scheduling.workqueue import RequeueError, WorkQueue
 from apiext.serving.namespace_content import FAILURES, NamespaceContent
 from apiext.storage.interface import EventType
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
     from apiext.storage.interface import Event

@@ -11,30 +11,30 @@ from apiext.conversion.none import NoneConverter
 from apiext.conversion.remote import RemoteCalls
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
-from apiext.endpoints.handlers.open_watches import Watches
-from apiext.endpoints.handlers.remote_scope import RemoteScope
+from apiext.endpoints.scopes.open_watches import Watches
+from apiext.endpoints.scopes.remote_scope import RemoteScope
 from apiext.meta.builtin_resources import EVENTS, NAMESPACES, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
 from apiext.registry.prune_guard import PruneGuard
 from apiext.serving import builtin
 from apiext.serving.info import ServingInfo, ServingVersion
-from apiext.storage.remote_codec import RemoteCodec
-from apiext.storage.remote_store import RemoteStore
+from apiext.storage.direct.remote_store import RemoteStore
+from apiext.storage.rendering.remote_codec import RemoteCodec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from apiext.conversion.interface import Converter, CopiedConverter
     from apiext.definitions.definition import Version
-    from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.builtin_resources import BuiltinResource
     from apiext.meta.gvk import GroupResource
-    from apiext.registry.customresource_codec import CustomResourceCodec
+    from apiext.registry.customresources.codec import CustomResourceCodec
     from apiext.registry.rest import ResourceRest
     from apiext.storage.interface import Codec, Item
-    from apiext.storage.stored_versions import StoredCounts
-    from apiext.workers.link import ServerLink
+    from apiext.storage.stored.version_counts import StoredCounts
+    from apiext.workers.server_link import ServerLink
 
 _MAX_KEPT: Final = 16
 """Versions of definitions whose scopes a process keeps; the compiled schemas of a large one take some megabytes."""

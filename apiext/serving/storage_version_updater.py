@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.meta import errors
 from apiext.meta.log import get_logger
-from apiext.meta.workqueue import WorkQueue
+from apiext.registry.builtin.storageversion import with_servers
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
-from apiext.registry.storageversion import with_servers
+from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.backend import BackendError
-from apiext.storage.identity_lease import RENEW_SECONDS
 from apiext.storage.interface import ListOptions, Preconditions, StorageError
-from apiext.storage.replicas import FAREWELL_SECONDS
+from apiext.storage.replicas.identity_lease import RENEW_SECONDS
+from apiext.storage.replicas.roll_call import FAREWELL_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
     from apiext.meta.builtin_resources import BuiltinResource
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
-    from apiext.storage.identity_lease import IdentityLease
+    from apiext.storage.replicas.identity_lease import IdentityLease
 
 _FAILURES: Final = (errors.StatusError, StorageError, BackendError)
 _DRAIN_SECONDS: Final = 1.0

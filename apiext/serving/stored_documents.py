@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.stored_report import stored_report
 from apiext.meta import errors
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
-from apiext.meta.time_slice import Pace
 from apiext.registry.errors import StorageFailure, interpret
+from apiext.scheduling.time_slice import Pace
 from apiext.serving.stored_repairs import StoredRepairs
 from apiext.serving.stored_validation import StoredProblem, find_problems_remotely
 from apiext.storage import stored_object
@@ -35,11 +35,11 @@ from apiext.storage.pages import PageLimit
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.serving.cache import ServingCache
     from apiext.storage.backend import KeyValue
-    from apiext.storage.replicas import Replica
-    from apiext.storage.stored_versions import StoredVersions
+    from apiext.storage.replicas.roll_call import Replica
+    from apiext.storage.stored.version_counts import StoredVersions
     from apiext.workers.pool import WorkerPool
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource

@@ -12,14 +12,15 @@ from aiohttp import hdrs, web
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.serving.stored_documents import StoredDocuments, StoredQuestion
 from apiext.serving.stored_repairs import StoredRepairs
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.serving.cache import ServingCache
     from apiext.serving.stored_documents import RollCall
     from apiext.workers.pool import WorkerPool

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from apiext.definitions.definition import Definition
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.serving.cache import ServingCache
     from apiext.storage.backend import KeyValue
-    from apiext.storage.repair import Repair, UnreadableObject
+    from apiext.storage.stored.repair import Repair, UnreadableObject
 
 _LOG: Final = get_logger(__name__)
 

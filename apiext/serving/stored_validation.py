@@ -9,15 +9,15 @@ from apiext.meta import field
 from apiext.registry.request_context import RequestContext
 from apiext.serving.remote_scopes import VersionPlace, kept_version
 from apiext.storage import stored_object
-from apiext.storage.rendering import DECODING_ERRORS
+from apiext.storage.rendering.json_rendering import DECODING_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.registry.rest import ResourceRest
     from apiext.storage.interface import Codec
-    from apiext.workers.link import ServerLink
+    from apiext.workers.server_link import ServerLink
 
 _MAX_CHARACTERS: Final = 500
 """Characters of a problem; an object may violate its schema in many places."""

@@ -13,9 +13,9 @@ from apiext.endpoints.handlers.delete_collection import delete_collection
 from apiext.endpoints.handlers.get import get
 from apiext.endpoints.handlers.list import list_objects
 from apiext.endpoints.handlers.patch import patch_object
-from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.handlers.update import update
 from apiext.endpoints.handlers.watch import watch
+from apiext.endpoints.scopes.scope import Scope
 
 Verb = Callable[[web.BaseRequest, Scope], Awaitable[web.StreamResponse]]
 """Answers a request in a scope."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError
 
 _PATIENCE_SECONDS: Final = 0.001

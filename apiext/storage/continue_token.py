@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from apiext.meta import errors
-from apiext.meta.json_syntax import syntax_error
+from apiext.meta.encoding.json_syntax import syntax_error
 
 _VERSION: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta import errors, go_format
+from apiext.meta import errors
 from apiext.meta.errors import StatusError
+from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupResource
 from apiext.storage.interface import CorruptObjectError, EncryptedObjectError
 
@@ -66,7 +67,7 @@ class Corruption:
         """Return the list's error of a server that does not recognize corrupt objects: it ends the list at the first one."""
         first = self._errors[0]
         if isinstance(first, EncryptedObjectError):
-            return errors.internal(f"unable to transform key {go_format.quote(first.key)}: {_problem(first)}")
+            return errors.internal(f"unable to transform key {formatting.quote(first.key)}: {_problem(first)}")
         return plain_status(first)
 
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.gvk import GroupResource
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 from apiext.storage import keys
 from apiext.storage.backend import Backend, BackendError, CompactedError, FutureRevisionError
+from apiext.storage.backends.fixed_backend import FixedBackend
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
-from apiext.storage.direct_store import DirectStore
-from apiext.storage.fixed_backend import FixedBackend
+from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
-from apiext.storage.raw_objects import RawObjects
-from apiext.storage.reencoder import Reencoder
-from apiext.storage.rendering import Renderer
-from apiext.storage.repair import Repair
-from apiext.storage.stored_versions import StoredCounts, StoredVersions
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.stored.raw_objects import RawObjects
+from apiext.storage.stored.reencoder import Reencoder
+from apiext.storage.stored.repair import Repair
+from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
 from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind
-from apiext.meta.inline_work import HeavyWorkError
-from apiext.meta.json_codec import Object
 from apiext.meta.selectors import FieldSelector, LabelSelector
-from apiext.storage.encoded import Encoded
+from apiext.scheduling.inline_work import HeavyWorkError
+from apiext.storage.encoded_object import Encoded
 from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:
-    from apiext.storage.remote_codec import RemoteCodec
+    from apiext.storage.rendering.remote_codec import RemoteCodec
 
 
 class Conversion(Protocol):

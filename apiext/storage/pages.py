@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, KeyValue, RangeResult
 
 _FIRST_KEYS: Final = 8

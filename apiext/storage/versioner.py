@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta import errors, field, go_format
+from apiext.meta import errors, field
+from apiext.meta.golang import formatting
 
 _MAX_UINT64: Final = 2**64 - 1
 _PREFIX: Final = "invalid resource version: "
@@ -20,7 +21,7 @@ def parse_uint(text: str) -> int:
     digits = text.lstrip("0") or "0"
     number = int(digits) if not why and len(digits) <= len(str(_MAX_UINT64)) else _MAX_UINT64 + 1
     if number > _MAX_UINT64:
-        raise ValueError(f"strconv.ParseUint: parsing {go_format.quote(text)}: {why or 'value out of range'}")
+        raise ValueError(f"strconv.ParseUint: parsing {formatting.quote(text)}: {why or 'value out of range'}")
     return number
 
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from apiext.meta.json_codec import Object
-from apiext.meta.object_metadata import read_metadata
-from apiext.storage import entry as entries
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.objectmeta.raw_metadata import read_metadata
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
-from apiext.storage.encoded import Encoded
-from apiext.storage.entry import Entry
+from apiext.storage.encoded_object import Encoded
 from apiext.storage.interface import (
     DEFAULT_WRITE,
     Codec,
@@ -29,8 +27,10 @@ from apiext.storage.interface import (
     Preconditions,
     WriteOptions,
 )
-from apiext.storage.rendering import Draft, Renderer, at_revision, compact, with_revision, without_revision
-from apiext.storage.view import View
+from apiext.storage.rendering import stored_entry as entries
+from apiext.storage.rendering.json_rendering import Draft, Renderer, at_revision, compact, with_revision, without_revision
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 T = TypeVar("T")

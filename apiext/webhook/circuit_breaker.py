@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 from apiext.meta import errors
-from apiext.meta.backoff import Backoff
-from apiext.meta.tasks import shared_task
+from apiext.scheduling.backoff import Backoff
+from apiext.scheduling.tasks import shared_task
 
 T = TypeVar("T")
 

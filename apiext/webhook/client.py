@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 import orjson
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.webhook.credentials import CredentialError
 from apiext.webhook.transport import Transport
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from yarl import URL
 
-from apiext.meta.go_url import parse_url
+from apiext.meta.golang.url import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.meta.tasks import shared_task
+from apiext.scheduling.tasks import shared_task
 
 EXPIRY_MARGIN: Final = 10.0
 """Seconds before its expiry from which a credential is renewed."""

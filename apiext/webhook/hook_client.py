@@ -14,9 +14,9 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_HOOK_RESPONSE_BYTES, MAX_HOOK_STATUS_BYTES
-from apiext.meta.tracebacks import without_frames
+from apiext.scheduling.tracebacks import without_frames
 from apiext.webhook.call_errors import CallErrors
 from apiext.webhook.client_config import ClientConfig, service_host, tls_context
 from apiext.webhook.proxy_environment import proxy_of
@@ -189,7 +189,7 @@ class HookClient:
 
 
 def _failed(url: str, cause: str) -> str:
-    return f"Post {go_format.quote(url)}: {cause}"
+    return f"Post {formatting.quote(url)}: {cause}"
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
@@ -237,11 +237,11 @@ def _refusal(response: aiohttp.ClientResponse, data: bytes) -> str:
     code = response.status
     content_type = response.headers.get("Content-Type", "")
     is_text = not content_type or content_type.lower().startswith("text/")
-    body = go_format.trim_space(data[:_MAX_SHOWN].decode(errors="replace")) if is_text else "unknown"
+    body = formatting.trim_space(data[:_MAX_SHOWN].decode(errors="replace")) if is_text else "unknown"
     if code in _SHOWS_BODY:
         return _NOT_ACCEPTABLE if code == HTTPStatus.NOT_ACCEPTABLE and body in {"", "unknown"} else body
     if code in _MESSAGES:
         return _MESSAGES[HTTPStatus(code)]
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return f"an error on the server ({go_format.quote(body)}) has prevented the request from succeeding"
+        return f"an error on the server ({formatting.quote(body)}) has prevented the request from succeeding"
     return f"the server responded with the status code {code} but did not return more information"

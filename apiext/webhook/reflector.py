@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import orjson
 
-from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
+from apiext.scheduling.backoff import Backoff
 from apiext.webhook.client import WebhookError
 from apiext.webhook.pager import PAGE_SIZE, Pager, PageSize
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from apiext.meta.tasks import shared_task
+from apiext.scheduling.tasks import shared_task
 
 T = TypeVar("T")
 

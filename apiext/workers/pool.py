@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from apiext.meta import errors, limits
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import shared_task
-from apiext.workers.link import Job
-from apiext.workers.turns import Turns
+from apiext.scheduling.tasks import shared_task
+from apiext.workers.fair_slots import Turns
+from apiext.workers.server_link import Job
 from apiext.workers.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-    from apiext.workers.link import ServerLink
+    from apiext.workers.server_link import ServerLink
     from apiext.workers.worker import Answers
 
 T = TypeVar("T")

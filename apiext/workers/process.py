@@ -19,7 +19,7 @@ from typing import Final
 
 from apiext.meta import errors
 from apiext.meta.limits import MAX_IDLE_WORKER_BYTES, MAX_WORKER_BYTES
-from apiext.workers.link import ServerLink
+from apiext.workers.server_link import ServerLink
 
 _NICENESS: Final = 5
 """The event loop of the server gets three times the processor time of a worker when both want it."""

@@ -11,14 +11,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from apiext.meta import limits
-from apiext.meta.tasks import shared_task
-from apiext.meta.tracebacks import without_frames
+from apiext.scheduling.tasks import shared_task
+from apiext.scheduling.tracebacks import without_frames
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
-    from apiext.workers.link import ServerLink
     from apiext.workers.pool import WorkerPool
+    from apiext.workers.server_link import ServerLink
     from apiext.workers.worker import Answers
 
 T = TypeVar("T")

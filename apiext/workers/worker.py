@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from apiext.meta import errors
 from apiext.workers.frames import Frames, JobReport, frame
-from apiext.workers.link import Job, JobAnswer
+from apiext.workers.server_link import Job, JobAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

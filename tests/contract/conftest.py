@@ -8,9 +8,9 @@ import pytest
 
 from apiext.meta.host_annotations import REVISION_BASE
 from apiext.storage.backend import Backend
+from apiext.storage.backends.revision_offset import OffsetBackend
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.revision_offset import OffsetBackend
 from apiext.storage.sqlite.backend import SQLiteBackend
 from hack.lib.servers.etcd import Etcd
 from tests.contract.stores import codec, factory, make_factory, store

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from apiext.meta import errors
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 from apiext.storage.backend import Backend, Guard
 from apiext.storage.interface import Item, ListOptions, Store, WriteOptions
 from tests.support.builders.widgets import WidgetCodec, change, widget

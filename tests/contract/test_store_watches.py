@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import Backend
 from apiext.storage.interface import EventType, ListOptions, Store, VersionMatch, WatchOptions

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.limits import MAX_STORED_BYTES
 from apiext.storage.backend import Backend, ValueTooLargeError
 from apiext.storage.interface import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.storage.backend import Backend
 from apiext.storage.interface import EVERYTHING, EventType, ListOptions, Selection, Store
 from tests.contract.stores import MakeFactory

@@ -9,7 +9,7 @@ from typing import Any, Final
 import cbor2
 import pytest
 
-from apiext.meta import cbor_codec
+from apiext.meta.encoding import cbor_codec
 from hack.lib.differential.pair import Pair, Step, masked
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.discovery import protobuf_messages
-from apiext.registry import protobuf
+from apiext.registry.protobuf import kinds
 from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.documents import PROTOBUF, by_name, definitions, equal_eventually, parsed, until_both
 from tests.support.builders.crds import crd
@@ -183,7 +183,7 @@ def test_protobuf(served: Pair, path: str, params: str) -> None:
     for side in (served.reference, served.ours):
         data, _ = _in_both_forms(side, path, params)
         kind = parsed(side, path, f"application/json{params}")["kind"]
-        assert protobuf.read(data, protobuf_messages.MESSAGES[kind])["kind"] == kind
+        assert kinds.read(data, protobuf_messages.MESSAGES[kind])["kind"] == kind
 
 
 def _shape(side: Side, step: Step) -> tuple[Any, ...]:

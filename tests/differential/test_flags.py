@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.server.admission_plugins import AdmissionPlugins
-from apiext.server.known_feature_gates import FEATURE_GATES
+from apiext.server.options.admission_plugins import AdmissionPlugins
+from apiext.server.options.known_feature_gates import FEATURE_GATES
 from hack.lib.reference import binaries
 
 REFUSED = [

@@ -11,15 +11,15 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from apiext.flowcontrol.bootstrap import (
+from apiext.flowcontrol.configuration.bootstrap import (
     MANDATORY_FLOW_SCHEMAS,
     MANDATORY_PRIORITY_LEVELS,
     SUGGESTED_FLOW_SCHEMAS,
     SUGGESTED_PRIORITY_LEVELS,
 )
-from apiext.flowcontrol.configuration import BOOTSTRAP
-from apiext.registry import protobuf
-from apiext.registry.flowcontrol import FLOW_SCHEMA_WIRE, PRIORITY_LEVEL_WIRE
+from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
+from apiext.registry.builtin.flowcontrol import FLOW_SCHEMA_WIRE, PRIORITY_LEVEL_WIRE
+from apiext.registry.protobuf import kinds
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
@@ -190,7 +190,7 @@ def test_objects(pair: Pair, path: str, accept: str) -> None:
 def _contents(accept: str, data: bytes) -> Any:
     if accept.endswith("protobuf"):
         wire = FLOW_SCHEMA_WIRE if b"FlowSchema" in data[:80] else PRIORITY_LEVEL_WIRE
-        obj = protobuf.read(data, wire)
+        obj = kinds.read(data, wire)
     else:
         obj = yaml.safe_load(data)
     conditions = [{**one, "lastTransitionTime": ""} for one in obj["status"].get("conditions") or ()]

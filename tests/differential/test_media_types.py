@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.registry import protobuf
-from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
-from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
-from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
-from apiext.registry.protobuf import Message
+from apiext.registry.builtin.core_types import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
+from apiext.registry.protobuf.kinds import Message
+from apiext.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from hack.lib.differential.pair import Pair, Side, Step, masked
 from tests.differential.helpers.documents import PROTOBUF, definitions
 from tests.support.builders.crds import widget_crd
@@ -179,7 +179,7 @@ def _read(side: Side, step: Step, message: Message) -> tuple[Any, bytes, bytes]:
     response, data = side.raw(step)
     assert response.headers["Content-Type"] == PROTOBUF, data
     obj = json.loads(plain)
-    return obj, data, protobuf.dumps(obj["apiVersion"], obj["kind"], message.write(obj))
+    return obj, data, kinds.dumps(obj["apiVersion"], obj["kind"], message.write(obj))
 
 
 def _get(path: str, kind: str = "", version: str = "v1") -> Step:
@@ -244,7 +244,7 @@ def test_writes(served: Pair, step: Step, params: str) -> None:
         if step.method == "PATCH":
             headers["Content-Type"] = "application/merge-patch+json"
         response, data = side.raw(Step(step.method, step.path, step.body, headers))
-        envelope = protobuf.read(data, Message({})) if data.startswith(protobuf.PREFIX) else masked(json.loads(data))
+        envelope = kinds.read(data, Message({})) if data.startswith(kinds.PREFIX) else masked(json.loads(data))
         shapes.append((response.status, response.headers["Content-Type"], envelope))
     served.compared += 1
 
@@ -283,7 +283,7 @@ def _frames(side: Side, step: Step, message: Message) -> tuple[str, list[Any]]:
         size = int.from_bytes(data[:4], "big")
         event = WATCH_EVENT.read(data[4 : 4 + size])
         raw = event["object"]["raw"]
-        events.append((event["type"], masked(protobuf.read(raw, message if event["type"] != "ERROR" else Message({})))))
+        events.append((event["type"], masked(kinds.read(raw, message if event["type"] != "ERROR" else Message({})))))
         data = data[4 + size :]
     return response.headers["Content-Type"] or "", events
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 import pytest
 from aiohttp import ClientSession, TCPConnector, WSMessage, WSMsgType, WSServerHandshakeError
 
-from apiext.meta import json_codec
-from apiext.registry import protobuf
-from apiext.registry.objectmeta_protobuf import PARTIAL, WATCH_EVENT
+from apiext.meta.encoding import json_codec
+from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.objectmeta import PARTIAL, WATCH_EVENT
 from hack.lib.differential.pair import Pair, Side, Step, masked
 from tests.support.builders.crds import widget, widget_crd
 
@@ -27,7 +27,7 @@ def _content(message: WSMessage) -> Any:
     if message.type is not WSMsgType.BINARY:
         return masked(json_codec.loads(message.data.encode()))
     event = WATCH_EVENT.read(message.data)
-    return event["type"], masked(protobuf.read(event["object"]["raw"], PARTIAL))
+    return event["type"], masked(kinds.read(event["object"]["raw"], PARTIAL))
 
 
 async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> list[Any]:

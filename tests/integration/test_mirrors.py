@@ -12,9 +12,9 @@ import pytest
 
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, REVISION_BASE, SERVING
 from apiext.storage.backend import Backend
+from apiext.storage.backends.revision_offset import with_offset
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.revision_offset import with_offset
 from apiext.storage.sqlite.backend import SQLiteBackend
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.declarations import DeclaredTypes, declare
 from apiext.schema.cel.front_end import compile_expression
+from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.program import Program, compile_program
 from apiext.schema.cel.rule_compiler import rule_environment
-from apiext.schema.cel.shapes import Shape
 from apiext.schema.cel.standard.times import format_duration, format_timestamp
 from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values import Duration, OptionalValue, Timestamp
@@ -48,7 +48,7 @@ def show(value: Any) -> str:
         case float():
             return _show_double(value)
         case str():
-            return go_format.quote(value)
+            return formatting.quote(value)
         case bytes():
             return 'b"' + "".join(f"\\{byte:03o}" for byte in value) + '"'
         case list():
@@ -69,5 +69,5 @@ def show(value: Any) -> str:
 def _show_double(value: float) -> str:
     if not math.isfinite(value):
         return f'double("{"NaN" if math.isnan(value) else "-Infinity" if value < 0 else "Infinity"}")'
-    text = go_format.number(value, min_exponent=-400, max_exponent=400)
+    text = formatting.number(value, min_exponent=-400, max_exponent=400)
     return text if "." in text else f"{text}.0"

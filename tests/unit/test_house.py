@@ -11,6 +11,7 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parents[2]
 MAX_FILE: Final = 400
 MAX_FUNCTION: Final = 50
+MODULES_OF_A_FOLDER: Final = range(3, 21)
 SOURCES: Final = sorted(path for folder in ("apiext", "tests", "hack") for path in (ROOT / folder).rglob("*.py"))
 PACKAGE: Final = sorted((ROOT / "apiext").rglob("*.py"))
 
@@ -20,7 +21,7 @@ HOMES: Final = {
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
     "kubernetes": ("webhook",),
-    "cbor2": ("meta/cbor_codec",),
+    "cbor2": ("meta/encoding/cbor_codec",),
     "cryptography": ("cert", "server/tls", "authentication"),
 }
 
@@ -64,6 +65,16 @@ def test_functions_are_short() -> None:
     ]
 
     assert too_long == []
+
+
+def test_folders_are_neither_full_nor_nearly_empty() -> None:
+    """Limit folders to 20 modules, beside their charters and wings. A wing has at least three."""
+    folders = sorted({path.parent for path in PACKAGE})
+    modules = {_name(folder): len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) for folder in folders}
+    # `endpoints` consists of wings
+    del modules["apiext"], modules["apiext/endpoints"]
+
+    assert {name: count for name, count in modules.items() if count not in MODULES_OF_A_FOLDER} == {}
 
 
 def test_every_room_has_a_charter_and_no_code() -> None:
@@ -116,7 +127,7 @@ def test_the_log_is_written_with_fields() -> None:
     """Restrict imports of the standard library's logging to the modules that write the log; all others use meta/log.py."""
     strangers = [_name(path) for path in PACKAGE if "logging" in _imports(path)]
 
-    assert strangers == ["apiext/meta/log.py", "apiext/server/log_output.py"]
+    assert strangers == ["apiext/meta/log.py", "apiext/server/observability/log_output.py"]
 
 
 def test_hack_does_not_import_tests() -> None:

@@ -16,7 +16,7 @@ from apiext.admission.resourcequota.access import QuotaAccess
 from apiext.admission.resourcequota.quota import Quota, charged, count_name
 from apiext.meta import errors
 from apiext.meta.request import AdmissionOperation
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 
 _TIMEOUT: Final = 10.0
 """Seconds for the decision about a create."""

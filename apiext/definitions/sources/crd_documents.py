@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from apiext.definitions.codec import GVK, CRDCodec
-from apiext.meta import json_codec
 from apiext.meta.configuration import json_loader
-from apiext.meta.json_values import is_deeper
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_values import is_deeper
 from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 _LISTS: Final = ("List", "CustomResourceDefinitionList")
 _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.sources.crd_documents import FileProblem, definitions
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import StorageError
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 _LOG: Final = get_logger(__name__)
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})

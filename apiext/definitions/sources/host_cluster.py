@@ -16,8 +16,8 @@ from apiext.meta import time
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_UID
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
-from apiext.meta.workqueue import WorkQueue
+from apiext.scheduling.tasks import end_tasks
+from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import StorageError
 from apiext.webhook.client import WebhookError

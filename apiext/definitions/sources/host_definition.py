@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.codec import GVK, CRDCodec
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.host_annotations import ADOPTION_CATEGORY, DOMAIN, HOST_REVISION, HOST_UID, wants_hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.selectors import LabelSelector
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"

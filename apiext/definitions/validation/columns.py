@@ -11,8 +11,8 @@ from apiext.schema.field_path import FieldPathError, resolve
 from apiext.schema.model import unsupported_field
 
 if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.json_codec import Object
     from apiext.schema.model import Props
 
 _TYPES: Final = ("boolean", "date", "integer", "number", "string")

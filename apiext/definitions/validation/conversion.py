@@ -8,12 +8,13 @@ from urllib.parse import urlsplit
 
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 from apiext.definitions.validation.review_versions import REVIEW_VERSIONS, has_known_review_version
-from apiext.meta import field, go_format, names
+from apiext.meta import field, names
+from apiext.meta.golang import formatting
 
 if TYPE_CHECKING:
     from apiext.definitions.validation.options import ValidationOptions
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.json_codec import Object
 
 _STRATEGIES: Final = ("None", "Webhook")
 _FORMAT_HINT: Final = "; desired format: https://host[/path]"
@@ -77,7 +78,7 @@ def url_errors(url: str, path: Path) -> list[FieldError]:
     """Return the errors of a webhook's URL (apiserver pkg/util/webhook ValidateWebhookURL)."""
     problem = _parse_error(url)
     if problem:
-        return [field.required(path, f"url must be a valid URL: parse {go_format.quote(url)}: {problem}{_FORMAT_HINT}")]
+        return [field.required(path, f"url must be a valid URL: parse {formatting.quote(url)}: {problem}{_FORMAT_HINT}")]
     parts = urlsplit(url)
     errors = []
     if parts.scheme != "https":
@@ -102,7 +103,7 @@ def _parse_error(url: str) -> str:
         return "missing protocol scheme"
     escape = _ESCAPE.search(url.partition("#")[0].partition("?")[0])
     if escape:
-        return f"invalid URL escape {go_format.quote(escape.group())}"
+        return f"invalid URL escape {formatting.quote(escape.group())}"
     if not _SCHEME.match(url) and ":" in url.partition("/")[0]:
         return "first path segment in URL cannot contain colon"
     _, slashes, rest = url.partition("//")
@@ -113,7 +114,7 @@ def _parse_error(url: str) -> str:
         return 'invalid character " " in host name'
     port = _PORT.fullmatch(host)
     if port and port[1] and not port[1][1:].isdigit() and port[1] != ":":
-        return f"invalid port {go_format.quote(port[1])} after host"
+        return f"invalid port {formatting.quote(port[1])} after host"
     return ""
 
 

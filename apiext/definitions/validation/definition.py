@@ -8,12 +8,13 @@ from apiext.definitions.approval import ANNOTATION, Approval, approval, is_prote
 from apiext.definitions.v1beta1 import to_v1beta1_spec
 from apiext.definitions.validation.options import CREATE, for_update
 from apiext.definitions.validation.spec import names_errors, spec_errors, spec_update_errors
-from apiext.meta import field, objectmeta_rules
+from apiext.meta import field
 from apiext.meta.names import name_is_dns_subdomain
+from apiext.meta.objectmeta import validation
 
 if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
-    from apiext.meta.json_codec import Object
 
 _SPEC: Final = field.Path("spec")
 _STATUS: Final = field.Path("status")
@@ -27,14 +28,14 @@ def validate_create(crd: Object) -> list[FieldError]:
         problems = name_is_dns_subdomain(name, prefix)
         return problems if name == required_name else [*problems, 'must be spec.names.plural+"."+spec.group']
 
-    errors = field.distinct(objectmeta_rules.validate(crd["metadata"], namespaced=False, name_rule=name_rule))
+    errors = field.distinct(validation.validate(crd["metadata"], namespaced=False, name_rule=name_rule))
     errors += spec_errors(to_v1beta1_spec(crd["spec"]), _SPEC, CREATE)
     return errors + _common_errors(crd, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Return the errors of an updated definition; both states are in canonical form."""
-    errors = field.distinct(objectmeta_rules.validate_update(new["metadata"], old["metadata"]))
+    errors = field.distinct(validation.validate_update(new["metadata"], old["metadata"]))
     spec, old_spec = to_v1beta1_spec(new["spec"]), to_v1beta1_spec(old["spec"])
     errors += spec_update_errors(spec, old_spec, _SPEC, for_update(spec, old_spec, old))
     return errors + _common_errors(new, old)
@@ -42,7 +43,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
     """Return the errors of an update of the status."""
-    errors = field.distinct(objectmeta_rules.validate_update(new["metadata"], old["metadata"]))
+    errors = field.distinct(validation.validate_update(new["metadata"], old["metadata"]))
     return errors + names_errors(new["status"]["acceptedNames"], _STATUS.child("acceptedNames"))
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.field import Printed
-from apiext.meta.go_types import GoType, Map, Pointer, Slice, Struct
+from apiext.meta.golang.type_model import GoType, Map, Pointer, Slice, Struct
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.schema.model import Props
 
 _VERSIONS: Final = Slice(types.version(Pointer(types.SCHEMA), types.column("JSONPath")))

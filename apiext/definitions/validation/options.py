@@ -10,7 +10,8 @@ from apiext.definitions.validation import schemas
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 from apiext.definitions.validation.list_types import is_non_atomic_set, map_key_errors
 from apiext.definitions.validation.review_versions import has_known_review_version
-from apiext.meta import field, json_values
+from apiext.meta import field
+from apiext.meta.encoding import json_values
 from apiext.schema.cel.rules.rule import NO_EXPRESSIONS, StoredExpressions
 from apiext.schema.defaulting.prune import has_unpruned_defaults
 from apiext.schema.model import RULES, Structural, unsupported_field
@@ -19,7 +20,7 @@ from apiext.schema.structural import structural_errors
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.schema.model import Props
 
 MAX_SELECTABLE_FIELDS: Final = 8

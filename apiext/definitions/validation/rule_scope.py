@@ -17,8 +17,8 @@ from apiext.schema.cel.rules.tree import member_declaration
 from apiext.schema.model import RULES, Structural
 
 if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.json_codec import Object
     from apiext.schema.model import Props
 
 

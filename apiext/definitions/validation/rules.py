@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field
-from apiext.meta.go_format import trim_space
+from apiext.meta.golang.formatting import trim_space
 from apiext.schema.field_path import FieldPathError, resolve
 from apiext.schema.model import unsupported_field
 
 if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.json_codec import Object
     from apiext.schema.model import Props
 
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")

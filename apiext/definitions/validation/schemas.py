@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta.field import Path
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
     from apiext.schema.model import Props
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")

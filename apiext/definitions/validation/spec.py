@@ -12,11 +12,11 @@ from apiext.definitions.validation.options import ValidationOptions, has_default
 from apiext.definitions.validation.version import validation_errors, version_errors
 from apiext.meta import field
 from apiext.meta.names import dns1035_label, dns1123_subdomain
-from apiext.meta.objectmeta_rules import IMMUTABLE
+from apiext.meta.objectmeta.validation import IMMUTABLE
 
 if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.json_codec import Object
     from apiext.schema.model import Props
 
 _SCOPES: Final = ("Cluster", "Namespaced")

@@ -17,8 +17,8 @@ from apiext.schema.structural import structural_errors
 
 if TYPE_CHECKING:
     from apiext.definitions.validation.options import ValidationOptions
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.json_codec import Object
     from apiext.schema.model import Props
 
 _ROOT_FIELDS: Final = (

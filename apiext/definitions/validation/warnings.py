@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from apiext.definitions.v1beta1 import to_v1beta1_spec
 from apiext.definitions.validation import schemas
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.schema.validation.spec import is_supported_format
 
 if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+    from apiext.meta.encoding.json_codec import Object
 
 
 def warnings(crd: Object, old: Object | None = None) -> list[str]:
@@ -18,7 +18,7 @@ def warnings(crd: Object, old: Object | None = None) -> list[str]:
     spec = to_v1beta1_spec(crd["spec"])
     old_spec = to_v1beta1_spec(old["spec"]) if old is not None else {}
     old_formats = set(_unrecognized_formats(old_spec))
-    texts = [f"unrecognized format {go_format.quote(name)}" for name in _unrecognized_formats(spec) if name not in old_formats]
+    texts = [f"unrecognized format {formatting.quote(name)}" for name in _unrecognized_formats(spec) if name not in old_formats]
     return texts + sorted(_sets_of_composites(spec) - _sets_of_composites(old_spec))
 
 
@@ -38,7 +38,7 @@ def _sets_of_composites(spec: Object) -> set[str]:
             items = node.get("items")
             if node.get("x-kubernetes-list-type") == "set" and isinstance(items, dict) and items.get("type") in ("object", "array"):
                 texts.add(
-                    f"x-kubernetes-list-type: set for items of type {go_format.quote(items['type'])} is not supported "
+                    f"x-kubernetes-list-type: set for items of type {formatting.quote(items['type'])} is not supported "
                     "by server-side apply or CEL validation rules"
                 )
     return texts

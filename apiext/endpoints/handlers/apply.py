@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.handlers.body import YAML_PREFIX
-from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace
-from apiext.endpoints.handlers.options import IGNORE, WARN
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.handlers.scope import CBOR_APPLY_PATCH
+from apiext.endpoints.parameters.options import IGNORE, WARN
+from apiext.endpoints.scopes.context import Admitter, check_name, match_namespace
+from apiext.endpoints.scopes.scope import CBOR_APPLY_PATCH
 from apiext.endpoints.serializers.apply_configuration import FROM_YAML, parse_cbor_configuration, parse_configuration
 from apiext.meta import errors
 from apiext.meta.request import AdmissionOperation
 
 if TYPE_CHECKING:
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.endpoints.handlers.write_call import WriteCall
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.endpoints.scopes.write_call import WriteCall
+    from apiext.meta.encoding.json_codec import Object
 
 
 @dataclass(slots=True, eq=False)

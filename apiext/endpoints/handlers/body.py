@@ -13,18 +13,20 @@ from aiohttp import hdrs, web
 from apiext.definitions.codec import GVK
 from apiext.definitions.validation.schemas import schemas_by_path
 from apiext.endpoints.handlers.expect_continue import ask_for_body
-from apiext.endpoints.handlers.options import IGNORE, WARN
-from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.parameters.options import IGNORE, WARN
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
 from apiext.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML
-from apiext.meta import errors, field, go_format, go_types, json_codec, json_values
+from apiext.meta import errors, field
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.encoding.json_values import is_deeper
+from apiext.meta.golang import formatting, type_model
 from apiext.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
-from apiext.meta.json_codec import Object
-from apiext.meta.json_values import is_deeper
 from apiext.meta.limits import MAX_DEPTH
-from apiext.registry import protobuf
-from apiext.registry.protobuf import Message
+from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import Message
 
 _SUMMARY_BYTES: Final = 30
 TYPE_META_ERROR: Final = "couldn't get version/kind; json parse error: "
@@ -99,12 +101,12 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
 def _parse_protobuf(data: bytes, message: Message) -> Any:
     if not data:
         raise _UnidentifiedError("empty data")
-    if data == protobuf.PREFIX:
+    if data == kinds.PREFIX:
         raise _UnidentifiedError("empty body")
-    if not data.startswith(protobuf.PREFIX):
+    if not data.startswith(kinds.PREFIX):
         raise _UnidentifiedError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     try:
-        value = protobuf.read(data, message)
+        value = kinds.read(data, message)
     except ValueError as error:
         raise _UnidentifiedError(str(error)) from error
     except RecursionError:
@@ -268,12 +270,12 @@ def type_meta(parsed: Any) -> tuple[Object, str, str]:
         BodyDecodeError: the value is no object, or the first of the two in the body that is no string.
     """
     if parsed is not None and not isinstance(parsed, dict):
-        wrong = f"json: cannot unmarshal {go_types.describe(parsed)} into Go value of type {_GO_TYPE_META}"
+        wrong = f"json: cannot unmarshal {type_model.describe(parsed)} into Go value of type {_GO_TYPE_META}"
         raise _UnidentifiedError(f"{TYPE_META_ERROR}{wrong}")
     obj: Object = parsed or {}
     for name, member in obj.items():
         if name in {"apiVersion", "kind"} and not isinstance(member, str | None):
-            raise _wrong_type(name, go_types.describe(member))
+            raise _wrong_type(name, type_model.describe(member))
     return obj, obj.get("apiVersion") or "", obj.get("kind") or ""
 
 
@@ -327,7 +329,7 @@ def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]
 
 def unregistered_kind(kind: str, version: str) -> ValueError:
     """Return the error of a built-in endpoint for an unregistered kind."""
-    text = f"no kind {go_format.quote(kind)} is registered for version {go_format.quote(version)}"
+    text = f"no kind {formatting.quote(kind)} is registered for version {formatting.quote(version)}"
     return ValueError(f'{text} in scheme "pkg/runtime/scheme.go:111"')
 
 
@@ -343,7 +345,7 @@ def _report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], 
     # At this point the reference takes the kind from the decoded object.
     if not kind.version:
         raise errors.bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
-    version = go_format.quote(kind.version)
+    version = formatting.quote(kind.version)
     raise errors.bad_request(f"{kind.kind} in version {version} cannot be handled as a {kind.kind}: {strict_text(strict)}")
 
 
@@ -357,7 +359,7 @@ def strict_text(strict: Sequence[str]) -> str:
 def _undecodable(scope: Scope, kind: GroupVersionKind, text: str) -> errors.StatusError:
     if scope.kind == _SCALE:
         return errors.bad_request(_UNKNOWN_SCALE)
-    return errors.bad_request(f"{kind.kind} in version {go_format.quote(kind.version)} cannot be handled as a {scope.kind.kind}: {text}")
+    return errors.bad_request(f"{kind.kind} in version {formatting.quote(kind.version)} cannot be handled as a {scope.kind.kind}: {text}")
 
 
 def _unrecognized(scope: Scope, text: str, data: bytes) -> errors.StatusError:

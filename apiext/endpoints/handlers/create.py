@@ -5,13 +5,13 @@ from __future__ import annotations
 from aiohttp import web
 
 from apiext.endpoints.handlers.body import decode_body, read_body
-from apiext.endpoints.handlers.context import Admitter, match_namespace
-from apiext.endpoints.handlers.options import write_options
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.parameters.options import write_options
 from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
+from apiext.endpoints.scopes.context import Admitter, match_namespace
+from apiext.endpoints.scopes.scope import Scope
+from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
 from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import own, wipe_system_fields

@@ -8,17 +8,17 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.authorizer import Decision, ReviewError
-from apiext.endpoints.handlers.context import Admitter, request_context, required_name
-from apiext.endpoints.handlers.delete_options import read_delete_options, registry_options
-from apiext.endpoints.handlers.options import UNREADABLE
-from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.parameters.delete_options import read_delete_options, registry_options
+from apiext.endpoints.parameters.options import UNREADABLE
+from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply, success_reply
+from apiext.endpoints.scopes.context import Admitter, request_context, required_name
+from apiext.endpoints.scopes.scope import Scope
+from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
 from apiext.endpoints.serializers.negotiation import MediaType, negotiate_output
 from apiext.meta import errors
-from apiext.meta.object_metadata import read_metadata
+from apiext.meta.objectmeta.raw_metadata import read_metadata
 from apiext.meta.request import AdmissionOperation
 from apiext.storage.interface import Item
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.context import Admitter, request_context
-from apiext.endpoints.handlers.delete_options import read_delete_options, registry_options
-from apiext.endpoints.handlers.options import list_query, reject_unsafe_delete
-from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.handlers.selector_budget import selector_budget
+from apiext.endpoints.parameters.delete_options import read_delete_options, registry_options
+from apiext.endpoints.parameters.options import list_query, reject_unsafe_delete
+from apiext.endpoints.parameters.query_parameters import parse_query
+from apiext.endpoints.parameters.selector_budget import selector_budget
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.object_response import list_reply
+from apiext.endpoints.scopes.context import Admitter, request_context
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers.negotiation import negotiate_output
 from apiext.meta.request import AdmissionOperation
-from apiext.meta.time_slice import in_slices
+from apiext.scheduling.time_slice import in_slices
 
 
 async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:

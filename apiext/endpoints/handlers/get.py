@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.context import request_context, required_name
-from apiext.endpoints.handlers.options import check_export
-from apiext.endpoints.handlers.query_parameters import parse_query, text
-from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.parameters.options import check_export
+from apiext.endpoints.parameters.query_parameters import parse_query, text
 from apiext.endpoints.responsewriters.object_response import item_reply
+from apiext.endpoints.scopes.context import request_context, required_name
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers.negotiation import negotiate_output
 
 

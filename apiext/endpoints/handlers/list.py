@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.context import request_context
-from apiext.endpoints.handlers.options import list_query
-from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.handlers.selector_budget import selector_budget
+from apiext.endpoints.parameters.options import list_query
+from apiext.endpoints.parameters.query_parameters import parse_query
+from apiext.endpoints.parameters.selector_budget import selector_budget
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.object_response import list_reply
+from apiext.endpoints.scopes.context import request_context
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers.negotiation import negotiate_output
-from apiext.meta.time_slice import in_slices
+from apiext.scheduling.time_slice import in_slices
 
 
 async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 
 
 def dedup_owner_references(obj: Object, warnings: list[str], *, after_admission: bool = False) -> None:

@@ -14,21 +14,23 @@ from aiohttp import web
 
 from apiext.endpoints.handlers.apply import Applier
 from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text, within_known
-from apiext.endpoints.handlers.context import Admitter, authorize_create, check_name, match_namespace, required_name
-from apiext.endpoints.handlers.options import IGNORE, WARN, write_options
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.handlers.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
-from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.parameters.options import IGNORE, WARN, write_options
 from apiext.endpoints.request import SERVES_CBOR, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
+from apiext.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.endpoints.scopes.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
+from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
 from apiext.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
-from apiext.meta import errors, go_format, json_codec, json_values, patch, unstructured
+from apiext.meta import errors, patch, unstructured
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.field import Path, invalid
+from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupKind
-from apiext.meta.json_codec import Object
 from apiext.meta.limits import MAX_INLINE_COPIES
 from apiext.meta.patch import Operations
 from apiext.meta.request import AdmissionOperation
@@ -228,7 +230,7 @@ class _Patcher:
         if type(patched) is not dict or patched.get("apiVersion"):
             return patched, []
         # Without a version the reference decodes it to a type that has only a kind.
-        return named, [f"unknown field {go_format.quote(name)}" for name in patched if name not in named]
+        return named, [f"unknown field {formatting.quote(name)}" for name in patched if name not in named]
 
     def _result(self, change: Change, existing: Object) -> str:
         """Return the value in errors: a strategic merge patch, or the result of another, applied again since decoding changed it."""
@@ -254,7 +256,7 @@ def duplicates_in(patched: Any, operations: Operations, messages: Sequence[str])
         operation = operations[int(match[1])] or {}
         path = _patched_path(patched, operation) if operation.get("op") in ("add", "replace") else None
         if path is not None:
-            found.append(f"duplicate field {go_format.quote((path + match[2]).removeprefix('.'))}")
+            found.append(f"duplicate field {formatting.quote((path + match[2]).removeprefix('.'))}")
     return found
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
-from apiext.meta import errors, json_values, unstructured
-from apiext.meta.json_values import identity
+from apiext.meta import errors, unstructured
+from apiext.meta.encoding import json_values
+from apiext.meta.encoding.json_values import identity
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN: Final = "$retainKeys"

@@ -5,16 +5,17 @@ from __future__ import annotations
 from aiohttp import web
 
 from apiext.endpoints.handlers.body import decode_body, read_body
-from apiext.endpoints.handlers.context import Admitter, authorize_create, check_name, match_namespace, required_name
-from apiext.endpoints.handlers.options import write_options
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.parameters.options import write_options
 from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
+from apiext.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.endpoints.scopes.scope import Scope
+from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
 from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
-from apiext.meta import errors, json_values
-from apiext.meta.json_codec import Object
+from apiext.meta import errors
+from apiext.meta.encoding import json_values
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import own
 from apiext.registry.request_context import UpdateOptions

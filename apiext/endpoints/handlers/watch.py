@@ -8,11 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.context import request_context
-from apiext.endpoints.handlers.options import ListQuery, list_query
-from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.handlers.selector_budget import selector_budget
+from apiext.endpoints.parameters.options import ListQuery, list_query
+from apiext.endpoints.parameters.query_parameters import parse_query
+from apiext.endpoints.parameters.selector_budget import selector_budget
 from apiext.endpoints.request import INFO, SERVES_CBOR, WATCH_INITIALIZED
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.object_response import table_form
@@ -26,11 +24,13 @@ from apiext.endpoints.responsewriters.watch_encoder import (
     UntypedEncoder,
 )
 from apiext.endpoints.responsewriters.websocket import asks_for_websocket, serve_frames
+from apiext.endpoints.scopes.context import request_context
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers.negotiation import CBOR, CBOR_SEQUENCE, JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.meta.errors import StatusError
-from apiext.meta.time_slice import in_slices
+from apiext.scheduling.time_slice import in_slices
 from apiext.storage.interface import Watch, WatchOptions
-from apiext.storage.watch_queue import failed
+from apiext.storage.rendering.watch_queue import failed
 
 _STREAM_TYPES: Final = {JSON: JSON, CBOR: CBOR_SEQUENCE}
 

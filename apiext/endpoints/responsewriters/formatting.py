@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.endpoints.request import SERVES_CBOR, USER, WORKERS
 from apiext.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML, MediaType
-from apiext.meta import json_codec
-from apiext.meta.time_slice import Pace
+from apiext.meta.encoding import json_codec
+from apiext.scheduling.time_slice import Pace
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -30,7 +30,7 @@ def formatted(data: bytes, media: MediaType) -> bytes:
     """Return JSON of one line in the form of the media type: as CBOR or YAML, indented, or with a final line break."""
     if media.type == CBOR:
         # imported on first use, as YAML below
-        from apiext.meta import cbor_codec
+        from apiext.meta.encoding import cbor_codec
 
         value = json_codec.loads(data)
         if media.set_floats is not None:
@@ -64,7 +64,7 @@ async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequen
     if not batches:
         return [await made_from(b"".join(parts))]
     if media.type == CBOR:
-        from apiext.meta.cbor_codec import joined_lists
+        from apiext.meta.encoding.cbor_codec import joined_lists
 
         lists = [await made_from(b"[%b]" % batch.removesuffix(b",")) for batch in batches]
         return joined_lists(await made_from(parts[0] + parts[-1]), lists)

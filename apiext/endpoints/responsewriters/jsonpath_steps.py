@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from apiext.meta import go_format, json_codec
+from apiext.meta.encoding import json_codec
+from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_PATH_VALUES, MAX_ROW_CHARACTERS
 
 Values = list[Any]
@@ -203,4 +204,4 @@ def print_value(value: Any) -> str:
     """Return a value as the reference prints it: JSON for maps and lists, Go's %v for scalars."""
     if isinstance(value, dict | list):
         return json_codec.dumps(value).decode()
-    return "<no value>" if value is None else go_format.value(value)
+    return "<no value>" if value is None else formatting.value(value)

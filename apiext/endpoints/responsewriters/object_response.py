@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.query_parameters import parse_query, text
-from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.parameters.query_parameters import parse_query, text
 from apiext.endpoints.responsewriters import content_encoding
 from apiext.endpoints.responsewriters.table import (
     TABLE_TAIL,
@@ -29,9 +28,11 @@ from apiext.endpoints.responsewriters.table import (
     rows,
     table_head,
 )
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import PROTOBUF, Convert, MediaType
-from apiext.meta import errors, field, json_codec
+from apiext.meta import errors, field
+from apiext.meta.encoding import json_codec
 from apiext.storage.interface import Item, ListResult
 
 _THREAD_THRESHOLD: Final = 16 * 1024

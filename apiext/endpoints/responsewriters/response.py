@@ -19,7 +19,7 @@ from aiohttp.abc import AbstractStreamWriter
 from apiext.endpoints.request import HEADERS, WARNINGS
 from apiext.endpoints.responsewriters.warning_headers import warning_headers
 from apiext.endpoints.serializers.negotiation import JSON
-from apiext.meta.time_slice import Pace
+from apiext.scheduling.time_slice import Pace
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 _NO_WARNINGS: Final[Sequence[str]] = ()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Final
 from weakref import WeakValueDictionary
 
-from apiext.meta.tasks import SharedWork
+from apiext.scheduling.tasks import SharedWork
 from apiext.storage.interface import Item
 
 _LEAST_ITEMS: Final = 100

@@ -15,7 +15,9 @@ from apiext.endpoints.responsewriters.formatting import formatted
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import JSON, PLAIN_OFFERS, PROTOBUF, MediaType, negotiate_output
-from apiext.meta import errors, go_format, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
+from apiext.meta.golang import formatting
 
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
@@ -47,4 +49,4 @@ def text_reply(text: str, *, status: int = 200, headers: Mapping[str, str] | Non
 
 def internal_error_reply(request: web.BaseRequest, reason: str) -> Reply:
     """Return 500 in plain text, without markup that a browser could run (responsewriters.InternalError)."""
-    return text_reply(sanitized(f"Internal Server Error: {go_format.quote(str(request.rel_url))}: {reason}"), status=500)
+    return text_reply(sanitized(f"Internal Server Error: {formatting.quote(str(request.rel_url))}: {reason}"), status=500)

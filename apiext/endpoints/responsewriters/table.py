@@ -15,10 +15,10 @@ from apiext.endpoints.responsewriters import jsonpath
 from apiext.endpoints.responsewriters.human_duration import age
 from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter, print_value
 from apiext.endpoints.responsewriters.response import PIECE_BYTES
-from apiext.meta import json_codec
-from apiext.meta.json_codec import Object
-from apiext.meta.object_metadata import metadata_json
-from apiext.meta.time_slice import Pace
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.objectmeta.raw_metadata import metadata_json
+from apiext.scheduling.time_slice import Pace
 from apiext.storage.interface import Item
 
 METADATA: Final = "Metadata"

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.table import AgeCache, TableForm, item_metadata, item_row, partial_bytes, table_head
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import Convert
-from apiext.meta import json_codec
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
 from apiext.storage.interface import Event, EventType, Item
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -91,7 +91,7 @@ class CBOREncoder(EventEncoder):
 
     def line(self, event: Event) -> bytes:
         """Return one event. Raises what the other encoder raises."""
-        from apiext.meta import cbor_codec
+        from apiext.meta.encoding import cbor_codec
 
         found: Object = json_codec.loads(self._lines.line(event))
         if self._set_floats is not None:

@@ -7,10 +7,11 @@ from typing import Final
 
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
-from apiext.meta import errors, go_types
-from apiext.meta.inline_work import HeavyWorkError, inline_work
-from apiext.meta.json_codec import Object
+from apiext.meta import errors
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.golang import type_model
 from apiext.meta.limits import MAX_INLINE_YAML_BYTES
+from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 
 FROM_YAML: Final = "error converting YAML to JSON: "
 # YAML refuses these characters and surrogates, or takes them for line breaks; a tab depends on its place.
@@ -43,7 +44,7 @@ def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
         is_json = data.lstrip().startswith(b"{")
         raise errors.bad_request(f"error decoding patch: {FROM_YAML}{error}" if is_json else f"error encoding patch: {error}") from error
     if parsed is not None and type(parsed) is not dict:
-        found = f"cannot unmarshal {go_types.describe(parsed)} into Go value of type map[string]interface {{}}"
+        found = f"cannot unmarshal {type_model.describe(parsed)} into Go value of type map[string]interface {{}}"
         raise errors.bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: json: {found}")
     return parsed or {}, duplicates
 
@@ -54,7 +55,7 @@ def parse_cbor_configuration(data: bytes) -> Object:
     Raises:
         StatusError: 400 if it is no CBOR, or no object.
     """
-    from apiext.meta import cbor_codec
+    from apiext.meta.encoding import cbor_codec
 
     try:
         parsed = cbor_codec.loads(data)

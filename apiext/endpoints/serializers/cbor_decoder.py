@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
-from apiext.meta import cbor_codec
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding import cbor_codec
+from apiext.meta.encoding.json_codec import Object
 
 _TYPE_META_ERROR: Final = "unable to determine group/version/kind: "
 _NO_ARRAY: Final = " (cannot decode CBOR array to struct without toarray option)"

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import orjson
 
-from apiext.meta import go_format, json_codec, json_values
-from apiext.meta.field import is_enough
-from apiext.meta.json_syntax import EXCEEDED_DEPTH, syntax_error
-from apiext.meta.limits import MAX_DEPTH
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.encoding.json_syntax import EXCEEDED_DEPTH, syntax_error
+from apiext.meta.golang import formatting
+from apiext.meta.limits import MAX_DEPTH, is_enough
 
 _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]*+)?)', re.DOTALL)
 _REPORTED_NUMBER: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
@@ -181,7 +181,7 @@ def find_duplicates(data: bytes) -> list[str]:
             paths["".join(map(_Open.step, stack)).removeprefix(".")] = None
             if is_enough(paths):
                 break
-    return [f"duplicate field {go_format.quote(path)}" for path in paths]
+    return [f"duplicate field {formatting.quote(path)}" for path in paths]
 
 
 def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
@@ -273,7 +273,7 @@ def _path_hash(stack: list[_Open], level: int) -> hashlib.blake2b:
     if here.above is None:
         here.above = _path_hash(stack, level - 1) if level else hashlib.blake2b()
     extended = here.above.copy()
-    extended.update(go_format.quote(here.step())[1:-1].encode())
+    extended.update(formatting.quote(here.step())[1:-1].encode())
     return extended
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers.negotiation import META_GROUP
-from apiext.meta import json_codec
-from apiext.meta.json_codec import Object
-from apiext.meta.object_metadata import read_metadata
-from apiext.registry import protobuf
-from apiext.registry.objectmeta_protobuf import LIST_METADATA, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
-from apiext.registry.protobuf import Message, Scalar
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.objectmeta.raw_metadata import read_metadata
+from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import Message, Scalar
+from apiext.registry.protobuf.objectmeta import LIST_METADATA, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.storage.interface import Event, Item
 
 _CAUSE: Final = Message({1: ("reason", Scalar.TEXT), 2: ("message", Scalar.TEXT), 3: ("field", Scalar.TEXT)})
@@ -46,24 +46,24 @@ _STATUS: Final = Message(
 
 def object_bytes(scope: Scope, obj: Object) -> bytes:
     """Return an object of a built-in kind."""
-    return protobuf.dumps(scope.api_version, scope.kind.kind, _message(scope).write(obj))
+    return kinds.dumps(scope.api_version, scope.kind.kind, _message(scope).write(obj))
 
 
 def list_bytes(scope: Scope, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
     """Return a list of a built-in kind; takes time in proportion to its length."""
     found = {"metadata": metadata, "items": [item.object() for item in items]}
-    return protobuf.dumps(scope.api_version, scope.list_kind, list_message(_message(scope)).write(found))
+    return kinds.dumps(scope.api_version, scope.list_kind, list_message(_message(scope)).write(found))
 
 
 def partial_bytes(data: bytes, version: str) -> bytes:
     """Return the PartialObjectMetadata of an object; `data` is the object's JSON."""
-    return protobuf.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadata", PARTIAL.write(_partial(data)))
+    return kinds.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadata", PARTIAL.write(_partial(data)))
 
 
 def partial_list_bytes(version: str, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
     """Return a PartialObjectMetadataList; takes time in proportion to its length."""
     found = {"metadata": metadata, "items": [_partial(item.data) for item in items]}
-    return protobuf.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadataList", PARTIAL_LISTS[version].write(found))
+    return kinds.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadataList", PARTIAL_LISTS[version].write(found))
 
 
 def event_bytes(scope: Scope, event: Event, partial: str = "") -> bytes:
@@ -91,4 +91,4 @@ def _message(scope: Scope) -> Message:
 
 def status_bytes(status: Mapping[str, Any]) -> bytes:
     """Return the Protobuf of a Status given as JSON."""
-    return protobuf.dumps("v1", "Status", _STATUS.write(dict(status)))
+    return kinds.dumps("v1", "Status", _STATUS.write(dict(status)))

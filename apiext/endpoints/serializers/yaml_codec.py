@@ -15,7 +15,9 @@ from yaml._yaml import CParser
 
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.yaml_scalars import FLOAT, MERGE, PREFIX, TIMESTAMP, resolve, scalar
-from apiext.meta import errors, go_format, json_codec, json_values
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_ALIASED_CHARACTERS, MAX_DEPTH, MAX_DIRECTIVE_BYTES
 
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
@@ -235,7 +237,7 @@ def _jsonable(value: Any) -> Any:
         return "<<"
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise BodyDecodeError(f"json: unsupported value: {go_format.number(value)}")
+            raise BodyDecodeError(f"json: unsupported value: {formatting.number(value)}")
         if value.is_integer() and abs(value) < 2**63:
             return int(value)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -249,7 +251,7 @@ def _key_text(key: Any, value: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
     if isinstance(key, float):
-        return {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}.get(go_format.number(key), go_format.number(key))
+        return {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}.get(formatting.number(key), formatting.number(key))
     return str(key)
 
 
@@ -259,7 +261,7 @@ def _go_syntax(value: Any) -> str:
         return f"map[interface {{}}]interface {{}}{{{', '.join(members)}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
-    return go_format.quote(value) if isinstance(value, str) else go_format.value(value)
+    return formatting.quote(value) if isinstance(value, str) else formatting.value(value)
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -281,7 +283,7 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 def _represent_float(dumper: _Dumper, number: float) -> yaml.ScalarNode:
     if number.is_integer() and abs(number) < 2**63:
         return dumper.represent_scalar(PREFIX + "int", str(int(number)))
-    return dumper.represent_scalar(PREFIX + "float", go_format.number(number))
+    return dumper.represent_scalar(PREFIX + "float", formatting.number(number))
 
 
 _Dumper.add_representer(str, _represent_text)

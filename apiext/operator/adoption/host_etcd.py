@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Final, Self
 
-from apiext.meta import json_codec
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource
 from apiext.operator.adoption.object_pages import AdoptedResource
 from apiext.operator.adoption.store_diff import Difference, StoredObject, stored_object

@@ -8,7 +8,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Final
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.host_annotations import REVISION_BASE
 from apiext.operator.adoption.polling import retry_on_codes
 from apiext.operator.adoption.store_diff import StoredObject, stored_object

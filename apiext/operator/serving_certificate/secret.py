@@ -20,9 +20,9 @@ from apiext.cert.issuing import Pem
 from apiext.meta.log import get_logger
 from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER
-from apiext.operator.ca_bundle import CABundleSource
 from apiext.operator.group_state import annotations_of
 from apiext.operator.names import NamespacedName
+from apiext.operator.serving_certificate.ca_bundle import CABundleSource
 from apiext.operator.serving_certificate.rotation import CertificateState, advance
 from apiext.webhook.reflector import Reflector, single_object
 

@@ -13,8 +13,8 @@ from apiext.schema.cel.compiler.folding import fold
 from apiext.schema.cel.compiler.selections import type_of_shape
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, NO_SUCH_OVERLOAD, BudgetError, CelError
+from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.protobuf_messages import MESSAGES
-from apiext.schema.cel.shapes import Shape
 from apiext.schema.cel.types import DYN
 
 _FILE: Final = "<CEL>"

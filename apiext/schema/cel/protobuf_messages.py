@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Final
 
-from apiext.meta.go_format import quote
+from apiext.meta.golang.formatting import quote
 from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError

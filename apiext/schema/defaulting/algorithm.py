@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
 from apiext.schema.defaulting.prune import pruned_default, pruned_defaults
 from apiext.schema.model import Structural
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
+from apiext.schema.embedded_metadata import coerce
 from apiext.schema.model import Structural
-from apiext.schema.objectmeta.algorithm import coerce
 from apiext.schema.pruning import prune
 
 

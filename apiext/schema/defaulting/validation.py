@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
 from apiext.meta.field import FieldError, Path, aggregate, invalid
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST
 from apiext.schema.cel.rules.evaluation import evaluate
 from apiext.schema.cel.rules.tree import rule_tree
 from apiext.schema.defaulting.prune import steps_to, surround
+from apiext.schema.embedded_metadata import CoercionError, coerce
+from apiext.schema.embedded_metadata_validation import resource_errors
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Props, Structural
-from apiext.schema.objectmeta.algorithm import CoercionError, coerce
-from apiext.schema.objectmeta.validation import resource_errors
 from apiext.schema.pruning import META_FIELDS, prune
 from apiext.schema.validation.report import report
 from apiext.schema.validation.result import to_field_errors

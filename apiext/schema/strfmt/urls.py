@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apiext.meta.go_url import parse_request_uri
+from apiext.meta.golang.url import parse_request_uri
 
 
 def is_request_uri(text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.meta.inline_work import inline_work
+from apiext.scheduling.inline_work import inline_work
 from apiext.schema.model import RULES
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apiext.meta import json_values
+from apiext.meta.encoding import json_values
 from apiext.meta.field import ErrorType
-from apiext.meta.go_format import quote
-from apiext.meta.inline_work import inline_work
+from apiext.meta.golang.formatting import quote
+from apiext.scheduling.inline_work import inline_work
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.jsontype import type_violation

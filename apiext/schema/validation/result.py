@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from apiext.meta import field, go_format
+from apiext.meta import field
 from apiext.meta.field import ErrorType, FieldError, Path
+from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
 
 
@@ -70,7 +71,7 @@ def invalid(name: object, value: Any, message: str) -> Violation:
 
 def invalid_type(name: object, expected: str, actual: str) -> Violation:
     """Return the violation of a wrong type or format."""
-    message = f"{name} in body must be of type {expected}: {go_format.quote(actual)}"
+    message = f"{name} in body must be of type {expected}: {formatting.quote(actual)}"
     return Violation(ErrorType.TYPE_INVALID, name, message, actual)
 
 

@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sized
 from typing import Any, TypeVar
 
-from apiext.meta import go_format, json_codec
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_values import identity
 from apiext.meta.field import supported_values
-from apiext.meta.inline_work import inline_work
-from apiext.meta.json_values import identity
+from apiext.meta.golang import formatting
+from apiext.scheduling.inline_work import inline_work
 from apiext.schema.model import Props
 from apiext.schema.strfmt.registry import is_known_format
 
@@ -86,7 +87,7 @@ class Spec:
         elif name == "allowed":
             value = frozenset(identity(item) for item in self.enum if item is not None)
         elif name == "enum_digest":
-            value = hashlib.blake2b(" ".join(map(go_format.value, self.enum)).encode(errors="surrogatepass")).hexdigest()
+            value = hashlib.blake2b(" ".join(map(formatting.value, self.enum)).encode(errors="surrogatepass")).hexdigest()
         elif name == "supported":
             value = supported_values(item if isinstance(item, str) else json_codec.dumps(item).decode() for item in self.enum)
         else:

@@ -10,8 +10,9 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from apiext.meta import go_format, json_values
+from apiext.meta.encoding import json_values
 from apiext.meta.field import ErrorType
+from apiext.meta.golang import formatting
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
 from apiext.schema.validation.jsontype import is_json_integer
@@ -72,10 +73,10 @@ def _multiple(spec: Spec, value: float, name: object, kind: str) -> Iterator[Vio
         value = float(value)
         divides = factor > 0 and is_json_integer(1 / factor * value if factor < 1 else value / factor)
     if factor <= 0:
-        text = f"factor MultipleOf declared for {name} must be positive: {go_format.value(factor)}"
+        text = f"factor MultipleOf declared for {name} must be positive: {formatting.value(factor)}"
         yield invalid(name, factor, text)
     elif not divides:
-        yield invalid(name, value, f"{name} in body should be a multiple of {go_format.value(factor)}")
+        yield invalid(name, value, f"{name} in body should be a multiple of {formatting.value(factor)}")
 
 
 def _bound(spec: Spec, value: float, name: object, kind: str, *, upper: bool) -> Iterator[Violation]:
@@ -90,7 +91,7 @@ def _bound(spec: Spec, value: float, name: object, kind: str, *, upper: bool) ->
         value = float(value)
     if (upper and (value > limit or (exclusive and value == limit))) or (not upper and (value < limit or (exclusive and value == limit))):
         relation = ("less" if upper else "greater") + " than" + ("" if exclusive else " or equal to")
-        yield invalid(name, value, f"{name} in body should be {relation} {go_format.value(limit)}")
+        yield invalid(name, value, f"{name} in body should be {relation} {formatting.value(limit)}")
 
 
 def truncate(value: float) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from apiext.authorization.authorizer import Authorize
-    from apiext.server.options import AuthorizationOptions, KubeconfigSource
+    from apiext.server.options.options import AuthorizationOptions, KubeconfigSource
     from apiext.webhook.client import WebhookClient
 
 

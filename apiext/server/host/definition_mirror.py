@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from apiext.definitions.codec import compact
 from apiext.definitions.sources.host_definition import MirrorError, OlderStateError
-from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform_own
-from apiext.meta import json_values, limits
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform_own
+from apiext.meta import limits
+from apiext.meta.encoding import json_values
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
@@ -15,9 +16,9 @@ from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
     from apiext.definitions.sources.host_definition import HostDefinition
-    from apiext.endpoints.handlers.remote_scope import Execute
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
+    from apiext.endpoints.scopes.remote_scope import Execute
+    from apiext.endpoints.scopes.scope import Scope
+    from apiext.meta.encoding.json_codec import Object
     from apiext.workers.pool import WorkerPool
 
 T = TypeVar("T")

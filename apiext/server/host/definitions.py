@@ -11,7 +11,7 @@ from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
 from apiext.server.routes.healthz import UnhealthyError
 from apiext.storage.backend import BackendError
-from apiext.storage.host_records import HostRecords
+from apiext.storage.replicas.host_records import HostRecords
 from apiext.webhook.client import WebhookError
 
 if TYPE_CHECKING:

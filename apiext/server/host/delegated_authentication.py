@@ -13,7 +13,7 @@ from apiext.authentication.client_certificate import CertificateAuthorities
 from apiext.authentication.cluster_config import NAME, NAMESPACE, ClusterConfig
 from apiext.authentication.token_review import TokenReviews
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import run_until_closed
+from apiext.scheduling.tasks import run_until_closed
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
 from apiext.storage.backend import BackendError
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from apiext.meta.request import UserInfo
-    from apiext.server.options import AuthenticationOptions
+    from apiext.server.options.options import AuthenticationOptions
     from apiext.server.tls.dynamic_tls import DynamicTLS
-    from apiext.storage.host_records import HostRecords
+    from apiext.storage.replicas.host_records import HostRecords
     from apiext.webhook.client import WebhookClient
 
 _LOG: Final = get_logger(__name__)

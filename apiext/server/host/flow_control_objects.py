@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.flowcontrol.host_objects import FLOW_SCHEMAS, PRIORITY_LEVELS, HostObjects, strip
+from apiext.flowcontrol.configuration.host_objects import FLOW_SCHEMAS, PRIORITY_LEVELS, HostObjects, strip
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import run_until_closed
+from apiext.scheduling.tasks import run_until_closed
 from apiext.webhook.reflector import Link, Reflector
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import RawResponse, has_begun
 from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
 from apiext.meta.request import UNAUTHENTICATED
-from apiext.meta.tracebacks import without_frames
+from apiext.scheduling.tracebacks import without_frames
 from apiext.server.http.request_loop import RequestLoop
 from apiext.server.http.request_parser import ExpectationError, HeadTooLargeError, RequestParser, summary
 

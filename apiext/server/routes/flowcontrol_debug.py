@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.handlers.query_parameters import parse_query, text
+from apiext.endpoints.parameters.query_parameters import parse_query, text
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.flowcontrol.dumps import dump_priority_levels, dump_queues, dump_requests
-from apiext.meta.time_slice import in_slices
+from apiext.scheduling.time_slice import in_slices
 
 if TYPE_CHECKING:
     from aiohttp import web

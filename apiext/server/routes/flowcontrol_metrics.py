@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.flowcontrol.seat_seconds import SCALE
+from apiext.flowcontrol.fairqueuing.seat_seconds import SCALE
 from apiext.flowcontrol.statistics import DispatchProgress
 from apiext.server.routes.metrics import buckets
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
@@ -93,7 +93,7 @@ class HealthEndpoint:
                 failed.append(check.name)
         unknown = sorted(excluded - self._checks.keys())
         if unknown:
-            names = ",".join(map(go_format.quote, unknown))
+            names = ",".join(map(formatting.quote, unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
         if failed:
             return text_reply(f"{''.join(lines)}{self.name} check failed", status=500)

@@ -7,7 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Final
 
 from apiext.filters.metrics import DURATION_BUCKETS, EXPIRATION_BUCKETS
-from apiext.flowcontrol.phase import Phase
+from apiext.flowcontrol.fairqueuing.phase import Phase
 from apiext.meta.request import MUTATING, READ_ONLY
 
 if TYPE_CHECKING:

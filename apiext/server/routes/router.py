@@ -17,7 +17,8 @@ from apiext.endpoints.responsewriters.content_encoding import takes_gzip
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.endpoints.serializers.negotiation import JSON, check_route
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.server.routes.version import version_info
 
 if TYPE_CHECKING:

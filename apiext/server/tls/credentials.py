@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from apiext.meta.request import UserInfo
-    from apiext.server.options import ServerOptions
+    from apiext.server.options.options import ServerOptions
 
 _ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- compared, not bound
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")

@@ -7,22 +7,19 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from typing import Any, Final
 
 from apiext.meta import errors
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupResource
-from apiext.meta.json_codec import Object
-from apiext.meta.tasks import shared_task
-from apiext.meta.time_slice import in_slices
-from apiext.storage import keys, list_plan, rendering, versioner
+from apiext.scheduling.tasks import shared_task
+from apiext.scheduling.time_slice import in_slices
+from apiext.storage import keys, list_plan, versioner
 from apiext.storage.backend import Backend, BackendError, ProgressUnreliableError, WriteResult
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.listing import from_entries, from_sorted_view
 from apiext.storage.cacher.refill import HistoryRefill
 from apiext.storage.cacher.watch_cache import WatchCache
-from apiext.storage.change import Change, Interest
-from apiext.storage.converting_watch import ConvertingWatch
 from apiext.storage.corrupt_objects import Corruption
-from apiext.storage.direct_reader import DirectReader
-from apiext.storage.entry import Entry
+from apiext.storage.direct.reader import DirectReader
 from apiext.storage.interface import (
     DEFAULT_WRITE,
     Codec,
@@ -39,8 +36,12 @@ from apiext.storage.interface import (
     WriteOptions,
 )
 from apiext.storage.list_plan import ListPlan
-from apiext.storage.rendering import Renderer
-from apiext.storage.watch_queue import WatchQueue, ended, failed
+from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering.converting_watch import ConvertingWatch
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.watch_queue import WatchQueue, ended, failed
 from apiext.storage.writer import ObjectState, Writer
 
 _NO_PROGRESS: Final = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
@@ -329,9 +330,9 @@ def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> 
         yield from (Change(key=entry.key, revision=entry.revision, entry=entry, previous=None) for entry in entries)
     else:
         for entry in entries:
-            yield rendering.event(EventType.ADDED, view.item(entry)) if interest.wants(entry) else None
+            yield json_rendering.event(EventType.ADDED, view.item(entry)) if interest.wants(entry) else None
     if bookmark_at:
-        yield rendering.bookmark(view.gvk, bookmark_at, initial_events_end=True)
+        yield json_rendering.bookmark(view.gvk, bookmark_at, initial_events_end=True)
 
 
 def _resumed(interest: Interest, changes: Sequence[Change], cache: WatchCache) -> Iterator[Event | Change | None]:

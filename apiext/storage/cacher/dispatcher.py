@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from apiext.meta import errors
-from apiext.storage import rendering
 from apiext.storage.cacher.sender import Sender
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
-from apiext.storage.change import Change, Interest
-from apiext.storage.watch_queue import WatchQueue
+from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering.watch_queue import WatchQueue
 
 _BEFORE_END_SECONDS: Final = 2.0
 _PAUSE_SECONDS_PER_WATCHER: Final = 100e-6
@@ -118,7 +118,7 @@ class Dispatcher:
                 continue
             # the first events of the watch tell the revision `sent`
             if revision > max(bookmarks.sent, bookmarks.interest.after):
-                event = rendering.bookmark(bookmarks.interest.view.gvk, revision)
+                event = json_rendering.bookmark(bookmarks.interest.view.gvk, revision)
                 watch.push([event], len(event.line))
             if not self._schedule(bookmarks, now):
                 self._bookmarks.pop(watch, None)

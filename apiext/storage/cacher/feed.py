@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from apiext.meta import errors
-from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
+from apiext.scheduling.backoff import Backoff
+from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, ProgressUnreliableError, WatchBatch
 
 MAX_WAIT: Final = 3.0

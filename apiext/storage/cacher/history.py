@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from apiext.meta import errors
-from apiext.storage.change import Change
+from apiext.storage.rendering.object_change import Change
 
 MIN_CHANGES: Final = 100
 MAX_CHANGES: Final = 100 * 1024

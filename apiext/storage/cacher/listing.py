@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from apiext.meta.gvk import GroupResource
-from apiext.meta.time_slice import Pace, in_slices
+from apiext.scheduling.time_slice import Pace, in_slices
 from apiext.storage import list_plan
 from apiext.storage.cacher.sorted_view import SortedView, between, place, select
-from apiext.storage.change import is_everything
 from apiext.storage.corrupt_objects import Corruption
-from apiext.storage.entry import Entry
 from apiext.storage.interface import CorruptObjectError, Item, ListResult, Selection
 from apiext.storage.list_plan import ListPlan
-from apiext.storage.rendering import RenderResult
-from apiext.storage.view import View
+from apiext.storage.rendering.json_rendering import RenderResult
+from apiext.storage.rendering.object_change import is_everything
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
 
 
 async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: int, revision: int) -> ListResult:

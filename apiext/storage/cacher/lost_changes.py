@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apiext.meta.time_slice import Pace
+from apiext.scheduling.time_slice import Pace
 from apiext.storage import stored_object
-from apiext.storage.change import Change
-from apiext.storage.entry import Entry
 from apiext.storage.interface import CorruptObjectError
+from apiext.storage.rendering.object_change import Change
+from apiext.storage.rendering.stored_entry import Entry
 
 
 async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, Entry], last: int) -> list[Change]:

@@ -9,15 +9,15 @@ from contextlib import aclosing, suppress
 from typing import Final
 
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks, shared_task
-from apiext.meta.time_slice import Pace
-from apiext.storage import entry as entries
+from apiext.scheduling.tasks import end_tasks, shared_task
+from apiext.scheduling.time_slice import Pace
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, ProgressUnreliableError, UnavailableError
 from apiext.storage.cacher.history import MAX_CHANGES
 from apiext.storage.cacher.watch_cache import WatchCache
-from apiext.storage.change import Change
-from apiext.storage.entry import Entry
-from apiext.storage.rendering import Renderer
+from apiext.storage.rendering import stored_entry as entries
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.object_change import Change
+from apiext.storage.rendering.stored_entry import Entry
 
 MAX_SECONDS: Final = 10.0
 """Limit of one read. A cache of 32 MiB takes about one second."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from typing import Final
 
-from apiext.meta.time_slice import Steps
+from apiext.meta.steps import Steps
 from apiext.storage.interface import Item
 
 _STEP: Final = 512

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import Final
 
-from apiext.meta.tasks import SharedWork
-from apiext.meta.time_slice import in_slices
+from apiext.scheduling.tasks import SharedWork
+from apiext.scheduling.time_slice import in_slices
 from apiext.storage.cacher.selector_index import SelectorIndex
 from apiext.storage.interface import Item, Selection
 

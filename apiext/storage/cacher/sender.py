@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from apiext.meta import limits
 from apiext.meta.log import get_logger
-from apiext.meta.time_slice import Pace
-from apiext.storage import rendering
+from apiext.scheduling.time_slice import Pace
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
-from apiext.storage.change import Change, Interest
-from apiext.storage.entry import Entry
 from apiext.storage.interface import Event
-from apiext.storage.view import View
+from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
 
 _LITTLE_CHANGES: Final = 32
 _LITTLE_BYTES: Final = 64 * 1024
@@ -176,13 +176,13 @@ def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
 def _offer(group: WatcherGroup, number: int, change: Change, events: dict[WatcherGroup, list[Event]]) -> None:
     try:
         event = group.interest.event(change)
-    except rendering.RENDERING_ERRORS as error:
+    except json_rendering.RENDERING_ERRORS as error:
         # ends the watches of this group only; other versions may show the change
         earlier = events.pop(group, [])
         for watch in group.joined_before(number):
             if earlier:
                 watch.push(earlier, 0)
-            watch.fail(rendering.status_error(error))
+            watch.fail(json_rendering.status_error(error))
         return
     if event is not None:
         events.setdefault(group, []).append(event)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
-from apiext.meta.tasks import SharedWork
-from apiext.meta.time_slice import Steps, in_slices
+from apiext.meta.steps import Steps
+from apiext.scheduling.tasks import SharedWork
+from apiext.scheduling.time_slice import in_slices
 from apiext.storage import keys
 from apiext.storage.cacher.selector_indexes import SelectorIndexes
-from apiext.storage.change import Change, selection_key
-from apiext.storage.entry import Entry
 from apiext.storage.interface import CorruptObjectError, Item, Selection
-from apiext.storage.view import View
+from apiext.storage.rendering.object_change import Change, selection_key
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
 
 _STEP: Final = 512
 """Items that one step takes."""

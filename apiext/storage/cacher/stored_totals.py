@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.time_slice import Steps
+from apiext.meta.steps import Steps
 
 if TYPE_CHECKING:
-    from apiext.storage.change import Change
-    from apiext.storage.entry import Entry
+    from apiext.storage.rendering.object_change import Change
+    from apiext.storage.rendering.stored_entry import Entry
 
 _STEP: Final = 64
 """Entries that are counted at once."""

@@ -11,9 +11,9 @@ from operator import attrgetter
 from typing import Final
 from weakref import WeakValueDictionary
 
-from apiext.meta.tasks import SharedWork
-from apiext.meta.time_slice import Pace, Steps, at_once, in_slices
-from apiext.storage import entry as entries
+from apiext.meta.steps import Steps, at_once
+from apiext.scheduling.tasks import SharedWork
+from apiext.scheduling.time_slice import Pace, in_slices
 from apiext.storage import keys
 from apiext.storage.backend import Backend, BackendEvent, CompactedError
 from apiext.storage.cacher import lost_changes
@@ -23,13 +23,14 @@ from apiext.storage.cacher.history import History
 from apiext.storage.cacher.sorted_view import SortedView
 from apiext.storage.cacher.stored_totals import StoredTotals
 from apiext.storage.cacher.write_renderings import WriteRenderings
-from apiext.storage.change import Change, is_everything
-from apiext.storage.entry import CorruptEntry, Entry
 from apiext.storage.interface import Codec, CorruptObjectError, Item, Selection
 from apiext.storage.keys import prefix_end
 from apiext.storage.pages import pages
-from apiext.storage.rendering import Renderer
-from apiext.storage.view import View
+from apiext.storage.rendering import stored_entry as entries
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.object_change import Change, is_everything
+from apiext.storage.rendering.stored_entry import CorruptEntry, Entry
+from apiext.storage.rendering.version_view import View
 
 _STEP: Final = 64
 """Changes that are applied or undone at once."""

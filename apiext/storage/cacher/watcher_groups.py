@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from apiext.storage import rendering
-from apiext.storage.change import Change, Interest, equal_field
-from apiext.storage.view import View
-from apiext.storage.watch_queue import WatchQueue
+from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering.object_change import Change, Interest, equal_field
+from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.watch_queue import WatchQueue
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +110,7 @@ def _values(view: View | None, kind: str, change: Change, names: Mapping[str, It
         return (("", None),)
     try:
         items = [view.item(entry) for entry in (change.entry, change.previous) if entry is not None]
-    except rendering.RENDERING_ERRORS:
+    except json_rendering.RENDERING_ERRORS:
         return [(name, value) for name, values in names.items() for value in values]
     found: dict[tuple[str, str | None], None] = {}
     for item in items:

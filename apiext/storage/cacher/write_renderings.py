@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from apiext.storage.entry import Entry
 from apiext.storage.interface import Item
-from apiext.storage.rendering import at_revision
-from apiext.storage.view import View
+from apiext.storage.rendering.json_rendering import at_revision
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
 
 
 class WriteRenderings:

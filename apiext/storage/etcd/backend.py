@@ -17,6 +17,7 @@ from apiext.storage.backend import (
     WatchBatch,
     WriteResult,
 )
+from apiext.storage.backends.oversized_value import value_too_large
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
@@ -25,7 +26,6 @@ from apiext.storage.etcd.errors import MessageTooLargeError, RevisionAhead, Revi
 from apiext.storage.etcd.progress_support import ProgressSupport
 from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher
-from apiext.storage.oversized_value import value_too_large
 
 _HEALTH_SECONDS: Final = 2.0
 """Limit of a health check, as in kube-apiserver."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from apiext.storage import transaction
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, Guard, KeyValue, WriteResult
+from apiext.storage.backends import transaction
 from apiext.storage.keys import LAST, prefix_end
 
 _CACHED_GUARDS: Final = 256

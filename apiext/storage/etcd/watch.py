@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, Final, NoReturn
 
-from apiext.meta.backoff import Backoff
+from apiext.scheduling.backoff import Backoff
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, UnavailableError, WatchBatch
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from apiext.meta import cbor_codec, json_values
+from apiext.meta.encoding import cbor_codec, json_values
 from hack.lib.definitions import date_back
 from hack.lib.differential.stuck_removal import StuckRemoval
 from hack.lib.servers.apiext_server import ApiextServer

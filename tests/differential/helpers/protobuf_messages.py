@@ -7,7 +7,7 @@ from itertools import zip_longest
 import yaml
 
 from apiext.endpoints.serializers import yaml_codec
-from apiext.meta.protobuf_wire import read_fields
+from apiext.meta.encoding.protobuf_wire import read_fields
 
 
 def equivalent(left: bytes, right: bytes) -> bool:

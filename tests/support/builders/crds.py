@@ -7,7 +7,7 @@ from typing import Any
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import canonical
 from apiext.definitions.definition import Definition
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.storage.interface import Item
 
 

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
-from apiext.storage.encoded import Encoded
+from apiext.storage.encoded_object import Encoded
 from apiext.storage.interface import Conversion, Event, EventType, Item, Selection, Store, Watch, WatchOptions
-from apiext.storage.remote_codec import RemoteCodec
-from apiext.workers.link import ServerLink
+from apiext.storage.rendering.remote_codec import RemoteCodec
+from apiext.workers.server_link import ServerLink
 from tests.support.builders import crds
 
 WIDGETS = GroupResource("example.com", "widgets")

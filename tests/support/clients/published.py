@@ -9,8 +9,8 @@ import orjson
 from apiext.definitions.definition import Definition
 from apiext.discovery import documents
 from apiext.discovery.resources import collect
-from apiext.meta import json_codec
 from apiext.meta.builtin_resources import BUILTINS
+from apiext.meta.encoding import json_codec
 from apiext.openapi.sources import merged, sources
 from tests.support.builders.crds import crd
 

@@ -8,14 +8,14 @@ from typing import Any, Final
 from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.responsewriters.jsonpath import PathError, compile_path
 from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, duplicate_fields, in_body_order, mistyped_kind, parse
 from apiext.endpoints.serializers.negotiation import _are_params, clauses
-from apiext.meta.protobuf_wire import field as delimited_field
-from apiext.registry import protobuf
-from apiext.registry.core_types import EVENT_WIRE
+from apiext.meta.encoding.protobuf_wire import field as delimited_field
+from apiext.registry.builtin.core_types import EVENT_WIRE
+from apiext.registry.protobuf import kinds
 from tests.support.growth.measure import Case
 
 _NESTED: Final[dict[str, Any]] = {"b": 1, "x": {"x": {"x": {}}}, "list": [{"t": "a"}, {"t": "b"}]}
@@ -56,7 +56,7 @@ def _accept(repeated: str) -> Case:
 
 def _read_message(data: bytes) -> None:
     with contextlib.suppress(ValueError):
-        protobuf.read(data, EVENT_WIRE)
+        kinds.read(data, EVENT_WIRE)
 
 
 CASES: Final = (
@@ -90,6 +90,6 @@ CASES: Final = (
     Case("query", lambda n: "a=%41&;&%&" * n, lambda text: parse_query(make_mocked_request("GET", f"/?{text}"))),
     Case("Content-Type", lambda n: 'a="b";' * n + '"', _are_params),
     Case("owner references", _owners, lambda owners: dedup_owner_references({"metadata": {"ownerReferences": owners}}, [])),
-    Case("Protobuf fields", lambda n: protobuf.dumps("v1", "Event", b"\x0a\x02\x0a\x00" * n), _read_message),
-    Case("Protobuf map", lambda n: protobuf.dumps("v1", "Event", delimited_field(1, b"\x5a\x02\x0a\x00" * n)), _read_message),
+    Case("Protobuf fields", lambda n: kinds.dumps("v1", "Event", b"\x0a\x02\x0a\x00" * n), _read_message),
+    Case("Protobuf map", lambda n: kinds.dumps("v1", "Event", delimited_field(1, b"\x5a\x02\x0a\x00" * n)), _read_message),
 )

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from apiext.authentication.request_header import extra_fields
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, strategic_merge
-from apiext.meta import errors, names, objectmeta_rules, quantity, time
+from apiext.meta import errors, names, quantity, time
+from apiext.meta.encoding.json_values import identity
 from apiext.meta.gvk import GroupKind
-from apiext.meta.json_values import identity
+from apiext.meta.objectmeta import validation
 from apiext.meta.patch import json_patch, literals, merge_patch
 from tests.support.growth.measure import Case
 
@@ -26,7 +27,7 @@ def _owned(count: int) -> dict[str, Any]:
 
 def _metadata(name: str, member: Any, *, start: int = 64) -> Case:
     def run(metadata: dict[str, Any]) -> None:
-        errors.invalid(_KIND, "a", objectmeta_rules.validate(metadata, namespaced=False, name_rule=names.name_is_dns_subdomain))
+        errors.invalid(_KIND, "a", validation.validate(metadata, namespaced=False, name_rule=names.name_is_dns_subdomain))
 
     return Case(f"metadata {name}", lambda n: {"name": "a", **member(n)}, run, start)
 

@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.meta import errors, json_values
+from apiext.meta import errors
+from apiext.meta.encoding import json_values
 from apiext.meta.gvk import GroupKind
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.pattern import PatternError, compile_pattern

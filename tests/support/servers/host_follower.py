@@ -10,7 +10,7 @@ from apiext.meta.host_annotations import HOST_REVISION
 from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
 from apiext.server.host.definitions import HostDefinitions, Identity
-from apiext.storage.host_records import HostRecords
+from apiext.storage.replicas.host_records import HostRecords
 from tests.support.builders.crds import widget_crd
 from tests.support.event_loop import until
 from tests.support.servers.fake_host import FakeHost

@@ -20,8 +20,8 @@ from apiext.conversion.factory import ConverterFactory
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
-from apiext.endpoints.handlers.open_watches import Watches
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
+from apiext.endpoints.scopes.open_watches import Watches
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.request_info import WithRequestInfo

@@ -8,7 +8,7 @@ import pytest
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError
 from apiext.authorization.webhook import PATH, SubjectAccessReviews, review_spec
 from apiext.meta.request import RequestInfo, UserInfo
-from apiext.meta.time_slice import at_once
+from apiext.meta.steps import at_once
 from apiext.webhook.client import WebhookError
 
 ANN = UserInfo("ann", ("g",), uid="1", extra={"k": ("v",)})

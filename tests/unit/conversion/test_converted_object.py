@@ -8,7 +8,7 @@ import pytest
 
 from apiext.conversion.converted_object import check_converted
 from apiext.conversion.interface import ConversionError
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 
 PREFIX = "conversion webhook for example.com/v1, Kind=Widget returned invalid "
 

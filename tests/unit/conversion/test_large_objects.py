@@ -16,7 +16,7 @@ import pytest
 from apiext.conversion import review
 from apiext.conversion.metrics import ConversionStats
 from apiext.meta import limits
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.conversion_webhook import Answer as WebhookAnswer
 from tests.support.conversion_webhook import Call, ConversionWebhook, Json, Reply, conversion_webhook, converting, failing, reviewed
@@ -257,7 +257,7 @@ async def test_workers_convert_what_is_deleted(widgets: InProcess, webhook: Conv
 async def test_workers_decode_what_may_be_unreadable(widgets: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for unreadable objects among large ones outside the server."""
     assert (await widgets.ask("POST", V1, _body("a", "v1", DENSE))).status == 201
-    monkeypatch.setattr("apiext.registry.customresource_codec.CustomResourceCodec.decode", None)
+    monkeypatch.setattr("apiext.registry.customresources.codec.CustomResourceCodec.decode", None)
     found = await widgets.ask("GET", "/stored/unreadable/widgets.example.com")
 
     assert found.json["items"] == []
@@ -268,7 +268,7 @@ async def test_workers_decode_what_replaces_an_object(widgets: InProcess, decode
     assert (await widgets.ask("POST", V1, _body("a", "v1", {}))).status == 201
     path = "/stored/objects/widgets.example.com/default/a"
     data = json.dumps(_body("a", "v2", DENSE) | {"metadata": {"name": "a", "namespace": "default"}}).encode()
-    monkeypatch.setattr("apiext.registry.customresource_codec.CustomResourceCodec.decode", None)
+    monkeypatch.setattr("apiext.registry.customresources.codec.CustomResourceCodec.decode", None)
     revision = (await widgets.ask("GET", path)).json["resourceVersion"]
     refused = await widgets.ask("PUT", f"{path}?resourceVersion={revision}&encode=true", data[:-1])
     replaced = await widgets.ask("PUT", f"{path}?resourceVersion={revision}&encode=true", data)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apiext.conversion import review_parser
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from tests.support.event_loop import turns_of
 
 SEPARATORS = [(",", ":"), (", ", ": ")]

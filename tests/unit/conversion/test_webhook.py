@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apiext.meta import limits
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.conversion_webhook import BREAK, Call, ConversionWebhook, Json, Reply, conversion_webhook, converting, failing, reviewed
 from tests.support.servers.in_process import InProcess

@@ -14,16 +14,16 @@ from apiext.definitions.codec import RESOURCE
 from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition import Definition
 from apiext.definitions.definition_informer import DefinitionInformer
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import service_unavailable
 from apiext.meta.gvk import GroupResource
-from apiext.meta.json_codec import Object
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
 from apiext.registry.prune_guard import PruneGuard
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, Store
 from apiext.storage.sqlite.backend import SQLiteBackend
-from apiext.storage.stored_versions import StoredCounts
+from apiext.storage.stored.version_counts import StoredCounts
 from tests.support.event_loop import until
 from tests.unit.definitions.recorded import body, decoded
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from apiext.definitions.codec import CRDCodec
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.field import FieldError
 from tests.support.builders.crds import crd, version
 

@@ -8,7 +8,7 @@ import pytest
 
 from apiext.definitions.codec import CRDCodec, canonical, compact
 from apiext.definitions.validation.definition import validate_create
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from hack.lib.real_crds import NO_REAL, REAL
 from tests.support.builders import crds
 from tests.unit.definitions.recorded import body, decoded, records

@@ -11,8 +11,8 @@ import pytest
 from apiext.definitions.sources import directory
 from apiext.definitions.sources.crd_documents import FileProblem, definitions
 from apiext.definitions.sources.directory import DirectorySource, watch_folder
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import bad_request
-from apiext.meta.json_codec import Object
 from apiext.storage.backend import UnavailableError
 from tests.support.captured_logs import logged
 from tests.unit.definitions.recorded import body

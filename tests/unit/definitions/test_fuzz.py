@@ -14,9 +14,10 @@ from apiext.definitions.naming import AcceptedNames
 from apiext.definitions.reconcile import reconcile_status
 from apiext.definitions.validation.definition import validate_create, validate_status_update, validate_update
 from apiext.definitions.validation.warnings import warnings
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupKind
-from apiext.meta.objectmeta import OBJECT_META
+from apiext.meta.objectmeta.canonical import OBJECT_META
 from tests.support.builders.crds import parsed
 from tests.unit.definitions.recorded import decoded, records
 

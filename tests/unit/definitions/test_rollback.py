@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.definitions import rollback
-from apiext.storage.stored_versions import StoredCounts
+from apiext.storage.stored.version_counts import StoredCounts
 from tests.support.builders.crds import crd, version
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from apiext.definitions.validation.definition import validate_create, validate_update
-from apiext.meta.inline_work import HeavyWorkError, InlineWork
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionStrategy
 from apiext.registry.request_context import RequestContext
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 from tests.support.builders.crds import version
 from tests.unit.definitions.recorded import body, decoded
 

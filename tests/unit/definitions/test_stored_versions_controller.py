@@ -9,7 +9,7 @@ import pytest
 from apiext.definitions.stored_versions_controller import StoredVersionsController
 from apiext.meta.gvk import GroupResource
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
-from apiext.storage.stored_versions import UNKNOWN, StoredCounts, StoredVersions
+from apiext.storage.stored.version_counts import UNKNOWN, StoredCounts, StoredVersions
 from tests.support.builders.crds import crd, version
 from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, InProcess

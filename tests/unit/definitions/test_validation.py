@@ -8,7 +8,7 @@ import pytest
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.validation.definition import validate_create, validate_status_update, validate_update
 from apiext.definitions.validation.warnings import warnings
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionStatusStrategy, CustomResourceDefinitionStrategy
 from apiext.registry.metadata import before_update, check_resource_version, own

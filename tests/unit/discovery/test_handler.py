@@ -11,7 +11,7 @@ from apiext.discovery import protobuf_messages
 from apiext.discovery.handler import DiscoveryHandler
 from apiext.discovery.protobuf_messages import MESSAGES
 from apiext.meta.builtin_resources import BUILTINS
-from apiext.registry import protobuf
+from apiext.registry.protobuf import kinds
 from tests.support.builders.crds import catalog, definition, stored_crd, version
 from tests.support.servers.handler_server import Client, client_of
 
@@ -146,7 +146,7 @@ async def test_protobuf(client: Client, path: str) -> None:
         body = await response.read()
 
     assert (response.status, response.headers["Content-Type"]) == (200, PROTOBUF)
-    read = protobuf.read(body, MESSAGES[plain["kind"]])
+    read = kinds.read(body, MESSAGES[plain["kind"]])
     assert (read["kind"], read["apiVersion"]) == (plain["kind"], plain.get("apiVersion", ""))
     assert body == protobuf_messages.dumps(plain)
 
@@ -161,7 +161,7 @@ async def test_aggregated_protobuf(client: Client) -> None:
 
     assert response.headers["ETag"] == etag
     assert response.headers["Content-Type"].startswith(PROTOBUF)
-    items = protobuf.read(body, MESSAGES["APIGroupDiscoveryList"])["items"]
+    items = kinds.read(body, MESSAGES["APIGroupDiscoveryList"])["items"]
     assert [group["metadata"]["name"] for group in items] == [group["metadata"]["name"] for group in plain["items"]]
 
 

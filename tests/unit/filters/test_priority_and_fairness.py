@@ -14,17 +14,17 @@ from apiext.filters.metrics import RequestStats
 from apiext.filters.priority_and_fairness import PriorityAndFairness
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_logging import RequestLogging
-from apiext.flowcontrol.configuration import BOOTSTRAP, MANDATORY, configuration_steps
+from apiext.flowcontrol.configuration.configuration import BOOTSTRAP, MANDATORY, configuration_steps
+from apiext.flowcontrol.estimation.work_estimator import ObjectStats
+from apiext.flowcontrol.fairqueuing.phase import Phase
 from apiext.flowcontrol.flow_control import FlowControl
-from apiext.flowcontrol.phase import Phase
-from apiext.flowcontrol.work_estimator import ObjectStats
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.request import AUTHENTICATED, MUTATING, READ_ONLY, UserInfo
-from apiext.meta.time_slice import at_once
+from apiext.meta.steps import at_once
 from tests.support.captured_logs import logged
 from tests.unit.filters.conftest import ADMIN, Exchange, Make, hello
-from tests.unit.flowcontrol.test_flow_schema import EVERYONE, EVERYTHING, schema
-from tests.unit.flowcontrol.test_priority_level import queue
+from tests.unit.flowcontrol.configuration.test_flow_schema import EVERYONE, EVERYTHING, schema
+from tests.unit.flowcontrol.configuration.test_priority_level import queue
 
 ANN = UserInfo("ann", (AUTHENTICATED,))
 SCHEMA, LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"

@@ -11,11 +11,11 @@ from apiext.endpoints.request import HEADERS, INFO, TIMEOUT, USER, WATCH_INITIAL
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.metrics import RequestStats
 from apiext.filters.priority_and_fairness import PriorityAndFairness
-from apiext.flowcontrol.configuration import MANDATORY, Configuration
+from apiext.flowcontrol.configuration.configuration import MANDATORY, Configuration
+from apiext.flowcontrol.configuration.flow_schema import Distinguisher, FlowSchema, PolicyRule, ResourceRule, Subjects
+from apiext.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
+from apiext.flowcontrol.estimation.work_estimator import ObjectStats
 from apiext.flowcontrol.flow_control import FlowControl
-from apiext.flowcontrol.flow_schema import Distinguisher, FlowSchema, PolicyRule, ResourceRule, Subjects
-from apiext.flowcontrol.priority_level import PriorityLevel, QueuingConfiguration
-from apiext.flowcontrol.work_estimator import ObjectStats
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.event_loop import settle
 from tests.unit.flowcontrol.fake_clock import FakeClock

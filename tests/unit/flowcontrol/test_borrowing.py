@@ -3,8 +3,8 @@
 import pytest
 
 from apiext.flowcontrol.borrowing import SeatDemand, SeatLimits, adjust_limits, configure_limits, rounded
-from apiext.flowcontrol.configuration import BOOTSTRAP
-from apiext.flowcontrol.priority_level import PriorityLevel
+from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
+from apiext.flowcontrol.configuration.priority_level import PriorityLevel
 from apiext.flowcontrol.statistics import Moments
 
 NAMES = ("exempt", "workload-high", "workload-low", "catch-all")

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from apiext.flowcontrol.classifier import Classification
+from apiext.flowcontrol.configuration.classifier import Classification
+from apiext.flowcontrol.configuration.flow_schema import Distinguisher, FlowSchema
+from apiext.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.flowcontrol.controller import Controller
-from apiext.flowcontrol.estimate import ONE_SEAT
-from apiext.flowcontrol.flow_queue import FlowRequest
-from apiext.flowcontrol.flow_schema import Distinguisher, FlowSchema
-from apiext.flowcontrol.phase import Phase
-from apiext.flowcontrol.priority_level import PriorityLevel, QueuingConfiguration
+from apiext.flowcontrol.estimation.estimate import ONE_SEAT
+from apiext.flowcontrol.fairqueuing.flow_queue import FlowRequest
+from apiext.flowcontrol.fairqueuing.phase import Phase
 from apiext.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, TIMED_OUT, Rejected
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.unit.flowcontrol.fake_clock import SECOND, FakeClock

@@ -2,12 +2,12 @@
 
 import pytest
 
+from apiext.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.flowcontrol.controller import Controller
 from apiext.flowcontrol.dumps import dump_priority_levels, dump_queues, dump_requests
-from apiext.flowcontrol.estimate import ONE_SEAT, WorkEstimate
-from apiext.flowcontrol.priority_level import PriorityLevel, QueuingConfiguration
+from apiext.flowcontrol.estimation.estimate import ONE_SEAT, WorkEstimate
 from apiext.meta.request import RequestInfo, UserInfo
-from apiext.meta.time_slice import at_once
+from apiext.meta.steps import at_once
 from tests.unit.flowcontrol.fake_clock import SECOND, FakeClock
 
 EXEMPT = PriorityLevel(name="exempt", is_exempt=True)

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from apiext.flowcontrol.configuration import BOOTSTRAP, MANDATORY, Configuration
-from apiext.flowcontrol.estimate import ONE_SEAT
+from apiext.flowcontrol.configuration.configuration import BOOTSTRAP, MANDATORY, Configuration
+from apiext.flowcontrol.estimation.estimate import ONE_SEAT
 from apiext.flowcontrol.flow_control import FlowControl
 from apiext.meta.request import AUTHENTICATED, UserInfo
-from tests.unit.flowcontrol.test_flow_schema import resource_request
+from tests.unit.flowcontrol.configuration.test_flow_schema import resource_request
 
 ANN = UserInfo("ann", (AUTHENTICATED,))
 

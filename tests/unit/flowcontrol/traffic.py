@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from functools import partial
 
-from apiext.flowcontrol.estimate import WorkEstimate
-from apiext.flowcontrol.flow_queue import FlowRequest
-from apiext.flowcontrol.phase import Phase
-from apiext.flowcontrol.priority_level import PriorityLevel, QueuingConfiguration
-from apiext.flowcontrol.queue_set import QueueSet
+from apiext.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
+from apiext.flowcontrol.estimation.estimate import WorkEstimate
+from apiext.flowcontrol.fairqueuing.flow_queue import FlowRequest
+from apiext.flowcontrol.fairqueuing.phase import Phase
+from apiext.flowcontrol.fairqueuing.queue_set import QueueSet
+from apiext.flowcontrol.fairqueuing.shuffle_sharding import Dealer, flow_hash
 from apiext.flowcontrol.rejected import Rejected
-from apiext.flowcontrol.shuffle_sharding import Dealer, flow_hash
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.unit.flowcontrol.fake_clock import SECOND, FakeClock
 

@@ -9,9 +9,9 @@ import pytest
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.lab import rescue
-from apiext.lab.builtin_kinds import is_builtin
-from apiext.lab.offline_objects import OfflineObjects
-from apiext.lab.stored_objects import RescueError
+from apiext.lab.builtin_definitions import is_builtin
+from apiext.lab.object_access.interface import RescueError
+from apiext.lab.object_access.offline import OfflineObjects
 from apiext.storage.factory import StoreFactory
 from tests.support.builders.crds import stored_crd, version
 from tests.support.servers.memory_backend import MemoryBackend

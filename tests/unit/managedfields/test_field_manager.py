@@ -9,9 +9,9 @@ from apiext.conversion.none import NoneConverter
 from apiext.managedfields.field_manager import FieldManager
 from apiext.managedfields.field_set import from_paths
 from apiext.managedfields.versions import CustomResourceVersions
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind
-from apiext.meta.json_codec import Object
 from apiext.schema.model import Structural
 
 KIND = GroupVersionKind("example.com", "v1", "Widget")

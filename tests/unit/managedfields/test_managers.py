@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from apiext.managedfields import managers
 from apiext.managedfields.managers import APPLY, UPDATE, Manager
-from apiext.meta import objectmeta
+from apiext.meta.objectmeta import canonical
 
 EARLY, LATE = "2001-02-03T04:05:06Z", "2011-12-13T14:15:16Z"
 
@@ -79,8 +79,8 @@ def test_makes_canonical_entries(entries: list[dict[str, Any]]) -> None:
     """Make entries in their stored form, with sets, which objectmeta.take_entries relies on."""
     metadata = {"managedFields": managers.encode(*managers.decode(entries))}
 
-    assert objectmeta.is_canonical(metadata)
-    assert objectmeta.has_field_sets(metadata)
+    assert canonical.is_canonical(metadata)
+    assert canonical.has_field_sets(metadata)
 
 
 def test_order() -> None:

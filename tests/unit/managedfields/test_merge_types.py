@@ -10,7 +10,7 @@ from apiext.definitions import types as definition_types
 from apiext.managedfields.go_merge_types import from_go_type
 from apiext.managedfields.merge_types import DEDUCED, UNTYPED_ATOMIC, MergeType
 from apiext.managedfields.structural_types import from_schema
-from apiext.registry import core_types
+from apiext.registry.builtin import core_types
 from apiext.schema.model import Structural
 
 CASES = json.loads((Path(__file__).parent / "data" / "merge_types.json").read_text())

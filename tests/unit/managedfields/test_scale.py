@@ -4,7 +4,7 @@ from typing import Any
 
 from apiext.managedfields.field_set import LEAF, from_paths
 from apiext.managedfields.scale import ScaleManagers
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 
 REPLICAS: Object = {"f:spec": {"f:replicas": {}}}
 MANAGERS = ScaleManagers("g/v1", {"g/v1": from_paths(("f:spec", "f:count")), "g/v2": LEAF})

@@ -15,7 +15,7 @@ from apiext.meta.selector_parser import (
     parse_label_selector,
 )
 from apiext.meta.selectors import OPERATORS, LabelRequirement, Operator
-from apiext.meta.time_slice import Steps, at_once
+from apiext.meta.steps import Steps, at_once
 
 SYMBOLS = {operator: symbol for symbol, operator in OPERATORS.items()}
 LABELS = {"app": "web", "tier": "front", "size": "10", "in": "in", "empty": ""}

@@ -14,8 +14,8 @@ from apiext.managedfields.field_manager import SERVER
 from apiext.meta import host_annotations, limits
 from apiext.migration import automatic_migration
 from apiext.migration.automatic_migration import CONDITION, AutomaticMigration
-from apiext.storage.replica_lock import ReplicaLock
-from apiext.storage.replicas import ReplicaEncoding, Replicas
+from apiext.storage.replicas.lock import ReplicaLock
+from apiext.storage.replicas.roll_call import ReplicaEncoding, Replicas
 from tests.support.builders.crds import crd, version
 from tests.support.conversion_webhook import Answer, Call, Json, Reply, conversion_webhook, converting, failing
 from tests.support.event_loop import until

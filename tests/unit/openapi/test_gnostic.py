@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apiext.endpoints.serializers import yaml_codec
 from apiext.openapi.gnostic import any_value
-from apiext.registry.protobuf import Message, Scalar
+from apiext.registry.protobuf.kinds import Message, Scalar
 from tests.support.builders.yaml_texts import TYPED, texts
 
 _ANY = Message({2: ("yaml", Scalar.TEXT)})

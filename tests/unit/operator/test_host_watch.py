@@ -12,10 +12,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from apiext.meta.tasks import end_tasks
 from apiext.operator import host_watch
 from apiext.operator.host_watch import HostWatch
 from apiext.operator.watched_state import WatchedState
+from apiext.scheduling.tasks import end_tasks
 from apiext.webhook.kubeconfig import Endpoint
 from tests.support.event_loop import until
 from tests.unit.operator.parts import GROUP, SELECTOR, api_service, crd

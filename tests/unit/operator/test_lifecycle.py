@@ -7,7 +7,7 @@ import pytest
 
 from apiext.cli.operate import operate
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
-from apiext.operator.leader_election.lease import NAME
+from apiext.operator.leader_lease import NAME
 from apiext.operator.lifecycle import _Operator
 from apiext.operator.options import read_options
 from apiext.operator.permissions import missing_permissions, required_permissions

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from apiext.conversion.none import NoneConverter
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupResource, GroupVersionKind
-from apiext.meta.json_codec import Object
-from apiext.registry import event
-from apiext.registry.customresource import CustomResourceStrategy, ScalePaths
-from apiext.registry.customresource_codec import CustomResourceCodec
+from apiext.registry.builtin import event
+from apiext.registry.customresources.codec import CustomResourceCodec
+from apiext.registry.customresources.status import StatusStrategy
+from apiext.registry.customresources.strategy import CustomResourceStrategy, ScalePaths
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
-from apiext.registry.status import StatusStrategy
 from apiext.schema.compiled import CompiledSchema
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, Preconditions, Store

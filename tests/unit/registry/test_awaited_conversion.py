@@ -10,10 +10,10 @@ import pytest
 
 from apiext.conversion.interface import ConversionError, Converted
 from apiext.meta import errors, patch
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupVersionKind
-from apiext.meta.json_codec import Object
-from apiext.registry.customresource import CustomResourceStrategy
-from apiext.registry.customresource_codec import CustomResourceCodec
+from apiext.registry.customresources.codec import CustomResourceCodec
+from apiext.registry.customresources.strategy import CustomResourceStrategy
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
 from apiext.schema.compiled import CompiledSchema

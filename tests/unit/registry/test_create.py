@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from apiext.meta import names, time
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
-from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import CreateOptions
 from apiext.storage.interface import Store

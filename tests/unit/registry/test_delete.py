@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from apiext.meta import time
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
-from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import DeleteOptions, UpdateOptions
 from apiext.storage.interface import Item, Store

@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from apiext.meta import time_slice
 from apiext.meta.errors import StatusError
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.registry.delete_collection import delete_all
 from apiext.registry.request_context import DeleteOptions, RequestContext
+from apiext.scheduling import time_slice
 from apiext.storage.interface import EventType, Item, ListOptions, ListResult, Selection, WatchOptions
 from tests.support.event_loop import turns_of
 from tests.unit.registry.conftest import Widgets

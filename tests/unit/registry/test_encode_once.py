@@ -11,11 +11,11 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from apiext.conversion.none import NoneConverter
-from apiext.meta import json_codec
-from apiext.registry.customresource_codec import CustomResourceCodec
+from apiext.meta.encoding import json_codec
+from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
-from apiext.schema.objectmeta.algorithm import CoercionError
-from apiext.storage.encoded import Encoded
+from apiext.schema.embedded_metadata import CoercionError
+from apiext.storage.encoded_object import Encoded
 from hack.lib.differential.generated_objects import generate_resource, mutate
 from tests.support.builders.crds import widget
 from tests.support.builders.random_schemas import random_schema

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 from apiext.registry.managed_times import keep_times
 
 EARLY, LATE = "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z"

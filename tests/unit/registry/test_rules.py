@@ -3,9 +3,9 @@
 from typing import Any
 
 from apiext.meta.gvk import GroupVersionKind
-from apiext.registry.customresource import CustomResourceStrategy
+from apiext.registry.customresources.status import StatusStrategy
+from apiext.registry.customresources.strategy import CustomResourceStrategy
 from apiext.registry.request_context import RequestContext
-from apiext.registry.status import StatusStrategy
 from apiext.schema.compiled import CompiledSchema
 
 COUNT = {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 5"}]}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
-from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import UpdateOptions
 from apiext.registry.rest import uid_precondition

@@ -10,14 +10,14 @@ from apiext.meta import errors
 from apiext.meta.log import Logger
 from apiext.registry.request_context import RequestContext
 from apiext.registry.watch_loop import follow
-from apiext.storage import rendering
 from apiext.storage.interface import Event, EventType, Item, Watch, WatchOptions
-from apiext.storage.watch_queue import WatchQueue
+from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering.watch_queue import WatchQueue
 
 
 def added(name: str) -> Event:
     """Return the event of an object."""
-    return rendering.event(EventType.ADDED, Item(key=name, revision=1, data=b"{}", labels={}, fields={}))
+    return json_rendering.event(EventType.ADDED, Item(key=name, revision=1, data=b"{}", labels={}, fields={}))
 
 
 @pytest.mark.parametrize("error", [errors.internal("x"), RuntimeError("x")])

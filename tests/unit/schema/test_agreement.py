@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.field import Path
 from apiext.schema.canonical import complete, supports
 from apiext.schema.compiled import CompiledSchema

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiext.meta import json_codec
-from apiext.meta.json_values import share
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_values import share
 from apiext.schema.compiled import CompiledSchema
 from hack.lib.differential.generated_objects import generate_resource, mutate
 from hack.lib.real_crds import NO_REAL, REAL, real_crds

@@ -8,7 +8,7 @@ import pytest
 from apiext.meta.field import FieldError
 from apiext.meta.limits import MAX_DEPTH
 from apiext.schema.compiled import CompiledSchema
-from apiext.schema.objectmeta.algorithm import CoercionError
+from apiext.schema.embedded_metadata import CoercionError
 
 RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
 SCHEMA = {

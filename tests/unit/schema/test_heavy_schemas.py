@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.inline_work import HeavyWorkError, InlineWork
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.schema.compiled import CompiledSchema
 
 _TEXT = {"type": "string"}

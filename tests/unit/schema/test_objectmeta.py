@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from apiext.schema.embedded_metadata import CoercionError, coerce
+from apiext.schema.embedded_metadata_validation import resource_errors
 from apiext.schema.model import Structural
-from apiext.schema.objectmeta.algorithm import CoercionError, coerce
-from apiext.schema.objectmeta.validation import resource_errors
 
 RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
 SCHEMA = {

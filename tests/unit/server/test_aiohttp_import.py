@@ -30,7 +30,7 @@ def test_clients_without_a_context_verify_and_trust_nobody() -> None:
     assert _printed(_CHECK) == "True 0 CERT_REQUIRED True"
 
 
-@pytest.mark.parametrize("module", ["apiext.cli.main", "apiext.server.flags", "apiext.operator.options"])
+@pytest.mark.parametrize("module", ["apiext.cli.main", "apiext.server.options.flags", "apiext.operator.options"])
 def test_aiohttp_is_not_imported_before(module: str) -> None:
     """What the commands import at their top must leave the first import to them."""
     assert _printed(f"import sys, {module}; print('aiohttp' in sys.modules)") == "False"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from apiext.server.api import _builtins
-from apiext.server.feature_gates import parse_feature_gates
-from apiext.server.options import KubeconfigSource, ServerOptions, ServingOptions, StorageOptions
+from apiext.server.options.feature_gates import parse_feature_gates
+from apiext.server.options.options import KubeconfigSource, ServerOptions, ServingOptions, StorageOptions
 
 CORE = "v1"
 FLOWS = "flowcontrol.apiserver.k8s.io/v1"

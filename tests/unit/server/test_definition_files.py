@@ -9,10 +9,10 @@ import pytest
 from apiext.definitions.codec import canonical
 from apiext.definitions.definition import Definition
 from apiext.definitions.sources.directory import BlockedError, DirectorySource
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 from apiext.server.definition_files import DefinitionFiles
 from apiext.storage.factory import StoreFactory
-from apiext.storage.stored_versions import StoredCounts, StoredVersions
+from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
 from tests.support.builders.crds import crd, version, widget
 from tests.support.captured_logs import logged
 from tests.support.event_loop import until
@@ -142,7 +142,7 @@ async def test_logs_what_a_file_strands(source: DirectorySource, widgets: InProc
 
 
 def _recording(calls: list[Object]) -> Any:
-    from apiext.endpoints.handlers.write_call import perform_own
+    from apiext.endpoints.scopes.write_call import perform_own
 
     async def recorded(*args: Any) -> Any:
         calls.append({})

@@ -11,7 +11,7 @@ from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.metrics import Labels, RequestStats, _record
 from apiext.filters.request_info import request_info
-from apiext.flowcontrol.phase import Phase
+from apiext.flowcontrol.fairqueuing.phase import Phase
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupResource
 from apiext.meta.request import MUTATING, READ_ONLY

@@ -27,7 +27,7 @@ def widget(**members: str) -> dict[str, Any]:
 
 async def test_common_patterns_stay_on_the_event_loop(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write definitions and objects with common patterns without a worker."""
-    monkeypatch.setattr("apiext.meta.inline_work.MAX_INLINE_SECONDS", 60)
+    monkeypatch.setattr("apiext.scheduling.inline_work.MAX_INLINE_SECONDS", 60)
     await server.define(definition("^[a-z]{1,63}$"))
 
     assert (await server.ask("POST", BASE, widget(s0="abc"))).status == 201
@@ -56,7 +56,7 @@ async def test_costly_patterns_are_compiled_in_workers(server: InProcess, monkey
 
 async def test_many_small_patterns_move_to_a_worker(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write in a worker when all patterns together take too long."""
-    monkeypatch.setattr("apiext.meta.inline_work.MAX_INLINE_SECONDS", 0)
+    monkeypatch.setattr("apiext.scheduling.inline_work.MAX_INLINE_SECONDS", 0)
     await server.define(definition("a", "b"))
 
     assert len(server.workers._idle) == 1

@@ -4,7 +4,7 @@ import asyncio
 import copy
 from collections.abc import AsyncIterator
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.serving.definition_instances import DefinitionInstances
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.event_loop import until

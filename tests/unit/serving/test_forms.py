@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from tests.support.builders.crds import widget
 from tests.support.servers.in_process import CRDS, InProcess
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.authorization.authorizer import ALLOWED, Verdict
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.builders.crds import versions_like, widget_crd

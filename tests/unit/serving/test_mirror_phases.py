@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.endpoints.handlers.open_watches import Watches
-from apiext.meta import json_codec
+from apiext.endpoints.scopes.open_watches import Watches
+from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, SERVING
 from apiext.serving import mirror_phases
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.storage.interface import Event
-from apiext.storage.watch_queue import WatchQueue
+from apiext.storage.rendering.watch_queue import WatchQueue
 from tests.support.builders import crds
 from tests.support.builders.crds import widget_crd
 from tests.support.event_loop import until

@@ -1,6 +1,6 @@
 """Conditions of a terminating namespace besides those of other writers."""
 
-from apiext.meta.json_codec import Object
+from apiext.meta.encoding.json_codec import Object
 from apiext.serving.namespace_content import NamespaceContent
 
 X: Object = {"type": "X", "status": "True", "lastTransitionTime": None}

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from apiext.meta import json_codec
-from apiext.meta.json_values import depth
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_values import depth
 from apiext.meta.limits import MAX_DEPTH
 from apiext.openapi import custom_resources
 from tests.support.builders.crds import crd, stored_crd, version, widget, widget_crd

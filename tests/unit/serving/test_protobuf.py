@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from apiext.endpoints.serializers import protobuf_encoder
-from apiext.meta.json_codec import Object
-from apiext.registry import protobuf
-from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
-from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
-from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
-from apiext.registry.protobuf import Message
+from apiext.meta.encoding.json_codec import Object
+from apiext.registry.builtin.core_types import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
+from apiext.registry.protobuf.kinds import Message
+from apiext.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.storage.interface import Event, EventType
 from tests.support.builders.crds import widget
 from tests.support.servers.in_process import CRDS, InProcess
 
 if TYPE_CHECKING:
-    from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.scopes.scope import Scope
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -30,7 +30,7 @@ def _as(kind: str, version: str = "v1") -> str:
 async def _read(server: InProcess, path: str, message: Message, accept: str = PROTOBUF) -> Object:
     answer = await server.ask("GET", path, Accept=accept)
     assert (answer.status, answer.headers["Content-Type"]) == (200, PROTOBUF)
-    return protobuf.read(answer.body, message)
+    return kinds.read(answer.body, message)
 
 
 def _events(body: bytes) -> list[tuple[str, bytes]]:
@@ -105,10 +105,10 @@ async def test_watch_frames(widgets: InProcess) -> None:
     partial = await _watched(widgets, f"{WIDGETS}?watch=true&", _as("PartialObjectMetadata"))
 
     assert [kind for kind, _ in whole] == ["ADDED", "BOOKMARK"]
-    read: list[dict[str, Any]] = [protobuf.read(raw, NAMESPACE_WIRE) for _, raw in whole]
+    read: list[dict[str, Any]] = [kinds.read(raw, NAMESPACE_WIRE) for _, raw in whole]
     assert read[0]["metadata"]["name"] == "default"
     assert "k8s.io/initial-events-end" in read[1]["metadata"]["annotations"]
-    assert [protobuf.read(raw, PARTIAL)["metadata"]["name"] for _, raw in partial] == ["a"]
+    assert [kinds.read(raw, PARTIAL)["metadata"]["name"] for _, raw in partial] == ["a"]
 
 
 def test_watch_errors() -> None:

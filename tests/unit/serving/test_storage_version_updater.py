@@ -8,7 +8,7 @@ import pytest
 
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STORAGE_VERSIONS
 from apiext.serving.storage_version_updater import StorageVersionUpdater
-from apiext.storage.identity_lease import IdentityLease
+from apiext.storage.replicas.identity_lease import IdentityLease
 from tests.support.builders.crds import crd, version
 from tests.support.servers.in_process import CRDS, InProcess
 

@@ -1,7 +1,7 @@
 """The endpoint of StorageVersionMigrations."""
 
-from apiext.registry import protobuf
-from apiext.registry.storageversionmigration import STORAGE_VERSION_MIGRATION_WIRE
+from apiext.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_WIRE
+from apiext.registry.protobuf import kinds
 from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
@@ -61,4 +61,4 @@ async def test_protobuf(server: InProcess) -> None:
 
     answer = await server.ask("GET", ONE, Accept="application/vnd.kubernetes.protobuf")
 
-    assert protobuf.read(answer.body, STORAGE_VERSION_MIGRATION_WIRE)["spec"] == SPEC
+    assert kinds.read(answer.body, STORAGE_VERSION_MIGRATION_WIRE)["spec"] == SPEC

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Verdict
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.serving import stored_documents
 from tests.support.builders.crds import crd, version, widget

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMessage, WSMsgType, WSServerHandshakeError
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from tests.support.builders.crds import widget
 from tests.support.event_loop import advance
 from tests.support.servers.in_process import InProcess

@@ -8,15 +8,16 @@ import logging
 
 import pytest
 
-from apiext.meta import json_codec, limits
+from apiext.meta import limits
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource
 from apiext.storage import factory as factories
-from apiext.storage import watch_queue
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher import history
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
+from apiext.storage.rendering import watch_queue
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
 from tests.support.event_loop import Clock, settle
 from tests.support.servers.memory_backend import MemoryBackend

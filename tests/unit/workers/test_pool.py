@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from apiext.meta import json_codec, limits
+from apiext.meta import limits
+from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import CompactedError
-from apiext.workers.link import Job, ServerLink
 from apiext.workers.pool import WorkerPool
+from apiext.workers.server_link import Job, ServerLink
 from apiext.workers.worker import Worker
 from tests.support.event_loop import until
 

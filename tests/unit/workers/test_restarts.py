@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from apiext.meta import limits
-from apiext.workers.link import ServerLink
 from apiext.workers.pool import WorkerPool
 from apiext.workers.restarts import KeptAnswers, converse_again, recorded
+from apiext.workers.server_link import ServerLink
 from tests.support.event_loop import until
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.schema.cel.shapes import Shape
+from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, UINT, CelType
 
 PRIMITIVES: Final = frozenset({BOOL, BYTES, INT, UINT, STRING, TIMESTAMP, DURATION, DOUBLE})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.schema.cel.ast import Call, Expression, Identifier, Select
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError, no_such_key
-from apiext.schema.cel.shapes import Shape
+from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.standard.operators import index, qualify
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, optional_of
 from apiext.schema.cel.values import OPTIONAL_NONE, OptionalValue

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from apiext.meta.go_format import quote
-from apiext.meta.go_netip import Address, parse_prefix
+from apiext.meta.golang.formatting import quote
+from apiext.meta.golang.netip import Address, parse_prefix
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import actual_size, read_once, string_cost
 from apiext.schema.cel.libraries.ip import IpValue, is_mapped, parse_ip

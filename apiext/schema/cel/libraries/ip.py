@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import ClassVar, Final
 
-from apiext.meta.go_format import quote
-from apiext.meta.go_netip import Address, parse_address
+from apiext.meta.golang.formatting import quote
+from apiext.meta.golang.netip import Address, parse_address
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once, read_twice
 from apiext.schema.cel.libraries.library import Cost, Library, Overload

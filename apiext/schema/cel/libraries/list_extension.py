@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import cmp_to_key
 from typing import Final, cast
 
-from apiext.meta.go_sort import go_sort
+from apiext.meta.golang.sorting import go_sort
 from apiext.schema.cel.cost.standard import STRING_FACTOR
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import actual_size, allocation

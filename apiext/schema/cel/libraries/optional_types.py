@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of, optional_of
@@ -47,7 +47,7 @@ def _last(elements: list[object]) -> OptionalValue:
 def _unwrap(elements: list[object]) -> list[object]:
     for element in elements:
         if not isinstance(element, OptionalValue):
-            raise CelError(f"value {go_format.value(element)} is not optional")
+            raise CelError(f"value {formatting.value(element)} is not optional")
     return [optional.value for optional in cast("list[OptionalValue]", elements) if optional.present]
 
 

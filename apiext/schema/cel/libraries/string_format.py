@@ -8,7 +8,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
-from apiext.meta.go_format import quote
+from apiext.meta.golang.formatting import quote
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.format_clauses import CLAUSE, RULES, parse_clause

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import actual_size, read_once, read_twice, string_cost, traversal
 from apiext.schema.cel.libraries.library import Cost, Implementation, Library, Overload
@@ -90,7 +90,7 @@ def _join(texts: list[str], separator: str = "") -> str:
     check_result_size(len(separator) * len(texts))
     for text in texts:
         if not isinstance(text, str):
-            raise CelError(f"join: invalid input: {0 if text is None else go_format.value(text)}")
+            raise CelError(f"join: invalid input: {0 if text is None else formatting.value(text)}")
     return separator.join(texts)
 
 

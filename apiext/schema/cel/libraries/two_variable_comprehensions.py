@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.schema.cel.equality import MISSING, find
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.library import Library, Overload
@@ -14,7 +14,7 @@ from apiext.schema.cel.types import CelType, map_of
 def _insert(entries: dict[object, object], key: object, value: object) -> dict[object, object]:
     """Add an entry to the map that a comprehension makes; nothing else sees this map before it is complete."""
     if find(entries, key) is not MISSING:
-        raise CelError(f"insert failed: key {go_format.value(key)} already exists")
+        raise CelError(f"insert failed: key {formatting.value(key)} already exists")
     entries[key] = value
     return entries
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.inline_work import HeavyWorkError, inline_work
 from apiext.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
+from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.program import CostMeter
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, TypeVar
 
-from apiext.meta.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 
 T = TypeVar("T")
 _SWITCH_SECONDS: Final = 0.0005

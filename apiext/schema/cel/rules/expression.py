@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.inline_work import HeavyWorkError, inline_work
 from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH
+from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 from apiext.schema.cel.cost.estimator import estimate_cost
 from apiext.schema.cel.cost.sizes import declared_sizes
 from apiext.schema.cel.cost.worst_case import worst_case
 from apiext.schema.cel.declarations import DeclaredTypes
+from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.program import Program, compile_program
 from apiext.schema.cel.rule_compiler import rule_environment, uses_old_self
-from apiext.schema.cel.shapes import Shape
 from apiext.schema.cel.versions import new_environment, stored_environment
 
 if TYPE_CHECKING:

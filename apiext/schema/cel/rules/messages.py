@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.rules.budget import SpentError
 
@@ -42,9 +42,9 @@ def failure_message(rule: CompiledRule, value: Any, old: Any, budget: Budget) ->
         except SpentError:
             raise CostlyMessageError(_SPENT) from None
         except BudgetError:
-            raise CostlyMessageError(f"{_CALL_LIMIT}: {go_format.quote(rule.source['messageExpression'])}") from None
+            raise CostlyMessageError(f"{_CALL_LIMIT}: {formatting.quote(rule.source['messageExpression'])}") from None
         if isinstance(text, str):
-            text = go_format.trim_space(text)
+            text = formatting.trim_space(text)
             if text and "\n" not in text and len(text.encode()) <= _MAX_BYTES:
                 return text
     return rule.default_message

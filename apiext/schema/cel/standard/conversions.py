@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final
 
-from apiext.meta import go_format
+from apiext.meta.golang import formatting
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
 from apiext.schema.cel.standard.times import format_duration, format_timestamp, parse_timestamp
@@ -139,7 +139,7 @@ def to_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return go_format.value(value)
+        return formatting.value(value)
     if isinstance(value, bytes):
         return bytes_to_text(value)
     if isinstance(value, Timestamp):

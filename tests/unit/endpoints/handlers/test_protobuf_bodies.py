@@ -7,7 +7,7 @@ import pytest
 from apiext.endpoints.handlers.body import parse_body
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.negotiation import PROTOBUF
-from apiext.registry.core_types import NAMESPACE_WIRE
+from apiext.registry.builtin.core_types import NAMESPACE_WIRE
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from aiohttp.test_utils import RawTestServer, make_mocked_request
 from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, Encode, send, takes_gzip
 from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
 from apiext.endpoints.serializers.negotiation import MediaType
-from apiext.meta import time_slice
+from apiext.scheduling import time_slice
 from tests.support.event_loop import turns_of
 
 

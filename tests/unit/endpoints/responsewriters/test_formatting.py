@@ -13,7 +13,7 @@ from apiext.endpoints.responsewriters import formatting
 from apiext.endpoints.responsewriters.formatting import format_parts, formatted
 from apiext.endpoints.responsewriters.table import encode_items
 from apiext.endpoints.serializers.negotiation import YAML, MediaType
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.request import UserInfo
 from apiext.storage.interface import Item
 

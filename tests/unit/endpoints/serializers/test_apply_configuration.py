@@ -6,7 +6,7 @@ import pytest
 
 from apiext.endpoints.serializers.apply_configuration import parse_configuration
 from apiext.meta.errors import StatusError
-from apiext.meta.inline_work import HeavyWorkError, InlineWork
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 
 
 @pytest.mark.parametrize(

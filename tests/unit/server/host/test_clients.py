@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apiext.server.host.clients import HostClients, open_authorizer
-from apiext.server.options import AuthorizationOptions, KubeconfigSource
+from apiext.server.options.options import AuthorizationOptions, KubeconfigSource
 from apiext.server.start_error import StartError
 
 

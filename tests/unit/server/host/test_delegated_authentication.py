@@ -9,11 +9,11 @@ import pytest
 from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.meta.request import UserInfo
 from apiext.server.host.delegated_authentication import ConfigMapLookup
-from apiext.server.options import AuthenticationOptions
+from apiext.server.options.options import AuthenticationOptions
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
 from apiext.server.tls.dynamic_tls import DynamicTLS
-from apiext.storage.host_records import HostRecords
+from apiext.storage.replicas.host_records import HostRecords
 from apiext.webhook.client import WebhookClient, WebhookError
 from hack.lib.servers.certificates import Authority
 from tests.support.captured_logs import logged

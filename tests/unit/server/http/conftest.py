@@ -12,7 +12,8 @@ from aiohttp import web
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import AbortedResponse, Reply
 from apiext.meta.request import AUTHENTICATED, UserInfo
-from apiext.meta.time_slice import Steps, in_slices
+from apiext.meta.steps import Steps
+from apiext.scheduling.time_slice import in_slices
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.connection import HTTPConnection
 from apiext.server.http.server import HTTPServer, listen

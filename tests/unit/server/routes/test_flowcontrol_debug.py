@@ -4,9 +4,9 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.responsewriters.response import Reply
-from apiext.flowcontrol.configuration import BOOTSTRAP
+from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
 from apiext.flowcontrol.controller import Controller
-from apiext.flowcontrol.estimate import ONE_SEAT
+from apiext.flowcontrol.estimation.estimate import ONE_SEAT
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.server.routes.flowcontrol_debug import FlowControlDebug
 from tests.unit.flowcontrol.fake_clock import FakeClock

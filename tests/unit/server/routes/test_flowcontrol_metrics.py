@@ -4,9 +4,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
+from apiext.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.flowcontrol.controller import Controller
-from apiext.flowcontrol.estimate import ONE_SEAT
-from apiext.flowcontrol.priority_level import PriorityLevel, QueuingConfiguration
+from apiext.flowcontrol.estimation.estimate import ONE_SEAT
 from apiext.flowcontrol.rejected import Rejected
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics

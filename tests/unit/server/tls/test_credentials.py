@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apiext.server.options import ServerOptions, ServingOptions, StorageOptions
+from apiext.server.options.options import ServerOptions, ServingOptions, StorageOptions
 from apiext.server.tls.credentials import ServerCredentials, load_credentials
 from apiext.server.tls.server_pki import KeyPair
 

@@ -8,8 +8,8 @@ import pytest
 
 from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.meta.flags import OptionsError
-from apiext.server.flags import read_options
-from apiext.server.options import NamedCertificateFiles
+from apiext.server.options.flags import read_options
+from apiext.server.options.options import NamedCertificateFiles
 from apiext.server.tls.context import CertKey
 from apiext.server.tls.dynamic_tls import DynamicTLS
 from apiext.server.tls.server_pki import KeyPair

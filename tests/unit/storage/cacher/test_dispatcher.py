@@ -6,15 +6,16 @@ import time
 
 import pytest
 
-from apiext.meta import json_codec, limits
+from apiext.meta import limits
+from apiext.meta.encoding import json_codec
 from apiext.storage.cacher import dispatcher
 from apiext.storage.cacher.dispatcher import Dispatcher
-from apiext.storage.change import Change, Interest
-from apiext.storage.entry import read
 from apiext.storage.interface import EVERYTHING, Event
-from apiext.storage.rendering import Renderer
-from apiext.storage.view import View
-from apiext.storage.watch_queue import WatchQueue
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering.stored_entry import read
+from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.watch_queue import WatchQueue
 from tests.support.builders.widgets import WidgetCodec, widget
 from tests.support.event_loop import Clock, settle, turns_of, until
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta import errors, json_codec
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.storage.backend import Backend, RangeResult
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory

@@ -7,8 +7,8 @@ import pytest
 from apiext.meta.errors import StatusError
 from apiext.storage.cacher import history as histories
 from apiext.storage.cacher.history import KEPT_SECONDS, MIN_CHANGES, History
-from apiext.storage.change import Change
-from apiext.storage.entry import Entry
+from apiext.storage.rendering.object_change import Change
+from apiext.storage.rendering.stored_entry import Entry
 from tests.support.event_loop import Clock
 
 

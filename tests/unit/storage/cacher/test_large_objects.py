@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from apiext.meta import errors, limits
-from apiext.storage.batch_rendering import StoredBytes, render_all
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import CorruptObjectError, Item, ListOptions
-from apiext.storage.remote_codec import RemoteCodec
-from apiext.storage.rendering import Renderer, RenderResult
+from apiext.storage.rendering.batch import StoredBytes, render_all
+from apiext.storage.rendering.json_rendering import Renderer, RenderResult
+from apiext.storage.rendering.remote_codec import RemoteCodec
 from apiext.workers.pool import WorkerPool
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, build_widget_codec, seen, watching, where, widget
 from tests.support.event_loop import Clock, settle, until

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from apiext.meta import time_slice
 from apiext.meta.selector_parser import label_requirement_steps, parse_label_selector
 from apiext.meta.selectors import LabelSelector
+from apiext.meta.steps import at_once
+from apiext.scheduling import time_slice
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Selection, Store, VersionMatch, WatchOptions
@@ -30,7 +31,7 @@ class CountingSelector(LabelSelector):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        for requirement in time_slice.at_once(label_requirement_steps(text)):
+        for requirement in at_once(label_requirement_steps(text)):
             self.add(requirement)
         self.matched = 0
 

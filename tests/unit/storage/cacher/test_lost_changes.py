@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.storage.cacher import feed
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Store

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import ProgressUnreliableError, WatchBatch
 from apiext.storage.cacher import history, refill

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from apiext.meta.time_slice import at_once
+from apiext.meta.steps import at_once
 from apiext.storage.cacher.selector_index import SelectorIndex
 from apiext.storage.interface import Item
 

@@ -5,13 +5,13 @@ import random
 import pytest
 
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
-from apiext.meta.time_slice import at_once
+from apiext.meta.steps import at_once
 from apiext.storage.cacher.sorted_view import SortedView, between
-from apiext.storage.change import Change
-from apiext.storage.entry import Entry
 from apiext.storage.interface import Item, Selection
-from apiext.storage.rendering import Renderer
-from apiext.storage.view import View
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.object_change import Change
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
 from tests.support.builders.widgets import WidgetCodec, labelled, where
 
 CODEC = WidgetCodec()

@@ -1,9 +1,9 @@
 """Tests of the totals of stored objects."""
 
-from apiext.meta.time_slice import at_once
+from apiext.meta.steps import at_once
 from apiext.storage.cacher.stored_totals import StoredTotals
-from apiext.storage.change import Change
-from apiext.storage.entry import Entry
+from apiext.storage.rendering.object_change import Change
+from apiext.storage.rendering.stored_entry import Entry
 
 ONE, OTHER = b'{"apiVersion":"a/v1"}\n', b'{"apiVersion":"a/v2","kind":"B"}\n'
 

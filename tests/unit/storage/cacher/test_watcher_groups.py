@@ -4,15 +4,15 @@ import random
 
 import pytest
 
-from apiext.meta import json_codec
+from apiext.meta.encoding import json_codec
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.storage.cacher.watcher_groups import WatcherGroups
-from apiext.storage.change import Change, Interest
-from apiext.storage.entry import Entry, read
 from apiext.storage.interface import EVERYTHING, Event, Selection
-from apiext.storage.rendering import Renderer
-from apiext.storage.view import View
-from apiext.storage.watch_queue import WatchQueue
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering.stored_entry import Entry, read
+from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.watch_queue import WatchQueue
 from tests.support.builders.widgets import WidgetCodec, widget
 
 COLORS = ("red", "green", "blue", "")

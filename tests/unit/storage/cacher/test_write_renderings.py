@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from apiext.storage.cacher.write_renderings import WriteRenderings
-from apiext.storage.entry import Entry
 from apiext.storage.interface import Item
-from apiext.storage.rendering import Renderer
-from apiext.storage.view import View
+from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
 from tests.support.builders.widgets import WidgetCodec
 
 RAW = b'{"apiVersion":"example.com/v1","metadata":{"name":"a","uid":"u"}}\n'

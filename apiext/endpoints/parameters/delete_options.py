@@ -1,0 +1,134 @@
+"""DeleteOptions in the body or in the query of a delete (apiserver pkg/endpoints/handlers/delete.go)."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from typing import Any, Final
+
+from aiohttp import web
+
+from apiext.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read_body, type_meta, unregistered_kind
+from apiext.endpoints.parameters.options import UNREADABLE, DeleteQuery, check_delete, delete_query
+from apiext.endpoints.parameters.query_parameters import Query
+from apiext.endpoints.request import AUTHORIZE, USER, WORKERS
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, with_sent_number
+from apiext.endpoints.serializers.negotiation import JSON, YAML, input_type
+from apiext.meta import errors
+from apiext.meta.golang.type_model import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
+from apiext.meta.gvk import parse_group_version
+from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_YAML_BYTES
+from apiext.registry.protobuf.kinds import Message, Scalar
+from apiext.registry.request_context import Admit, DeleteOptions
+from apiext.storage.interface import Preconditions
+
+_KIND: Final = "DeleteOptions"
+_META: Final = "meta.k8s.io/v1"
+_UNVERSIONED: Final = frozenset({"Status", "CreateOptions", "UpdateOptions", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
+"""Other kinds that are registered in every version."""
+_META_KINDS: Final = frozenset(
+    {
+        "GetOptions",
+        "ListOptions",
+        "PatchOptions",
+        "WatchEvent",
+        "Table",
+        "TableOptions",
+        "PartialObjectMetadata",
+        "PartialObjectMetadataList",
+    }
+)
+_TEXT: Final = String()
+_PRECONDITIONS: Final = Struct("Preconditions").define(Field("uid", Pointer(String("types.UID"))), Field("resourceVersion", Pointer(_TEXT)))
+_OPTIONS: Final = Struct(_KIND).define(
+    Field("kind", _TEXT, embedded=("TypeMeta",)),
+    Field("apiVersion", _TEXT, embedded=("TypeMeta",)),
+    Field("gracePeriodSeconds", Pointer(Int(64))),
+    Field("preconditions", Pointer(_PRECONDITIONS)),
+    Field("orphanDependents", Pointer(Bool())),
+    Field("propagationPolicy", Pointer(String("v1.DeletionPropagation"))),
+    Field("dryRun", Slice(_TEXT)),
+    Field(UNREADABLE, Pointer(Bool())),
+)
+_PROTOBUF: Final = Message(
+    {
+        1: ("gracePeriodSeconds", Scalar.INT),
+        2: ("preconditions", Message({1: ("uid", Scalar.TEXT), 2: ("resourceVersion", Scalar.TEXT)})),
+        3: ("orphanDependents", Scalar.BOOL),
+        4: ("propagationPolicy", Scalar.TEXT),
+        5: ("dryRun", Scalar.TEXT),
+        6: (UNREADABLE, Scalar.BOOL),
+    },
+    repeated={"dryRun"},
+)
+
+
+async def read_delete_options(request: web.BaseRequest, query: Query, limit: int) -> DeleteQuery:
+    """Read and validate the options.
+
+    Raises:
+        StatusError: 400 or 415 for a body that can not be decoded, 413 for one above the limit in bytes, 422 for invalid options.
+    """
+    data, authorized = await read_body(request, limit), AUTHORIZE in request
+    if not data:
+        return _checked(delete_query(query), authorized=authorized)
+    media_type = input_type(request, protobuf=True)
+    work = partial(_decoded, data, media_type, authorized=authorized)
+    large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)
+    return await request[WORKERS].call(work, user=request[USER].name) if large else work()
+
+
+def _checked(options: DeleteQuery, *, authorized: bool) -> DeleteQuery:
+    """Return valid options; without authorization none for unreadable objects. A valid dryRun may have very many values, all the same."""
+    if options.ignore_read_error and not authorized:
+        options = dataclasses.replace(options, ignore_read_error=False)
+    check_delete(options)
+    return dataclasses.replace(options, dry_run=options.dry_run[:1]) if len(options.dry_run) > 1 else options
+
+
+def _decoded(data: bytes, media_type: str, *, authorized: bool) -> DeleteQuery:
+    try:
+        parsed, _ = parse_body(data, media_type, _PROTOBUF)
+    except NumberError as error:
+        parsed = error.value
+    except BodyDecodeError as error:
+        prefix = TYPE_META_ERROR if media_type == JSON else ""
+        raise errors.bad_request(f"{prefix}{error}") from error
+    try:
+        options = _decode(parsed)
+    except ValueError as error:
+        text = with_sent_number(str(error), data) if media_type == JSON else str(error)
+        raise errors.bad_request(text) from error
+    return _checked(options, authorized=authorized)
+
+
+def _decode(parsed: Any) -> DeleteQuery:
+    body, version, kind = type_meta(parsed)
+    parse_group_version(version)
+    version, kind = version or _META, kind or _KIND
+    if kind != _KIND:
+        if kind in _UNVERSIONED or (kind in _META_KINDS and version == _META):
+            raise ValueError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
+        raise unregistered_kind(kind, version)
+    Decoder(report=False).run(_OPTIONS, body)
+    given = body.get("preconditions")
+    preconditions = None if given is None else Preconditions(given.get("uid"), given.get("resourceVersion"))
+    return DeleteQuery(
+        grace_period_seconds=body.get("gracePeriodSeconds"),
+        orphan_dependents=body.get("orphanDependents"),
+        propagation_policy=body.get("propagationPolicy"),
+        dry_run=tuple(item or "" for item in body.get("dryRun") or ()),
+        preconditions=preconditions,
+        ignore_read_error=bool(body.get(UNREADABLE)),
+    )
+
+
+def registry_options(options: DeleteQuery, admit: Admit | None) -> DeleteOptions:
+    """Convert the options for the registry."""
+    return DeleteOptions(
+        preconditions=options.preconditions,
+        orphan_dependents=options.orphan_dependents,
+        propagation_policy=options.propagation_policy,
+        dry_run=bool(options.dry_run),
+        admit=admit,
+    )

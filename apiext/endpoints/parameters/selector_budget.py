@@ -1,0 +1,45 @@
+"""The memory of long selectors: a parsed one takes up to fifty times the size of its text, for as long as its list or watch runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from apiext.endpoints.parameters.query_parameters import Query, text
+from apiext.meta import errors, limits
+
+_MESSAGE: Final = "too many requests with long selectors, please try again later"
+_RETRY_SECONDS: Final = 1
+
+
+class _Budget:
+    """The characters of the long selectors of all present requests."""
+
+    __slots__ = ("used",)
+
+    def __init__(self) -> None:
+        self.used = 0
+
+
+_BUDGET: Final = _Budget()
+
+
+@contextmanager
+def selector_budget(query: Query) -> Iterator[None]:
+    """Count the selectors of a request while it runs, if they are long.
+
+    Raises:
+        StatusError: 429 if those of other requests leave no room.
+    """
+    size = len(text(query, "labelSelector")) + len(text(query, "fieldSelector"))
+    if size <= limits.LONG_SELECTOR:
+        yield
+        return
+    if _BUDGET.used + size > limits.MAX_LONG_SELECTORS:
+        raise errors.too_many_requests(_MESSAGE, _RETRY_SECONDS)
+    _BUDGET.used += size
+    try:
+        yield
+    finally:
+        _BUDGET.used -= size

@@ -1,0 +1,150 @@
+"""Requests of a queue set, and the queues they wait in (apiserver pkg/util/flowcontrol/fairqueuing/queueset/types.go)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from apiext.flowcontrol.estimation.estimate import ESTIMATED_SERVICE_NANOSECONDS, work_in_progress
+from apiext.flowcontrol.fairqueuing.phase import EXECUTING, WAITING, Phase
+from apiext.flowcontrol.fairqueuing.seat_seconds import NANOSECONDS
+from apiext.meta.request import RequestInfo, UserInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from apiext.flowcontrol.estimation.estimate import WorkEstimate
+    from apiext.flowcontrol.statistics import FlowStats
+
+RequestDigest = tuple[UserInfo, RequestInfo]
+
+
+class FlowRequest:
+    """A request that waits for seats or occupies them; `finish` gives them back."""
+
+    __slots__ = (
+        *("arrival", "arrival_progress", "digest", "distinguisher", "end", "estimate", "flow_schema", "notify", "phase", "queue"),
+        *("started", "stats"),
+    )
+
+    def __init__(
+        self,
+        flow_schema: str,
+        distinguisher: str,
+        stats: FlowStats,
+        estimate: WorkEstimate,
+        digest: RequestDigest,
+        arrival: int,
+        end: Callable[[FlowRequest], None],
+    ) -> None:
+        self.flow_schema = flow_schema
+        self.distinguisher = distinguisher
+        self.stats = stats
+        self.estimate = estimate
+        self.digest = digest
+        self.arrival = arrival
+        """Nanoseconds of the clock."""
+        self.arrival_progress = 0
+        """Progress of the queue set at the arrival, if the request has to wait."""
+        self.end = end
+        self.started = 0
+        """Nanoseconds of the clock at the dispatch."""
+        self.phase: Phase = WAITING
+        self.queue: FlowQueue | None = None
+        self.notify: Callable[[], None] | None = None
+        """Called when the request has waited and is dispatched."""
+
+    def finish(self) -> None:
+        """End the execution; later calls do nothing. A watch ends when it has sent the initial events."""
+        if self.phase is EXECUTING:
+            self.end(self)
+
+
+class FlowQueue:
+    """A queue: requests that wait, in order of arrival, and those of them that run."""
+
+    __slots__ = (
+        *("executing", "index", "initial_seats", "more_running", "more_seats", "next_dispatch", "removed", "seats", "started"),
+        *("waiting", "work"),
+    )
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        """Position among the queues of the set."""
+        self.waiting: OrderedDict[FlowRequest, None] = OrderedDict()
+        self.executing: set[FlowRequest] = set()
+        self.next_dispatch = 0
+        """Progress of the queue set at which the next request is dispatched in the virtual world."""
+        self.more_seats = 0
+        """Seats in use beyond one for each running request."""
+        self.more_running = 0
+        """Initial seats of the running requests beyond one for each."""
+        self.started = 0
+        """The sum of the starts of the running requests, in nanoseconds of the clock, each times the seats."""
+        self.initial_seats = 0
+        """Initial seats of all waiting requests."""
+        self.seats = 0
+        """Maximum seats of all waiting requests."""
+        self.work = 0
+        """Work of all waiting requests."""
+        self.removed = False
+
+    @property
+    def seats_in_use(self) -> int:
+        """The seats of running requests, and of those in their additional latency."""
+        return len(self.executing) + self.more_seats
+
+    def is_idle(self) -> bool:
+        """Report whether no request waits or runs."""
+        return not self.waiting and not self.executing
+
+    def push(self, request: FlowRequest) -> None:
+        """Append a request."""
+        self.waiting[request] = None
+        self.initial_seats += request.estimate.initial_seats
+        self.seats += request.estimate.seats
+        self.work += request.estimate.work
+
+    def remove(self, request: FlowRequest) -> None:
+        """Remove a waiting request."""
+        del self.waiting[request]
+        self.initial_seats -= request.estimate.initial_seats
+        self.seats -= request.estimate.seats
+        self.work -= request.estimate.work
+
+    def head(self) -> FlowRequest:
+        """Return the request that has waited longest; there must be one."""
+        return next(iter(self.waiting))
+
+    def overdue(self, now: int) -> int:
+        """Return the work that running requests have done beyond their estimate."""
+        running = len(self.executing) + self.more_running
+        return max(0, (running * (now - ESTIMATED_SERVICE_NANOSECONDS) - self.started) // NANOSECONDS)
+
+    def bound_next_dispatch(self) -> None:
+        """Prevent a dispatch before the arrival of the request.
+
+        A queue that cannot use its share of seats would otherwise save it up.
+        """
+        if self.waiting:
+            self.next_dispatch = max(self.next_dispatch, self.head().arrival_progress)
+
+
+def next_queue(
+    queues: Iterable[FlowQueue], *, now: int, robin: int, number: int
+) -> tuple[FlowQueue, FlowRequest, tuple[int, int, int, int]]:
+    """Return the queue whose oldest request has the least virtual finish time, this request, and the bounds of a DispatchProgress.
+
+    Of equal queues it is the next after the index `robin` in the round of all queues, of which there is a `number`.
+    """
+    found: list[tuple[int, int, FlowQueue, FlowRequest]] = []
+    starts: list[int] = []
+    discounted: list[int] = []
+    for queue in queues:
+        oldest = queue.head()
+        distance = (queue.index - robin - 1) % number
+        found.append((queue.next_dispatch + queue.overdue(now) + oldest.estimate.work, distance, queue, oldest))
+        starts.append(queue.next_dispatch)
+        discounted.append(queue.next_dispatch - work_in_progress(queue.seats_in_use))
+    _, _, queue, oldest = min(found, key=lambda item: item[:2])
+    return queue, oldest, (min(starts), max(starts), min(discounted), max(discounted))

@@ -1,0 +1,62 @@
+"""Definitions of the built-in kinds: a server does not start while a stored definition is unreadable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.definitions.codec import CRDCodec, canonical
+from apiext.definitions.definition import Definition
+from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, STORAGE_VERSION_MIGRATIONS
+from apiext.meta.encoding import json_codec
+from apiext.registry.builtin.event import event_codec
+from apiext.registry.builtin.namespace import namespace_codec
+from apiext.registry.builtin.storageversionmigration import storage_version_migration_codec
+from apiext.storage.interface import Item
+
+if TYPE_CHECKING:
+    from apiext.meta.builtin_resources import BuiltinResource
+    from apiext.meta.gvk import GroupResource
+    from apiext.storage.interface import Codec
+
+_RESOURCES: Final = (CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS, NAMESPACES, EVENTS)
+
+
+def builtin_codecs() -> dict[GroupResource, Codec]:
+    """Return the codecs of the built-in kinds by resource."""
+    codecs: tuple[Codec, ...] = (CRDCodec(), storage_version_migration_codec(), namespace_codec(), event_codec())
+    return {resource.resource.group_resource: codec for resource, codec in zip(_RESOURCES, codecs, strict=True)}
+
+
+def builtin_kinds() -> list[Definition]:
+    """Return a definition for each built-in kind. It stands for names and versions only: the schemas are built in."""
+    return list(map(_definition, _RESOURCES))
+
+
+def is_builtin(definition: Definition) -> bool:
+    """Report whether a definition stands for a built-in kind."""
+    return definition.uid == _UID
+
+
+_UID: Final = "built-in"
+
+
+def _definition(resource: BuiltinResource) -> Definition:
+    kind, stored = resource.kind, (resource.hashed_kind or resource.kind).version
+    names = {"plural": resource.plural, "singular": resource.singular, "kind": kind.kind, "listKind": f"{kind.kind}List"}
+    name = f"{resource.plural}.{kind.group}" if kind.group else resource.plural
+    obj = canonical(
+        {
+            "metadata": {"name": name, "uid": _UID},
+            "spec": {
+                "group": kind.group,
+                "names": names,
+                "scope": "Namespaced" if resource.namespaced else "Cluster",
+                "versions": [
+                    {"name": version, "served": version == kind.version, "storage": version == stored}
+                    for version in dict.fromkeys((kind.version, stored))
+                ],
+            },
+            "status": {"acceptedNames": names, "storedVersions": [stored]},
+        }
+    )
+    return Definition.from_item(Item(key=name, revision=0, data=json_codec.dumps(obj), labels={}, fields={}))

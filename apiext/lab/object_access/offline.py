@@ -1,0 +1,173 @@
+"""Stored objects in a store that no server needs to serve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.conversion.none import NoneConverter
+from apiext.definitions.codec import RESOURCE, CRDCodec
+from apiext.definitions.definition import Definition
+from apiext.lab.builtin_definitions import builtin_codecs, builtin_kinds, is_builtin
+from apiext.lab.object_access.interface import RescueError
+from apiext.meta import errors
+from apiext.meta.gvk import GroupVersionKind
+from apiext.registry.customresources.codec import CustomResourceCodec
+from apiext.serving.builder import version_schemas
+from apiext.serving.mirror_phases import check_write
+from apiext.storage.backend import BackendError, Guard
+from apiext.storage.interface import CorruptObjectError, StorageError
+from apiext.storage.pages import PageLimit, pages
+from apiext.storage.rendering.json_rendering import Renderer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.storage.backend import KeyValue
+    from apiext.storage.factory import StoreFactory
+    from apiext.storage.interface import Codec
+    from apiext.storage.stored.repair import Repair, UnreadableObject
+    from apiext.storage.stored.version_counts import StoredVersions
+
+_MAX_KEYS: Final = 100
+"""Objects that are in memory at a time, and converted by one call; fewer large ones."""
+_FAILURES: Final = (errors.StatusError, StorageError, BackendError)
+
+
+class OfflineObjects:
+    """Implements StoredObjects over a backend. Objects of other versions are not converted where that takes a webhook."""
+
+    def __init__(self, stores: StoreFactory) -> None:
+        self._stores = stores
+
+    async def definitions(self) -> Sequence[Definition]:
+        """Implement StoredObjects.definitions; leave out unreadable definitions, and append those of built-in kinds."""
+        renderer, codec = Renderer(self._stores.key_prefix(RESOURCE)), CRDCodec()
+        found: list[Definition] = []
+        try:
+            async for page in pages(self._stores.backend, renderer.prefix):
+                for pair in page.items:
+                    definition = _definition(renderer, codec, pair)
+                    if definition is not None:
+                        found.append(definition)
+        except BackendError as error:
+            raise RescueError(f"cannot read the store: {error}") from error
+        return [*found, *builtin_kinds()]
+
+    async def unreadable(self, definition: Definition) -> AsyncGenerator[UnreadableObject]:
+        """Implement StoredObjects.unreadable."""
+        repair = self._repair(definition)
+        async for pairs in self._pages(definition):
+            for found in await repair.unreadable(pairs):
+                yield found
+
+    async def unconvertible(self, definition: Definition) -> AsyncGenerator[tuple[str, str]]:
+        """Implement StoredObjects.unconvertible."""
+        if definition.conversion_strategy == "Webhook":
+            raise RescueError(f"only a running server calls the conversion webhook of {definition.name}")
+        refused: tuple[tuple[str, str], ...] = ()
+        for each in refused:
+            yield each
+
+    async def problem(self, definition: Definition, key: str) -> str:
+        """Implement StoredObjects.problem."""
+        pair = await self.get(definition, key)
+        found = await self._repair(definition).unreadable([pair]) if pair is not None else []
+        return found[0].problem if found else ""
+
+    async def all(self, definition: Definition) -> AsyncGenerator[tuple[str, KeyValue]]:
+        """Implement StoredObjects.all."""
+        prefix = self._stores.key_prefix(definition.resource)
+        async for pairs in self._pages(definition):
+            for pair in pairs:
+                yield pair.key.removeprefix(prefix), pair
+
+    async def get(self, definition: Definition, key: str) -> KeyValue | None:
+        """Implement StoredObjects.get."""
+        try:
+            return await self._stored(definition).get(key)
+        except BackendError as error:
+            raise RescueError(f"cannot read the store: {error}") from error
+
+    async def replace(self, definition: Definition, key: str, data: bytes, *, revision: int, encode: bool) -> int:
+        """Implement StoredObjects.replace."""
+        try:
+            return await self._repair(definition).replace(key, data, revision=revision, encode=encode)
+        except _FAILURES as error:
+            raise RescueError(str(error)) from error
+
+    async def delete(self, definition: Definition, key: str, *, revision: int) -> None:
+        """Implement StoredObjects.delete."""
+        try:
+            await self._repair(definition).delete(key, revision=revision)
+        except _FAILURES as error:
+            raise RescueError(str(error)) from error
+
+    async def close(self) -> None:
+        """Implement StoredObjects.close."""
+        await self._stores.backend.close()
+
+    async def _pages(self, definition: Definition) -> AsyncGenerator[Sequence[KeyValue]]:
+        stored, size, after = self._stored(definition), PageLimit(), ""
+        while True:
+            try:
+                pairs, after = await stored.page(after, min(size.keys, _MAX_KEYS))
+            except BackendError as error:
+                raise RescueError(f"cannot read the store: {error}") from error
+            yield pairs
+            if not after:
+                return
+            size.adapt(pairs)
+
+    def _stored(self, definition: Definition) -> StoredVersions:
+        return self._stores.stored_versions(definition.resource)
+
+    def _repair(self, definition: Definition) -> Repair:
+        guard = _PhaseGuard(definition, self._stores.key_prefix(RESOURCE) + definition.name)
+        return self._stores.repair(definition.resource, _codec(definition), guard)
+
+
+def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definition | None:
+    try:
+        return Definition.from_item(renderer.item(codec, pair.key.removeprefix(renderer.prefix), pair.value, pair.revision))
+    except (CorruptObjectError, ValueError):
+        return None
+
+
+def _codec(definition: Definition) -> Codec:
+    """Return the codec of the storage version."""
+    if is_builtin(definition):
+        return builtin_codecs()[definition.resource]
+    storage = definition.storage_version.name
+    return CustomResourceCodec(
+        kind=GroupVersionKind(definition.group, storage, definition.names.kind),
+        storage_version=storage,
+        shapes=version_schemas(definition),
+        converter=NoneConverter() if definition.conversion_strategy == "None" else _NoWebhook(),
+        namespaced=definition.namespaced,
+    )
+
+
+class _NoWebhook:
+    """Stands for the conversion webhook."""
+
+    async def convert(self, _objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+        """Raise StatusError."""
+        raise errors.service_unavailable(f"only a running server asks the conversion webhook, for {api_version}")
+
+
+class _PhaseGuard:
+    """Implements WriteGuard: other servers on the store have not given a mirror another phase."""
+
+    def __init__(self, definition: Definition, key: str) -> None:
+        self._definition = definition
+        self._key = key
+
+    def decide(self, _value: bytes | None, /) -> Guard | None:
+        """Implement WriteGuard.decide."""
+        check_write(self._definition)
+        return None if self._definition.phase is None else Guard(self._key, self._definition.revision)
+
+    async def outdated(self, _guard: Guard) -> None:
+        """Raise StatusError: the definition was read at the beginning."""
+        raise errors.too_many_requests(f"{self._definition.name} has changed meanwhile: try again", 1)

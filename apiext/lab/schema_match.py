@@ -1,0 +1,70 @@
+"""How well the bytes of an object fit the schemas of a definition's versions, whatever version they are labelled with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apiext.lab.builtin_definitions import is_builtin
+from apiext.meta.encoding import json_values
+from apiext.serving.builder import version_schemas
+from apiext.storage.rendering.json_rendering import DECODING_ERRORS
+
+if TYPE_CHECKING:
+    from apiext.definitions.definition import Definition
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.schema.compiled import CompiledSchema
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFit:
+    """What the schema of one version has against an object."""
+
+    version: str
+    unknown: tuple[str, ...]
+    """Paths of the fields that the version does not have; they are dropped when the object is read in it."""
+    invalid: tuple[str, ...]
+    """Violations of the schema by the other fields."""
+
+    @property
+    def fits(self) -> bool:
+        """Report whether the object has exactly the version's shape."""
+        return not (self.unknown or self.invalid)
+
+    def __str__(self) -> str:
+        """Return the version and the number of each kind of problem."""
+        parts = [f"{count} {what}" for count, what in ((len(self.unknown), "unknown"), (len(self.invalid), "invalid")) if count]
+        return f"{self.version}: {', '.join(parts) or 'fits'}"
+
+
+class VersionFits:
+    """Compares objects with the schemas of a definition's versions."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+        self._schemas = {} if is_builtin(definition) else version_schemas(definition)
+
+    def of(self, obj: Object) -> list[VersionFit]:
+        """Return the fit of each version, the best first; none for a built-in kind.
+
+        Equal ones are in the order of label, storage version, other versions.
+        """
+        group = self._definition.group
+        order = [obj.get("apiVersion", ""), f"{group}/{self._definition.storage_version.name}"]
+
+        def rank(fit: VersionFit) -> tuple[int, int]:
+            label = f"{group}/{fit.version}"
+            return len(fit.unknown) + len(fit.invalid), order.index(label) if label in order else len(order)
+
+        return sorted((self._fit(version, schema, obj) for version, schema in self._schemas.items()), key=rank)
+
+    def _fit(self, version: str, schema: CompiledSchema, obj: Object) -> VersionFit:
+        label = {"apiVersion": f"{self._definition.group}/{version}", "kind": self._definition.names.kind}
+        shaped: Object = json_values.copy(obj) | label
+        try:
+            unknown = schema.coerce(shaped, drop_invalid=True, report=True)
+            schema.default(shaped)
+        except DECODING_ERRORS as error:
+            return VersionFit(version, (), (str(error),))
+        problems = [*schema.validate_values(shaped), *schema.validate_resources(shaped), *schema.validate_lists(shaped)]
+        return VersionFit(version, tuple(unknown), tuple(map(str, problems)))

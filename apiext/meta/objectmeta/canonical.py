@@ -1,0 +1,238 @@
+"""The canonical form of metadata: what the reference's typed ObjectMeta makes of an object's `metadata`.
+
+Mirrors apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go): unknown and empty fields are dropped, times become
+whole seconds of UTC, null members of maps and lists become empty. Canonical metadata, the usual case, is only checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.meta import time, unstructured
+from apiext.meta.golang.time_types import Time
+from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Field, Int, Map, Pointer, Raw, Slice, String, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apiext.meta.encoding.json_codec import Object
+
+_STRING: Final = String()
+_INT64: Final = Int(64)
+_TIME: Final = Pointer(Time())
+_BOOL: Final = Pointer(Bool())
+_MAX_INT64: Final = 2**63
+_NO_MEMBERS: Final[Mapping[str, Any]] = {}
+
+OWNER_REFERENCE: Final = Struct("OwnerReference").define(
+    Field("apiVersion", _STRING, omit_empty=False),
+    Field("kind", _STRING, omit_empty=False),
+    Field("name", _STRING, omit_empty=False),
+    Field("uid", String("types.UID"), omit_empty=False),
+    Field("controller", _BOOL),
+    Field("blockOwnerDeletion", _BOOL),
+)
+
+MANAGED_FIELDS_ENTRY: Final = Struct("ManagedFieldsEntry").define(
+    Field("manager", _STRING),
+    Field("operation", String("v1.ManagedFieldsOperationType")),
+    Field("apiVersion", _STRING),
+    Field("time", _TIME),
+    Field("fieldsType", _STRING),
+    Field("fieldsV1", Pointer(Raw("v1.FieldsV1"))),
+    Field("subresource", _STRING),
+)
+
+OBJECT_META: Final = Struct("ObjectMeta").define(
+    Field("name", _STRING),
+    Field("generateName", _STRING),
+    Field("namespace", _STRING),
+    Field("selfLink", _STRING),
+    Field("uid", String("types.UID")),
+    Field("resourceVersion", _STRING),
+    Field("generation", _INT64),
+    Field("creationTimestamp", Time(omit_zero=True)),
+    Field("deletionTimestamp", _TIME),
+    Field("deletionGracePeriodSeconds", Pointer(_INT64)),
+    Field("labels", Map(_STRING)),
+    Field("annotations", Map(_STRING)),
+    Field("ownerReferences", Slice(OWNER_REFERENCE)),
+    Field("finalizers", Slice(_STRING)),
+    Field("managedFields", Slice(MANAGED_FIELDS_ENTRY)),
+)
+
+
+def coerce(
+    obj: Object,
+    *,
+    drop_malformed: bool = False,
+    report: bool = False,
+    path: object = "metadata",
+    known: Mapping[str, Any] = _NO_MEMBERS,
+) -> tuple[list[str], bool]:
+    """Bring `obj["metadata"]` into its stored form.
+
+    With `drop_malformed`, fields of a wrong type are dropped. With `report`, the first result has the paths of unknown fields,
+    below `path`. The second result is whether the metadata changed; then it is a new dict. `known` is as for `is_canonical`.
+
+    Raises:
+        DecodeError: a field has the wrong type (without `drop_malformed`), or the metadata is no object; the text is Go's.
+    """
+    if "metadata" not in obj:
+        return [], False
+    metadata = obj["metadata"]
+    if is_canonical(metadata, known):
+        return [], False
+    decoded, unknown = _decode(metadata, drop_malformed=drop_malformed, report=report)
+    obj["metadata"] = decoded
+    return [f"{path}.{name}" for name in unknown], True
+
+
+def _decode(metadata: Any, *, drop_malformed: bool, report: bool) -> tuple[Object, list[str]]:
+    # The reference writes the metadata as JSON with sorted keys and reads it again into its type.
+    document = _remarshal(metadata)
+    decoder = Decoder(report=report)
+    try:
+        decoder.run(OBJECT_META, document)
+    except DecodeError as error:
+        if not drop_malformed:
+            raise
+        if not isinstance(document, dict):
+            raise DecodeError(f"invalid metadata: expected object, got {unstructured.type_name(document)}") from error
+        kept = {name: member for name, member in document.items() if _decodes({name: member})}
+        return _decode(kept, drop_malformed=False, report=report)
+    return OBJECT_META.canonical(document), list(decoder.unknown_paths)
+
+
+def _decodes(document: Object) -> bool:
+    try:
+        Decoder(report=False).run(OBJECT_META, document)
+    except DecodeError:
+        return False
+    return True
+
+
+def _remarshal(value: Any) -> Any:
+    """Return a JSON value as it is after it was written and read again: sorted keys, whole numbers without a fraction."""
+    if isinstance(value, dict):
+        return {key: _remarshal(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_remarshal(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and -_MAX_INT64 <= value < _MAX_INT64:
+        return int(value)
+    return value
+
+
+# --- fast path --------------------------------------------------------------------------------------------------------
+
+
+def is_canonical(metadata: Any, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
+    """Return whether metadata is in its stored form already; members that are the same ones in `known`, such metadata, are not checked."""
+    if type(metadata) is not dict:
+        return False
+    try:
+        for name, member in metadata.items():
+            if known.get(name, _NO_MEMBERS) is not member:
+                check = _CHECKS.get(name)
+                if check is None or not check(member):
+                    return False
+    except TypeError:
+        # from `_text`
+        return False
+    return True
+
+
+_text: Final = str.__len__
+"""Return whether a text is not empty. Raises TypeError for anything but a text."""
+
+
+def _number(member: Any) -> bool:
+    return type(member) is int and -_MAX_INT64 <= member < _MAX_INT64
+
+
+def _nonzero(member: Any) -> bool:
+    return _number(member) and member != 0
+
+
+def _texts(member: Any) -> bool:
+    return type(member) is dict and bool(member) and _ONLY_TEXT.issuperset(map(type, member.values()))
+
+
+def _names(member: Any) -> bool:
+    return type(member) is list and bool(member) and _ONLY_TEXT.issuperset(map(type, member))
+
+
+def _owners(member: Any) -> bool:
+    return type(member) is list and bool(member) and all(map(_owner, member))
+
+
+def _owner(owner: Any) -> bool:
+    if type(owner) is not dict:
+        return False
+    flags = 0
+    for name, member in owner.items():
+        if name in ("controller", "blockOwnerDeletion"):
+            flags += 1
+            if type(member) is not bool:
+                return False
+        elif name not in ("apiVersion", "kind", "name", "uid") or type(member) is not str:
+            return False
+    return len(owner) - flags == 4
+
+
+def take_entries(entries: list[Object]) -> None:
+    """Take entries of managedFields as canonical, with sets as `fieldsV1`: the field manager has made them. They must not change."""
+    _taken[0] = entries
+
+
+def _managers(member: Any) -> bool:
+    return member is _taken[0] or (type(member) is list and bool(member) and all(map(_manager, member)))
+
+
+def _manager(entry: Any) -> bool:
+    if type(entry) is not dict:
+        return False
+    for name, member in entry.items():
+        if type(member) is str:
+            if name not in _ENTRY_TEXTS or not member:
+                return False
+        elif name != "fieldsV1" or type(member) is not dict:
+            return False
+    return "time" not in entry or time.is_canonical(entry["time"])
+
+
+def has_field_sets(metadata: Object) -> bool:
+    """Return whether `fieldsV1` of all entries in canonical metadata are sets: objects in objects, as the field manager writes them."""
+    entries = metadata.get("managedFields", ())
+    return entries is _taken[0] or all(_is_set(entry.get("fieldsV1", _NO_MEMBERS)) for entry in entries)
+
+
+def _is_set(fields: Mapping[str, Any]) -> bool:
+    for below in fields.values():  # noqa: SIM110 a generator would double the time
+        if type(below) is not dict or (below and not _is_set(below)):
+            return False
+    return True
+
+
+_ONLY_TEXT: Final = frozenset({str})
+_taken: Final[list[list[Object]]] = [[]]
+"""The entries that were taken last."""
+_ENTRY_TEXTS: Final = frozenset({"manager", "operation", "apiVersion", "time", "fieldsType", "subresource"})
+_CHECKS: Final[dict[str, Callable[[Any], object]]] = {
+    "name": _text,
+    "generateName": _text,
+    "namespace": _text,
+    "selfLink": _text,
+    "uid": _text,
+    "resourceVersion": _text,
+    "generation": _nonzero,
+    "creationTimestamp": time.is_canonical,
+    "deletionTimestamp": time.is_canonical,
+    "deletionGracePeriodSeconds": _number,
+    "labels": _texts,
+    "annotations": _texts,
+    "ownerReferences": _owners,
+    "finalizers": _names,
+    "managedFields": _managers,
+}

@@ -1,1 +1,0 @@
-"""Leader election with a Lease, and the work of the leader."""

@@ -1,0 +1,168 @@
+"""storagemigration.k8s.io/v1 StorageVersionMigrations for standalone use.
+
+Mirrors k8s.io/api/storagemigration/v1, and of kubernetes pkg/registry/storagemigration and pkg/apis/storagemigration/validation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import field, names
+from apiext.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.golang.type_model import Field, Slice, String, Struct
+from apiext.meta.objectmeta import conditions, validation
+from apiext.meta.objectmeta.canonical import OBJECT_META
+from apiext.registry.builtin.codec import TypedCodec
+from apiext.registry.metadata import keep_for_status
+from apiext.registry.protobuf.kinds import Message, Scalar
+from apiext.registry.protobuf.objectmeta import CONDITION, METADATA
+from apiext.registry.rest import ResourceRest
+from apiext.registry.strategy import Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.field import FieldError, Path
+    from apiext.registry.request_context import RequestContext
+    from apiext.storage.interface import Store
+
+KIND: Final = STORAGE_VERSION_MIGRATIONS.kind
+RUNNING: Final = "Running"
+SUCCEEDED: Final = "Succeeded"
+FAILED: Final = "Failed"
+_REVISION: Final = re.compile("[1-9][0-9]*", re.ASCII)
+_RESOURCE: Final = field.Path("spec", "resource", "resource")
+_GROUP: Final = field.Path("spec", "resource", "group")
+_CONDITIONS: Final = field.Path("status", "conditions")
+_STATUS_REVISION: Final = field.Path("status", "resourceVersion")
+
+STORAGE_VERSION_MIGRATION: Final = Struct("StorageVersionMigration").define(
+    Field("kind", String(), embedded=("TypeMeta",)),
+    Field("apiVersion", String(), embedded=("TypeMeta",)),
+    Field("metadata", OBJECT_META, omit_empty=False),
+    Field(
+        "spec",
+        Struct("StorageVersionMigrationSpec").define(
+            Field(
+                "resource",
+                Struct("GroupResource").define(Field("group", String(), omit_empty=False), Field("resource", String(), omit_empty=False)),
+                omit_empty=False,
+            )
+        ),
+        omit_empty=False,
+    ),
+    Field(
+        "status",
+        Struct("StorageVersionMigrationStatus").define(
+            Field("conditions", Slice(conditions.CONDITION)), Field("resourceVersion", String())
+        ),
+        omit_empty=False,
+    ),
+)
+
+STORAGE_VERSION_MIGRATION_WIRE: Final = Message(
+    {
+        1: ("metadata", METADATA),
+        2: ("spec", Message({1: ("resource", Message({1: ("group", Scalar.TEXT), 2: ("resource", Scalar.TEXT)}))})),
+        3: (
+            "status",
+            Message({1: ("conditions", CONDITION), 2: ("resourceVersion", Scalar.TEXT)}, repeated={"conditions"}),
+        ),
+    }
+)
+
+
+def storage_version_migration_codec() -> TypedCodec:
+    """Return the codec of migrations. Like the reference it stores v1beta1, which has the same fields."""
+    return TypedCodec(
+        gvk=KIND,
+        struct=STORAGE_VERSION_MIGRATION,
+        message=STORAGE_VERSION_MIGRATION_WIRE,
+        stored_version=KIND._replace(version="v1beta1").api_version,
+    )
+
+
+class StorageVersionMigrationStrategy(Strategy):
+    """The spec never changes; the migration controller writes the status."""
+
+    distinct_errors = True
+
+    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
+        """Drop the status."""
+        obj["status"] = {}
+
+    def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
+        """Validate metadata and the name of the resource."""
+        problems = validation.validate(obj["metadata"], namespaced=False, name_rule=names.name_is_dns_subdomain)
+        group, resource = obj["spec"]["resource"]["group"], obj["spec"]["resource"]["resource"]
+        if not resource:
+            problems.append(field.required(_RESOURCE, "resource is required to be set"))
+        else:
+            problems += _joined(_RESOURCE, resource, names.dns1035_label(resource))
+        return problems + (_joined(_GROUP, group, names.dns1123_subdomain(group)) if group else [])
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """Keep the old status."""
+        obj["status"] = old["status"]
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
+        """Validate the object as a new one; the spec must be the old one."""
+        problems = [*self.validate(ctx, obj), *metadata_errors]
+        if not json_values.equal(obj["spec"], old["spec"]):
+            shown = _printed({"Resource": obj["spec"]["resource"]})
+            problems.append(field.invalid(field.Path("spec"), shown, "field is immutable"))
+        return problems
+
+
+class StorageVersionMigrationStatusStrategy(StorageVersionMigrationStrategy):
+    """Strategy of the status subresource: keeps the spec and most of the metadata."""
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """Keep the old spec, labels, annotations, owners and finalizers."""
+        obj["spec"] = old["spec"]
+        keep_for_status(obj["metadata"], old["metadata"])
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
+        """Validate the revision and the conditions; neither the revision nor a result changes once it is set."""
+        problems = list(metadata_errors)
+        revision, before = obj["status"].get("resourceVersion", ""), old["status"].get("resourceVersion", "")
+        if revision and _REVISION.fullmatch(revision) is None:
+            problems.append(field.invalid(_STATUS_REVISION, revision, f"resource version is not well formed: {revision}"))
+        problems += conditions.condition_errors(obj["status"].get("conditions", ()), _CONDITIONS)
+        if before and revision != before:
+            problems.append(field.invalid(_STATUS_REVISION, revision, "field is immutable"))
+        return problems + _result_errors(obj, old)
+
+
+def _result_errors(obj: Object, old: Object) -> list[FieldError]:
+    found, before = obj["status"].get("conditions"), old["status"].get("conditions", ())
+    shown = _printed(found)
+    details = []
+    if conditions.is_true(found or (), SUCCEEDED) and conditions.is_true(found or (), FAILED):
+        details.append("Both success and failed conditions cannot be true at the same time")
+    for name, text in ((SUCCEEDED, "Success"), (FAILED, "Failed")):
+        if conditions.is_true(before, name) and not conditions.is_true(found or (), name):
+            details.append(f"{text} condition cannot be set to false once it is true")
+    return [field.invalid(_CONDITIONS, shown, detail) for detail in details]
+
+
+def _joined(path: Path, value: str, details: list[str]) -> list[FieldError]:
+    return [field.invalid(path, value, ",".join(details))] if details else []
+
+
+def _printed(value: object) -> field.Printed:
+    return field.Printed(json_codec.dumps(value, sort_keys=False).decode())
+
+
+def storage_version_migration_rest(store: Store) -> ResourceRest:
+    """Return the verbs of migrations."""
+    return ResourceRest(
+        store=store,
+        codec=storage_version_migration_codec(),
+        strategy=StorageVersionMigrationStrategy(),
+        resource=STORAGE_VERSION_MIGRATIONS.resource.group_resource,
+        namespaced=False,
+    )

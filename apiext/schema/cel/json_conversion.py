@@ -1,0 +1,272 @@
+"""How JSON values of custom resources become run-time values (apiserver pkg/cel/common/values.go).
+
+Most JSON values are run-time values already. A shape says of a place in a schema what has to be converted there: texts of formats,
+integers of type number, lists that are sets or maps, absent and unknown fields. Objects and lists are converted only where an
+expression does more with them than select members.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from apiext.meta.time import local_fault
+from apiext.schema.cel.associative import AssociativeList, map_key, set_key
+from apiext.schema.cel.errors import CelError
+from apiext.schema.cel.escaping import escape, unescape
+from apiext.schema.cel.json_values import JsonList, JsonMap, MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.standard.times import parse_timestamp
+from apiext.schema.cel.type_mismatch import type_mismatch
+from apiext.schema.cel.values import Duration, OptionalValue, Timestamp
+from apiext.schema.model import Structural
+from apiext.schema.strfmt.datetimes import parse_duration
+
+Memo = dict[int, object]
+"""Converted containers by the identity of their JSON value, for the time of one evaluation."""
+
+_URL_ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_HALF_QUANTUM: Final = 2
+"""Characters of base64 after which two signs of padding follow."""
+_ZERO_TIME: Final = Timestamp(-62_135_596_800_000_000_000)
+
+
+def _number(value: Any) -> object:
+    return float(value) if isinstance(value, int) else value
+
+
+def _duration(value: Any) -> object:
+    if (nanoseconds := parse_duration(value)) is None:
+        raise CelError(f"Invalid duration {value}: unable to parse {value} as duration")
+    return Duration(nanoseconds)
+
+
+def _date(value: Any) -> object:
+    if (moment := parse_timestamp(f"{value}T00:00:00Z")) is None:
+        raise CelError(f"Invalid date formatted string {value}: {local_fault(value, date_only=True)}")
+    return moment
+
+
+def _date_time(value: Any) -> object:
+    if not value:
+        return _ZERO_TIME
+    if (moment := parse_timestamp(value, zone_required=False)) is None:
+        raise CelError(f"Invalid date-time formatted string {value}: {local_fault(value)}")
+    return moment
+
+
+def _bytes(value: Any) -> object:
+    if (place := _corrupt_byte(value)) >= 0:
+        raise CelError(f"Invalid byte formatted string {value}: illegal base64 data at input byte {place}")
+    return base64.urlsafe_b64decode(value)
+
+
+def _corrupt_byte(text: str) -> int:
+    """Return the offset at which Go stops to read base64, -1 if it reads all."""
+    quantum = 0
+    for place, char in enumerate(text):
+        if char in _URL_ALPHABET:
+            quantum = (quantum + 1) % 4
+        elif char == "=":
+            return _corrupt_padding(text, place, quantum)
+        elif char not in "\r\n":
+            return place
+    return len(text) - quantum if quantum else -1
+
+
+def _corrupt_padding(text: str, place: int, quantum: int) -> int:
+    rest = text[place + 1 :].lstrip("\r\n")
+    if quantum < _HALF_QUANTUM:
+        return place
+    if quantum == _HALF_QUANTUM:
+        if not rest.startswith("="):
+            return len(text) - len(rest) - 1 if rest else len(text)
+        rest = rest[1:].lstrip("\r\n")
+    return len(text) - len(rest) if rest else -1
+
+
+_FORMATS: Final[dict[str, Callable[[Any], object]]] = {
+    "duration": _duration,
+    "date": _date,
+    "date-time": _date_time,
+    "byte": _bytes,
+}
+
+
+@dataclass(eq=False)
+class Shape:
+    """A place in a schema: an object, a map, a list, a scalar, or an optional value of these. Its children are made on first use."""
+
+    schema: Structural
+    optional: bool = False
+    """Whether values are `OptionalValue`s of what the schema describes."""
+    open: bool = False
+    """Whether values have fields that the schema need not describe, although it does not preserve unknown ones: metadata."""
+    strict: bool = False
+    """Whether the types of values are checked, because they may differ from those of the schema."""
+    marked: bool = False
+    """Whether lists and maps become `JsonList`s and `JsonMap`s, because an expression treats them unlike its own."""
+    _fields: dict[str, tuple[str, Shape] | None] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def type(self) -> str:
+        """Return the type of the schema; empty if it is int-or-string or unknown."""
+        return "" if self.is_int_or_string else self.schema.raw.get("type") or ""
+
+    @cached_property
+    def is_int_or_string(self) -> bool:
+        """Return whether values are integers or texts."""
+        return self.schema.raw.get("x-kubernetes-int-or-string") is True
+
+    @property
+    def nullable(self) -> bool:
+        """Return whether values may be null."""
+        return self.schema.nullable
+
+    @cached_property
+    def is_container(self) -> bool:
+        """Return whether values are objects, maps or lists."""
+        return self.type in {"object", "array"}
+
+    @cached_property
+    def is_object(self) -> bool:
+        """Return whether values have fields rather than keys."""
+        return self.type == "object" and (self.schema.embedded or bool(self.schema.properties) or self.element is None)
+
+    @cached_property
+    def is_map(self) -> bool:
+        """Return whether values are maps."""
+        return self.type == "object" and not self.is_object
+
+    @cached_property
+    def element(self) -> Shape | None:
+        """Return the shape of the elements of a list or the values of a map."""
+        inner = self.schema.items if self.type == "array" else self.schema.additional
+        return None if inner is None else self._part(inner)
+
+    @cached_property
+    def inner(self) -> Shape:
+        """Return the shape of what an optional value holds."""
+        return self._part(self.schema) if self.optional else self
+
+    def made_optional(self) -> Shape:
+        """Return the shape of an optional value that holds values of this shape."""
+        return Shape(self.schema, optional=True, strict=self.strict, marked=self.marked)
+
+    def _part(self, schema: Structural, *, is_open: bool = False) -> Shape:
+        return Shape(schema, open=is_open, strict=self.strict, marked=self.marked)
+
+    @cached_property
+    def scalar(self) -> Callable[[Any], object] | None:
+        """Return what converts a scalar, None if it needs no conversion. It raises CelError."""
+        if self.type == "number":
+            return _number
+        return _FORMATS.get(self.schema.raw.get("format") or "") if self.type == "string" else None
+
+    def field(self, identifier: str) -> tuple[str, Shape] | None:
+        """Return property and shape of a field of an object."""
+        if identifier not in self._fields:
+            name = unescape(identifier)
+            found = None if name is None else self.properties.get(name)
+            is_open = self.schema.embedded and name == "metadata"
+            self._fields[identifier] = None if name is None or found is None else (name, self._part(found, is_open=is_open))
+        return self._fields[identifier]
+
+    @cached_property
+    def properties(self) -> dict[str, Structural]:
+        """Return the properties of an object; a resource has those that every resource has."""
+        properties = self.schema.properties
+        if not self.schema.embedded or _has_resource_fields(properties):
+            return properties
+        metadata = Structural({"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}})
+        return properties | {"kind": Structural({"type": "string"}), "apiVersion": Structural({"type": "string"}), "metadata": metadata}
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Return whether the JSON value is the run-time value, to any depth."""
+        if self.strict or (self.marked and self.is_container):
+            return False
+        if self.optional:
+            return self.inner.is_plain
+        if self.type == "array":
+            return self.schema.list_type in {"", "atomic"} and self.element is not None and self.element.is_plain
+        if self.is_map:
+            return self.element is not None and self.element.is_plain
+        if not self.is_object:
+            return self.scalar is None and (bool(self.type) or self.is_int_or_string)
+        if self.open or self.schema.preserve or self.schema.embedded or not self.properties:
+            return False
+        return all(not child.nullable and escape(name) == name and Shape(child).is_plain for name, child in self.properties.items())
+
+    def require_type(self, value: Any) -> None:
+        """Check that a JSON value has the type of the schema. Raises CelError."""
+        if mismatch := type_mismatch(self.schema.raw, value):
+            raise CelError(mismatch)
+
+    def is_present(self, container: Any, name: str, memo: Memo) -> bool:
+        """Return whether a JSON object has a member of this shape. Raises CelError if its type is wrong."""
+        if not isinstance(container, dict) or container.get(name) is None:
+            return False
+        self.convert(container[name], memo)
+        return True
+
+    def convert(self, value: Any, memo: Memo) -> Any:
+        """Return the run-time value of a JSON value. Raises CelError."""
+        if self.strict and not self.optional:
+            self.require_type(value)
+        if value is None or self.is_plain:
+            return value
+        if not self.is_container and not self.optional:
+            if self.scalar is not None:
+                return self.scalar(value)
+            return value if self.type or self.is_int_or_string else UnknownJson(value)
+        if id(value) not in memo:
+            memo[id(value)] = self._converted(value, memo)
+        return memo[id(value)]
+
+    def member(self, value: Any, memo: Memo) -> Any:
+        """Return the run-time value of JSON in a list or map."""
+        try:
+            return self.convert(value, memo)
+        except CelError as error:
+            return MistypedJson(error)
+
+    def _converted(self, value: Any, memo: Memo) -> object:
+        if self.optional:
+            return OptionalValue(self.inner.convert(value.value, memo), value.present)
+        if isinstance(value, list) and self.element is not None:
+            elements = [self.element.member(element, memo) for element in value]
+            if self.schema.list_type == "set":
+                return AssociativeList(elements, set_key)
+            if self.schema.list_type == "map":
+                return AssociativeList(elements, map_key(tuple(escape(name) or name for name in self.schema.list_map_keys)))
+            return JsonList(elements) if self.marked else elements
+        if self.is_map and self.element is not None:
+            members = {key: self.element.member(element, memo) for key, element in value.items()}
+            return JsonMap(members) if self.marked else members
+        return self._object(value, memo) if isinstance(value, dict) else UnknownJson(value)
+
+    def _object(self, value: dict[str, Any], memo: Memo) -> ObjectValue:
+        fields: dict[str, Any] = {}
+        unknown: dict[str, UnknownJson] = {}
+        for name, member in value.items():
+            if name not in self.properties:
+                unknown[name] = UnknownJson(member)
+            elif member is not None:
+                identifier = escape(name) or name
+                found = self.field(identifier)
+                fields[identifier] = UnknownJson(member) if found is None else found[1].member(member, memo)
+        return ObjectValue(fields, unknown, len(value))
+
+
+def _has_resource_fields(properties: dict[str, Structural]) -> bool:
+    """Return whether a schema describes the fields of every resource itself."""
+    metadata = properties.get("metadata")
+    return (
+        all(name in properties and properties[name].raw.get("type") == "string" for name in ("kind", "apiVersion"))
+        and metadata is not None
+        and metadata.raw.get("type") == "object"
+        and all(name in metadata.properties and metadata.properties[name].raw.get("type") == "string" for name in ("name", "generateName"))
+    )

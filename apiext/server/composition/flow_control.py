@@ -1,0 +1,63 @@
+"""Composition of API Priority and Fairness."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from apiext.flowcontrol.configuration.bootstrap import bootstrap_flow_schemas, bootstrap_priority_levels
+from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
+from apiext.flowcontrol.estimation.work_estimator import ObjectStats
+from apiext.flowcontrol.flow_control import FlowControl
+from apiext.meta.builtin_resources import FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS
+from apiext.meta.encoding import json_codec
+from apiext.meta.gvk import GroupResource
+from apiext.scheduling.tasks import run_until_closed
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from apiext.server.host.clients import HostClients
+    from apiext.server.options.options import ServerOptions
+    from apiext.storage.factory import StoreFactory
+
+_REVISION: Final = 1
+"""The resourceVersion of the bootstrap objects; it grows when a release changes them."""
+
+
+def open_flow_control(options: ServerOptions, stores: StoreFactory, clients: HostClients, stack: AsyncExitStack) -> FlowControl | None:
+    """Return the flow control of a server, None if flags disable it; `stack` stops it.
+
+    Behind a host its objects apply, and until they are read the mandatory ones; otherwise the bootstrap objects apply.
+
+    Raises:
+        StartError: the host's address or credentials are invalid.
+    """
+    limits = options.limits
+    if not limits.priority_and_fairness:
+        return None
+    control = FlowControl(seats=limits.max_in_flight + limits.max_mutating_in_flight, objects=partial(_objects, stores))
+    run_until_closed(stack, control.controller.run())
+    if options.host is None:
+        control.configure(BOOTSTRAP)
+    else:
+        # most servers have no host
+        from apiext.server.host.flow_control_objects import follow_host
+
+        follow_host(control, clients.client(options.host), stack)
+    return control
+
+
+def _objects(stores: StoreFactory, group: str, resource: str) -> ObjectStats | None:
+    known = stores.known_size(GroupResource(group, resource))
+    if known is None:
+        return None
+    number, stored_bytes = known
+    return ObjectStats(number, stored_bytes // number if number else 0)
+
+
+def hold_bootstrap_objects(stores: StoreFactory) -> None:
+    """Let a standalone server have the bootstrap objects, which are not stored."""
+    for resource, objects in ((FLOW_SCHEMAS, bootstrap_flow_schemas()), (PRIORITY_LEVEL_CONFIGURATIONS, bootstrap_priority_levels())):
+        encoded = {obj["metadata"]["name"]: json_codec.dumps(obj) for obj in objects}
+        stores.hold(resource.resource.group_resource, encoded, revision=_REVISION)

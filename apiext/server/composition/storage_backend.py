@@ -1,0 +1,80 @@
+"""Opens the storage backend of the options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiext.server.start_error import StartError
+from apiext.storage.backend import BackendError
+from apiext.storage.backends.revision_offset import with_offset
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from pathlib import Path
+
+    from apiext.server.options.options import StorageOptions
+    from apiext.storage.backend import Backend
+    from apiext.storage.etcd.config import EtcdConfig
+
+
+async def open_backend(options: StorageOptions, *, follows_host: bool = False) -> Backend:
+    """Open the backend, and apply the revision offset of its store.
+
+    With `follows_host` a store without an offset gets one.
+
+    Raises:
+        StartError: the backend cannot be opened, or does not answer.
+    """
+    return await _opened(_etcd(options.etcd) if options.etcd else _sqlite(options), options.prefix, begin=follows_host)
+
+
+async def open_for_reading(options: StorageOptions) -> Backend:
+    """Open the backend beside the server that uses it. SQLite then refuses writes; callers must not write to etcd.
+
+    Raises:
+        StartError: the backend cannot be opened, or does not answer.
+    """
+    from apiext.storage.sqlite.read_only import ReadOnlySQLite
+
+    return await _opened(_etcd(options.etcd) if options.etcd else ReadOnlySQLite.open(_file(options)), options.prefix, begin=False)
+
+
+async def _opened(opening: Awaitable[Backend], prefix: str, *, begin: bool) -> Backend:
+    """Return a backend with the revision offset of its store; begin one if there is none and `begin` is set. Raises StartError."""
+    try:
+        backend = await opening
+        try:
+            return await with_offset(backend, prefix, begin=begin)
+        except BaseException:
+            await backend.close()
+            raise
+    except BackendError as error:
+        raise StartError(str(error)) from error
+
+
+def describe_storage(options: StorageOptions) -> str:
+    """Return a description of the store."""
+    if options.etcd:
+        return f"etcd at {', '.join(options.etcd.servers)}, prefix {options.prefix}"
+    return f"SQLite in {_file(options)}"
+
+
+def _file(options: StorageOptions) -> Path:
+    return options.data_dir / "apiext.db"
+
+
+async def _sqlite(options: StorageOptions) -> Backend:
+    from apiext.storage.sqlite.backend import SQLiteBackend
+
+    try:
+        options.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"cannot use the data directory {options.data_dir}: {error.strerror}") from error
+    return await SQLiteBackend.open(_file(options))
+
+
+async def _etcd(config: EtcdConfig) -> Backend:
+    # only etcd needs protobuf, which loads slowly
+    from apiext.storage.etcd.backend import EtcdBackend
+
+    return await EtcdBackend.connect(config)

@@ -1,0 +1,75 @@
+"""Composition of what servers tell each other, and clients, about the versions that they store."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.builtin_resources import STORAGE_VERSIONS
+from apiext.server.routes.version import GIT_VERSION
+from apiext.storage.replicas.roll_call import Replicas
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AsyncExitStack
+
+    from apiext.definitions.catalog import Catalog
+    from apiext.server.options.options import StorageOptions
+    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.serving.cache import ServingCache
+    from apiext.storage.replicas.roll_call import ReplicaEncoding
+
+_MAX_DEFINITIONS: Final = 5000
+"""Definitions above which a server's record, of some hundred KB, leaves out those that can be written in one version only."""
+
+
+async def start_replicas(options: StorageOptions, url: str, catalog: Catalog, cache: ServingCache, stack: AsyncExitStack) -> Replicas:
+    """Record the server at `url` among those on the store until `stack` closes.
+
+    Raises:
+        BackendError: the store does not answer.
+    """
+    replicas = Replicas(
+        cache.stores.backend,
+        options.prefix,
+        address=url,
+        release=GIT_VERSION,
+        encodings=partial(_encodings, catalog, cache),
+        is_sole=options.etcd is None,
+    )
+    await replicas.start()
+    stack.push_async_callback(replicas.close)
+    return replicas
+
+
+def _encodings(catalog: Catalog, cache: ServingCache) -> dict[str, ReplicaEncoding]:
+    """Return how this server writes the instances of definitions: of all, or of those with several versions if there are very many."""
+    definitions = catalog.all()
+    is_short = len(definitions) <= _MAX_DEFINITIONS
+    return {one.name: cache.encoding(one) for one in definitions if is_short or len(one.versions) > 1}
+
+
+async def start_storage_versions(
+    endpoints: Sequence[BuiltinEndpoint],
+    options: StorageOptions,
+    url: str,
+    catalog: Catalog,
+    cache: ServingCache,
+    stack: AsyncExitStack,
+) -> None:
+    """Fill the StorageVersions until `stack` closes, if their endpoint is one of the built-in `endpoints` of this server.
+
+    Raises:
+        BackendError: the store does not answer.
+    """
+    by_resource = {endpoint.resource: endpoint for endpoint in endpoints}
+    if STORAGE_VERSIONS not in by_resource:
+        return
+    # few servers have the feature gate
+    from apiext.serving.storage_version_updater import StorageVersionUpdater
+    from apiext.storage.replicas.identity_lease import IdentityLease, server_id
+
+    lease = IdentityLease(cache.stores.backend, options.prefix, server_id(url))
+    updater = StorageVersionUpdater(by_resource[STORAGE_VERSIONS], by_resource, catalog, cache, lease)
+    await updater.start()
+    stack.push_async_callback(updater.close)

@@ -1,0 +1,304 @@
+"""Converts flags to options, and reports all invalid flags at once."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from apiext.authentication.request_header import RequestHeaders
+from apiext.meta.flags import FlagReader, OptionsError
+from apiext.meta.selector_parser import parse_label_selector
+from apiext.server.options.admission_plugins import AdmissionPlugins
+from apiext.server.options.feature_gates import FeatureGates, FeatureGatesError, parse_feature_gates
+from apiext.server.options.options import (
+    FAIR_LIMITS,
+    REJECTING_LIMITS,
+    AuthenticationOptions,
+    AuthorizationOptions,
+    KubeconfigSource,
+    LimitOptions,
+    NamedCertificateFiles,
+    ServerOptions,
+    ServingOptions,
+    StorageOptions,
+)
+from apiext.storage.etcd.config import EtcdConfig
+from apiext.webhook.service_addresses import parse_service_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apiext.webhook.service_addresses import ServiceAddresses
+
+_TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
+_MODES: Final = ("AlwaysAllow", "Webhook")
+_KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", "kubeconfig")
+
+
+def default_data_dir() -> Path:
+    """Return the directory `apiext` of the user's data directory (XDG_DATA_HOME)."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "apiext"
+
+
+def read_options(flags: Mapping[str, Any]) -> ServerOptions:
+    """Return the options of flag values by name, with underscores for dashes. None means that the flag is not set.
+
+    Raises:
+        OptionsError: a flag is invalid. The error has a line for each invalid flag.
+    """
+    reader = FlagReader(flags)
+    options = ServerOptions(
+        serving=_serving(reader),
+        storage=read_storage(reader),
+        authentication=_authentication(reader),
+        authorization=_authorization(reader),
+        limits=_limits(reader),
+        crd_dir=_folder(reader, "crd_dir"),
+        crd_selector=_crd_selector(reader),
+        guard_stored_versions=reader.flag("guard_stored_versions", default=False),
+        host=_host(reader),
+        service_addresses=_service_addresses(reader),
+        migrates=_migrates(reader),
+        feature_gates=_feature_gates(reader),
+        admission_plugins=_admission_plugins(reader),
+        cors_origins=_patterns(reader, "cors_allowed_origins"),
+        hsts_directives=reader.names("strict_transport_security_directives"),
+        verbosity=reader.number("v", 0),
+        tracing_config_file=reader.file("tracing_config_file"),
+    )
+    if reader.problems:
+        raise OptionsError(reader.problems)
+    return options
+
+
+def _folder(reader: FlagReader, name: str) -> Path | None:
+    path = reader.path(name)
+    if path is not None:
+        try:
+            os.scandir(path).close()
+        except OSError as error:
+            reader.add_problem(name, f"{path}: {error.strerror}")
+    return path
+
+
+def _data_dir(reader: FlagReader) -> Path:
+    return reader.path("data_dir") or default_data_dir()
+
+
+def _serving(reader: FlagReader) -> ServingOptions:
+    reader.require_both("tls_cert_file", "tls_private_key_file")
+    address = reader.text("bind_address", "127.0.0.1")
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        reader.add_problem("bind_address", f"{address!r} is not an IP address")
+    version = reader.text("tls_min_version", _TLS_VERSIONS[0])
+    if version not in _TLS_VERSIONS:
+        reader.add_problem("tls_min_version", f"{version!r} is not one of {', '.join(_TLS_VERSIONS)}")
+    return ServingOptions(
+        bind_address=address,
+        port=reader.number("secure_port", 6443, most=65535),
+        cert_dir=reader.path("cert_dir") or _data_dir(reader) / "pki",
+        cert_file=reader.file("tls_cert_file"),
+        key_file=reader.file("tls_private_key_file"),
+        named=_named(reader, "tls_sni_cert_key"),
+        min_tls_version=version,
+    )
+
+
+def _named(reader: FlagReader, flag: str) -> tuple[NamedCertificateFiles, ...]:
+    """Parse certificates of the form cert,key or cert,key:name,name."""
+    found = []
+    for text in reader.value(flag) or ():
+        files, colon, names = map(str.strip, text.partition(":"))
+        paths = [Path(path.strip()).expanduser().absolute() for path in files.split(",")]
+        if colon and not names:
+            reader.add_problem(flag, f"{text!r}: empty names list is not allowed")
+        elif len(paths) != 2:
+            reader.add_problem(flag, f"{text!r}: expected comma separated certificate and key file paths")
+        elif len([path for path in paths if reader.can_read(flag, path)]) == 2:
+            found.append(NamedCertificateFiles(paths[0], paths[1], tuple(name.strip() for name in names.split(",")) if names else ()))
+    return tuple(found)
+
+
+def read_storage(reader: FlagReader) -> StorageOptions:
+    """Return the options of the store."""
+    servers = reader.names("etcd_servers")
+    for server in servers:
+        _check_url(reader, server)
+    reader.require_both("etcd_certfile", "etcd_keyfile")
+    for name in ("etcd_cafile", "etcd_certfile", "etcd_keyfile"):
+        if reader.value(name) and not servers:
+            reader.add_problem(name, "needs --etcd-servers too")
+    # the reference joins the prefix to the root
+    prefix = "/" + reader.text("etcd_prefix", "/registry").strip("/")
+    if prefix == "/":
+        reader.add_problem("etcd_prefix", "must not be empty")
+    cafile, certfile, keyfile = (reader.file(f"etcd_{part}") for part in ("cafile", "certfile", "keyfile"))
+    return StorageOptions(
+        data_dir=_data_dir(reader),
+        etcd=EtcdConfig(servers=servers, prefix=prefix, cafile=cafile, certfile=certfile, keyfile=keyfile) if servers else None,
+        prefix=prefix,
+        compaction_interval=reader.seconds("etcd_compaction_interval", 300.0),
+        watch_cache=reader.flag("watch_cache", default=True),
+    )
+
+
+def _check_url(reader: FlagReader, server: str) -> None:
+    try:
+        parts = urlsplit(server)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        reader.add_problem("etcd_servers", f"{server!r} is not a URL such as http://127.0.0.1:2379")
+
+
+def _authentication(reader: FlagReader) -> AuthenticationOptions:
+    defaults = AuthenticationOptions()
+    headers = defaults.front_proxy_headers
+    return AuthenticationOptions(
+        delegate=_delegate(reader, "authentication_kubeconfig"),
+        token_ttl=reader.seconds("authentication_token_webhook_cache_ttl", defaults.token_ttl),
+        audiences=reader.names("api_audiences"),
+        skip_lookup=reader.flag("authentication_skip_lookup", default=False),
+        tolerate_lookup_failure=reader.flag("authentication_tolerate_lookup_failure", default=False),
+        client_ca_file=reader.file("client_ca_file"),
+        token_file=reader.file("token_auth_file"),
+        anonymous=reader.flag("anonymous_auth", default=True),
+        front_proxy_ca_file=reader.file("requestheader_client_ca_file"),
+        front_proxy_names=reader.names("requestheader_allowed_names"),
+        front_proxy_headers=RequestHeaders(
+            username=reader.names("requestheader_username_headers", headers.username),
+            uid=reader.names("requestheader_uid_headers", headers.uid),
+            group=reader.names("requestheader_group_headers", headers.group),
+            extra_prefixes=reader.names("requestheader_extra_headers_prefix", headers.extra_prefixes),
+        ),
+    )
+
+
+def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:
+    """Return the kubeconfig of the flag or of --kubeconfig; without any kubeconfig, but with mode Webhook, the pod's service account."""
+    for flag in (name, "kubeconfig"):
+        path = reader.file(flag)
+        if path is not None:
+            return KubeconfigSource(f"--{flag.replace('_', '-')}", path)
+    from apiext.webhook.service_account import in_cluster
+
+    named = any(reader.value(flag) for flag in _KUBECONFIGS)
+    if named or "Webhook" not in reader.names("authorization_mode") or not in_cluster():
+        return None
+    return KubeconfigSource("the pod's service account")
+
+
+def _authorization(reader: FlagReader) -> AuthorizationOptions:
+    defaults = AuthorizationOptions()
+    # a server with a kubeconfig does not allow every user everything by default
+    named = any(reader.value(flag) for flag in _KUBECONFIGS)
+    modes = reader.names("authorization_mode", ("Webhook",) if named else defaults.modes)
+    for mode in modes:
+        if mode not in _MODES:
+            reader.add_problem("authorization_mode", f"{mode!r} is not one of {', '.join(_MODES)}")
+    delegate = _delegate(reader, "authorization_kubeconfig")
+    if "Webhook" in modes and delegate is None:
+        reader.add_problem("authorization_mode", "Webhook needs --authorization-kubeconfig too")
+    return AuthorizationOptions(
+        modes=modes,
+        delegate=delegate,
+        authorized_ttl=reader.seconds("authorization_webhook_cache_authorized_ttl", defaults.authorized_ttl),
+        unauthorized_ttl=reader.seconds("authorization_webhook_cache_unauthorized_ttl", defaults.unauthorized_ttl),
+        always_allow_paths=reader.names("authorization_always_allow_paths", defaults.always_allow_paths),
+    )
+
+
+def _crd_selector(reader: FlagReader) -> str | None:
+    selector: str | None = reader.value("crd_selector")
+    try:
+        parse_label_selector(selector or "")
+    except ValueError as error:
+        reader.add_problem("crd_selector", f"{selector!r} is not a label selector: {error}")
+    return selector
+
+
+def _host(reader: FlagReader) -> KubeconfigSource | None:
+    """Return the host cluster: that of --kubeconfig, or that of the pod if it authorizes requests or supplies definitions."""
+    delegate = _delegate(reader, "kubeconfig")
+    if delegate is not None or reader.value("crd_selector") is None:
+        return delegate
+    from apiext.webhook.service_account import in_cluster
+
+    if in_cluster():
+        return KubeconfigSource("the pod's service account")
+    reader.add_problem("crd_selector", "needs --kubeconfig too outside of a cluster's pod")
+    return None
+
+
+def _migrates(reader: FlagReader) -> bool:
+    mode = reader.text("migrate", "manual")
+    if mode not in {"manual", "auto"}:
+        reader.add_problem("migrate", f"{mode!r} is not one of manual, auto")
+    return mode == "auto"
+
+
+def _limits(reader: FlagReader) -> LimitOptions:
+    fair = reader.flag("enable_priority_and_fairness", default=True)
+    default = FAIR_LIMITS if fair else REJECTING_LIMITS
+    reading = reader.number("max_requests_inflight", default.reading)
+    writing = reader.number("max_mutating_requests_inflight", default.writing)
+    if fair and not reading + writing:
+        reader.add_problem(
+            "enable_priority_and_fairness", "--max-requests-inflight and --max-mutating-requests-inflight must not both be 0"
+        )
+    return LimitOptions(
+        request_timeout=reader.seconds("request_timeout", 60.0, least=0.001),
+        min_request_timeout=reader.number("min_request_timeout", 1800),
+        priority_and_fairness=fair,
+        max_in_flight=reading,
+        max_mutating_in_flight=writing,
+        event_ttl=reader.seconds("event_ttl", 3600.0),
+        shutdown_delay=reader.seconds("shutdown_delay_duration", 0.0),
+    )
+
+
+def _service_addresses(reader: FlagReader) -> ServiceAddresses:
+    """Return the addresses of Services; values without "=" are files of such values."""
+    found: list[str] = []
+    for value in reader.names("service_address"):
+        if "=" in value:
+            found.append(value)
+        elif reader.can_read("service_address", Path(value)):
+            found += Path(value).read_text(errors="replace").splitlines()
+    try:
+        return parse_service_addresses(found)
+    except ValueError as error:
+        reader.add_problem("service_address", str(error))
+        return {}
+
+
+def _feature_gates(reader: FlagReader) -> FeatureGates:
+    try:
+        return parse_feature_gates(reader.names("feature_gates"))
+    except FeatureGatesError as error:
+        reader.problems += error.problems
+        return FeatureGates()
+
+
+def _admission_plugins(reader: FlagReader) -> AdmissionPlugins:
+    plugins = AdmissionPlugins(*(frozenset(reader.names(f"{which}_admission_plugins")) for which in ("enable", "disable")))
+    reader.problems += plugins.problems()
+    return plugins
+
+
+def _patterns(reader: FlagReader, name: str) -> tuple[str, ...]:
+    patterns = reader.names(name)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            reader.add_problem(name, f"{pattern!r} is not a regular expression: {error}")
+    return patterns

@@ -1,0 +1,169 @@
+"""The validated options of a server.
+
+Mirrors apiserver pkg/server/options; flags keep the reference's names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from apiext.authentication.request_header import RequestHeaders
+from apiext.server.options.admission_plugins import AdmissionPlugins
+from apiext.server.options.feature_gates import FeatureGates
+from apiext.storage.etcd.config import EtcdConfig
+from apiext.webhook.service_addresses import ServiceAddresses
+
+
+class RequestLimits(NamedTuple):
+    """Concurrent requests."""
+
+    reading: int
+    writing: int
+
+
+FAIR_LIMITS: Final = RequestLimits(100, 50)
+"""The default with priority and fairness, which shares the sum. With more, a server serves no more requests of any kind, and they wait in
+its event loop instead of their fair queues; with much fewer, they do not fill the time in which the store writes.
+"""
+REJECTING_LIMITS: Final = RequestLimits(400, 200)
+"""The reference's defaults, beyond which requests are rejected without priority and fairness."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCertificateFiles:
+    """A certificate for some server names; without names, for those in the certificate."""
+
+    cert_file: Path
+    key_file: Path
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingOptions:
+    """The listening address and the serving certificates."""
+
+    cert_dir: Path
+    bind_address: str = "127.0.0.1"
+    port: int = 6443
+    """0 selects a free port."""
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    named: tuple[NamedCertificateFiles, ...] = ()
+    min_tls_version: str = "VersionTLS12"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageOptions:
+    """The store: etcd or, without it, SQLite in the data directory."""
+
+    data_dir: Path
+    etcd: EtcdConfig | None = None
+    prefix: str = "/registry"
+    compaction_interval: float = 300.0
+    """Seconds; 0 disables compaction."""
+    watch_cache: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KubeconfigSource:
+    """The address and credentials of another server."""
+
+    flag: str
+    """The flag that set it, for messages."""
+    kubeconfig: Path | None = None
+    """None for the service account of the server's pod."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthenticationOptions:
+    """How clients authenticate. Without a client CA, and a cluster to read it from, the server creates a CA and an admin certificate."""
+
+    delegate: KubeconfigSource | None = None
+    """The server of TokenReviews and of the ConfigMap extension-apiserver-authentication."""
+    token_ttl: float = 10.0
+    """Seconds that TokenReview results are cached."""
+    audiences: tuple[str, ...] = ()
+    """Audiences of TokenReviews; empty for those of the reviewing server."""
+    skip_lookup: bool = False
+    """Whether to ignore the ConfigMap extension-apiserver-authentication."""
+    tolerate_lookup_failure: bool = False
+    """Whether to start if that ConfigMap cannot be read."""
+
+    client_ca_file: Path | None = None
+    token_file: Path | None = None
+    anonymous: bool = True
+    """Whether to accept anonymous requests. They reach only the health endpoints."""
+    front_proxy_ca_file: Path | None = None
+    front_proxy_names: tuple[str, ...] = ()
+    front_proxy_headers: RequestHeaders = field(default=RequestHeaders(("x-remote-user",), (), ("x-remote-group",), ("x-remote-extra-",)))
+
+    @property
+    def looks_up(self) -> bool:
+        """Return whether the ConfigMap extension-apiserver-authentication supplies a missing CA."""
+        missing = self.client_ca_file is None or self.front_proxy_ca_file is None
+        return missing and self.delegate is not None and not self.skip_lookup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationOptions:
+    """How requests are authorized. Times are in seconds."""
+
+    modes: tuple[str, ...] = ("AlwaysAllow",)
+    """In order: AlwaysAllow (allows every authenticated user), Webhook (sends SubjectAccessReviews)."""
+    delegate: KubeconfigSource | None = None
+    """The server of SubjectAccessReviews."""
+    authorized_ttl: float = 10.0
+    """How long allowed decisions are cached."""
+    unauthorized_ttl: float = 10.0
+    """How long denied decisions are cached."""
+    always_allow_paths: tuple[str, ...] = ("/healthz", "/livez", "/readyz")
+    """Paths that need no authorization. The path of a single check shows why it fails, and needs authorization."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """Limits of requests. Times are in seconds."""
+
+    request_timeout: float = 60.0
+    min_request_timeout: int = 1800
+    """The minimum duration of a watch without timeoutSeconds."""
+    priority_and_fairness: bool = True
+    """Whether FlowSchemas and priority levels limit requests, by as many seats as both limits together."""
+    max_in_flight: int = FAIR_LIMITS.reading
+    """Concurrent read requests; 0 disables the limit."""
+    max_mutating_in_flight: int = FAIR_LIMITS.writing
+    """Concurrent write requests; 0 disables the limit."""
+    event_ttl: float = 3600.0
+    """How long events live after their last write; 0 keeps them."""
+    shutdown_delay: float = 0.0
+    """How long the server accepts connections after SIGTERM, with a failing readyz."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """All options of a server."""
+
+    serving: ServingOptions
+    storage: StorageOptions
+    authentication: AuthenticationOptions = AuthenticationOptions()
+    authorization: AuthorizationOptions = AuthorizationOptions()
+    limits: LimitOptions = LimitOptions()
+    crd_dir: Path | None = None
+    crd_selector: str | None = None
+    """Label selector of the host's definitions to serve; empty selects all, None none."""
+    guard_stored_versions: bool = False
+    """Whether versions with stored objects cannot be removed from definitions."""
+    host: KubeconfigSource | None = None
+    """The cluster whose namespaces, quotas and definitions apply; None for a standalone server."""
+    service_addresses: ServiceAddresses = field(default_factory=dict)
+    """Where webhooks' Services are; the others are found by DNS."""
+    migrates: bool = False
+    """Whether objects are rewritten in the background after a change of their storage version."""
+    feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    admission_plugins: AdmissionPlugins = field(default_factory=AdmissionPlugins)
+    cors_origins: tuple[str, ...] = ()
+    hsts_directives: tuple[str, ...] = ()
+    verbosity: int = 0
+    tracing_config_file: Path | None = None

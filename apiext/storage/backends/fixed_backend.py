@@ -1,0 +1,72 @@
+"""Objects that never change, as a Backend."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from typing import ClassVar
+
+from apiext.storage.backend import FutureRevisionError, KeyValue, RangeResult, WatchBatch
+from apiext.storage.backends.read_only_backend import ReadOnlyBackend
+
+
+class FixedBackend(ReadOnlyBackend):
+    """Implements the reads and the watches of Backend.
+
+    Raises:
+        UnavailableError: from writes, always.
+    """
+
+    REFUSAL: ClassVar[str] = "the objects never change"
+
+    def __init__(self, values: Mapping[str, bytes], *, revision: int) -> None:
+        """Hold the values by key. All have been written at the revision, which changes with them from release to release."""
+        self._items = [KeyValue(key, values[key], revision) for key in sorted(values)]
+        self._revision = revision
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implement Backend.get."""
+        return next((item for item in self._items if item.key == key), None), self._revision
+
+    async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
+        """Implement Backend.list.
+
+        Raises:
+            FutureRevisionError: the revision is not that of the objects.
+        """
+        if revision > self._revision:
+            raise FutureRevisionError(self._revision)
+        found = [item for item in self._items if item.key.startswith(prefix) and item.key >= start]
+        return RangeResult(found[:limit] if limit else found, self._revision, len(found))
+
+    async def count(self, prefix: str) -> int:
+        """Implement Backend.count."""
+        return (await self.list(prefix)).count
+
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
+        """Implement Backend.watch: report the revision, and then nothing."""
+        yield WatchBatch((), self._revision)
+        await asyncio.Event().wait()
+
+    async def request_progress(self) -> None:
+        """Implement Backend.request_progress: there is none."""
+
+    async def revision(self) -> int:
+        """Implement Backend.revision."""
+        return self._revision
+
+    def known_revision(self) -> int | None:
+        """Implement Backend.known_revision."""
+        return self._revision
+
+    async def healthy(self) -> None:
+        """Implement Backend.healthy."""
+
+    async def close(self) -> None:
+        """Implement Backend.close."""
+
+    async def compact(self, revision: int) -> None:
+        """Implement Backend.compact: there is no history."""
+
+    async def compact_aged(self) -> None:
+        """Implement Backend.compact_aged: there is no history."""

@@ -1,0 +1,158 @@
+"""A backend whose revisions begin above those of another store.
+
+Clients must not see revisions go back when a store takes over objects from another one. All revisions are therefore the store's own
+plus an offset that is greater than any revision of the other store. Lower revisions count as compacted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Generator
+from typing import Final
+
+from apiext.meta import host_annotations
+from apiext.storage.backend import (
+    Backend,
+    BackendError,
+    BackendEvent,
+    CompactedError,
+    FutureRevisionError,
+    Guard,
+    KeyValue,
+    RangeResult,
+    WatchBatch,
+    WriteResult,
+)
+from apiext.storage.replicas.host_records import HostRecords
+
+_RECORD: Final = "revision-base"
+_MEMBER: Final = "base"
+_NEVER: Final = -1
+"""A revision that no key has."""
+
+
+class OffsetBackend:
+    """Implements Backend over another one, with an offset in all revisions."""
+
+    def __init__(self, backend: Backend, offset: int) -> None:
+        self._backend = backend
+        self._offset = offset
+
+    def _inner(self, revision: int) -> int:
+        """Return a revision without the offset; 0 stays 0. Raise CompactedError if it is not above the offset."""
+        if not revision:
+            return 0
+        if revision <= self._offset:
+            raise CompactedError(self._offset + 1)
+        return revision - self._offset
+
+    def _expected(self, revision: int) -> int:
+        """Return the expected revision of a key without the offset."""
+        return revision and (revision - self._offset if revision > self._offset else _NEVER)
+
+    def _pair(self, pair: KeyValue | None) -> KeyValue | None:
+        return None if pair is None else KeyValue(pair.key, pair.value, pair.revision + self._offset)
+
+    def _outer_result(self, result: WriteResult) -> WriteResult:
+        return WriteResult(result.succeeded, result.revision + self._offset, self._pair(result.current), result.guard_failed)
+
+    def _guard(self, guard: Guard | None) -> Guard | None:
+        return guard and Guard(guard.key, self._expected(guard.expected))
+
+    @contextlib.contextmanager
+    def _outer_errors(self) -> Generator[None]:
+        try:
+            yield
+        except FutureRevisionError as error:
+            raise FutureRevisionError(error.current + self._offset) from error
+        except CompactedError as error:
+            raise CompactedError(error.compact_revision + self._offset) from error
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implement Backend.get."""
+        pair, revision = await self._backend.get(key)
+        return self._pair(pair), revision + self._offset
+
+    async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
+        """Implement Backend.list."""
+        offset, at = self._offset, self._inner(revision)
+        with self._outer_errors():
+            found = await self._backend.list(prefix, start=start, revision=at, limit=limit)
+        items = [KeyValue(pair.key, pair.value, pair.revision + offset) for pair in found.items]
+        return RangeResult(items, found.revision + offset, found.count)
+
+    async def count(self, prefix: str) -> int:
+        """Implement Backend.count."""
+        return await self._backend.count(prefix)
+
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.create."""
+        return self._outer_result(await self._backend.create(key, value, guard=self._guard(guard)))
+
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.update."""
+        own = self._expected(expected)
+        return self._outer_result(await self._backend.update(key, value, expected=own, guard=self._guard(guard)))
+
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.delete."""
+        own = self._expected(expected)
+        return self._outer_result(await self._backend.delete(key, expected=own, guard=self._guard(guard)))
+
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
+        """Implement Backend.watch."""
+        begin = self._inner(start)
+        with self._outer_errors():
+            async with contextlib.aclosing(self._backend.watch(prefix, start=begin, previous=previous)) as batches:
+                async for batch in batches:
+                    yield WatchBatch([self._event(event) for event in batch.events], batch.revision + self._offset)
+
+    def _event(self, event: BackendEvent) -> BackendEvent:
+        return BackendEvent(event.key, event.revision + self._offset, event.value, self._pair(event.previous))
+
+    async def request_progress(self) -> None:
+        """Implement Backend.request_progress."""
+        await self._backend.request_progress()
+
+    async def revision(self) -> int:
+        """Implement Backend.revision."""
+        return await self._backend.revision() + self._offset
+
+    def known_revision(self) -> int | None:
+        """Implement Backend.known_revision."""
+        known = self._backend.known_revision()
+        return None if known is None else known + self._offset
+
+    async def compact(self, revision: int) -> None:
+        """Implement Backend.compact."""
+        with self._outer_errors():
+            await self._backend.compact(max(revision - self._offset, 1))
+
+    async def compact_aged(self) -> None:
+        """Implement Backend.compact_aged."""
+        await self._backend.compact_aged()
+
+    async def healthy(self) -> None:
+        """Implement Backend.healthy."""
+        await self._backend.healthy()
+
+    async def close(self) -> None:
+        """Implement Backend.close."""
+        await self._backend.close()
+
+
+async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:
+    """Return the backend with the recorded offset; unchanged if there is none, unless `begin` requests to record one.
+
+    Raises:
+        BackendError: the store does not answer, or its record is invalid.
+    """
+    records = HostRecords(backend, prefix)
+    initial = {_MEMBER: host_annotations.REVISION_BASE}
+    record = await records.agree(_RECORD, initial) if begin else await records.get(_RECORD)
+    if record is None:
+        return backend
+    offset = record.get(_MEMBER)
+    if type(offset) is not int or offset < 0:
+        raise BackendError(f"invalid revision offset in {records.key(_RECORD)}: not a positive integer")
+    return OffsetBackend(backend, offset)

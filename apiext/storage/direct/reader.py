@@ -1,0 +1,124 @@
+"""Reads of one resource straight from the backend (apiserver pkg/storage/etcd3/store.go: Get, GetList, Count)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableSequence, Sequence
+from typing import Final
+
+from apiext.meta import errors
+from apiext.meta.gvk import GroupResource
+from apiext.scheduling.time_slice import Pace
+from apiext.storage import continue_token, keys, list_plan, versioner
+from apiext.storage.backend import Backend, CompactedError, FutureRevisionError, KeyValue, RangeResult
+from apiext.storage.corrupt_objects import Corruption
+from apiext.storage.interface import Codec, CorruptObjectError, Item, KeyNotFoundError, ListResult
+from apiext.storage.list_plan import ListPlan
+from apiext.storage.rendering import object_change, stored_entry
+from apiext.storage.rendering.json_rendering import Renderer, RenderResult
+from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.version_view import View
+
+_PAGE_KEYS: Final = 1000
+_MAX_PAGE_KEYS: Final = 10000
+_LIST_EXPIRED: Final = "The resourceVersion for the provided list is too old."
+
+
+class DirectReader:
+    """Gets, lists and counts the objects of one resource; each call asks the backend."""
+
+    def __init__(self, *, backend: Backend, renderer: Renderer, resource: GroupResource) -> None:
+        self.resource = resource
+        self.prefix = renderer.prefix
+        self._backend = backend
+        self._renderer = renderer
+
+    async def get(self, key: str, codec: Codec, *, resource_version: str = "") -> Item:
+        """Implement Store.get; always return the latest state."""
+        minimum = versioner.parse(resource_version)
+        pair, revision = await self._backend.get(self.prefix + key)
+        if minimum > revision:
+            raise errors.too_large_resource_version(minimum, revision, 0)
+        if pair is None:
+            raise KeyNotFoundError(self.prefix + key, "key not found")
+        return await View(codec, self._renderer).shown(stored_entry.read(self._renderer, key, pair.value, pair.revision))
+
+    async def list(self, plan: ListPlan, codec: Codec) -> ListResult:
+        """Return the result of a planned list."""
+        if keys.is_single(plan.scope):
+            return await self._serve_one(plan, codec)
+        unfiltered = object_change.is_everything(plan.selection)
+        size, revision, start = plan.limit or _PAGE_KEYS, plan.exact, plan.start
+        items: list[Item] = []
+        corruption, total = Corruption(self.resource), 0
+        while True:
+            result = await self._range(plan, start=start, revision=revision, limit=size)
+            revision = revision or result.revision
+            total = total or result.count
+            whole = await self._collect(plan, codec, result.items, items, corruption)
+            if not whole or not result.more or (plan.limit and len(items) >= plan.limit):
+                corruption.check()
+                more = not whole or result.more
+                return list_plan.page(plan, items, revision=revision, total=total, more=more, unfiltered=unfiltered)
+            start = f"{result.items[-1].key[len(self.prefix + plan.scope) :]}\0"
+            size = min(size * 2, _MAX_PAGE_KEYS) if plan.limit else size
+
+    async def _serve_one(self, plan: ListPlan, codec: Codec) -> ListResult:
+        parent, _, name = plan.scope.rpartition("/")
+        result = await self._range(plan, scope=f"{parent}/" if parent else "", start=name, revision=plan.exact, limit=1)
+        corruption = Corruption(self.resource)
+        items: list[Item] = []
+        found = [pair for pair in result.items if pair.key == self.prefix + plan.scope]
+        await self._collect(plan, codec, found, items, corruption)
+        corruption.check()
+        return ListResult(items=items, revision=plan.exact or result.revision)
+
+    async def _range(self, plan: ListPlan, *, start: str, revision: int, limit: int, scope: str | None = None) -> RangeResult:
+        prefix = self.prefix + (plan.scope if scope is None else scope)
+        begin = prefix + start if start else ""
+        try:
+            result = await self._backend.list(prefix, start=begin, revision=revision, limit=limit)
+        except CompactedError as error:
+            if plan.paging:
+                raise continue_token.ExpiredContinueError(start) from error
+            raise errors.expired(_LIST_EXPIRED) from error
+        except FutureRevisionError as error:
+            raise errors.too_large_resource_version(revision, error.current, 0) from error
+        if plan.minimum > result.revision:
+            raise errors.too_large_resource_version(plan.minimum, result.revision, 0)
+        return result
+
+    async def _collect(
+        self, plan: ListPlan, codec: Codec, pairs: Sequence[KeyValue], items: MutableSequence[Item], corruption: Corruption
+    ) -> bool:
+        """Append the selected items; return False if the limit was reached before the last pair."""
+        pace = Pace()
+        view = View(codec, self._renderer)
+        # an inline view renders each entry when its turn comes
+        entries = (stored_entry.read(self._renderer, pair.key[len(self.prefix) :], pair.value, pair.revision) for pair in pairs)
+        shown: Iterable[Entry | RenderResult] = entries if view.inline else await view.items(list(entries))
+        item: RenderResult
+        for each in shown:
+            if plan.limit and len(items) >= plan.limit:
+                return False
+            if pace.due:
+                await pace.pause()
+            try:
+                if not isinstance(each, Entry):
+                    item = each
+                elif view.is_ready(each):
+                    item = view.render(each, each.revision)
+                else:
+                    (item,) = await view.items([each])
+            except CorruptObjectError as error:
+                item = error
+            if isinstance(item, CorruptObjectError):
+                corruption.add(item)
+            elif isinstance(item, errors.StatusError):
+                raise item
+            elif plan.selection.matches(item.labels, item.fields):
+                items.append(item)
+        return True
+
+    async def count(self) -> int:
+        """Implement Store.count."""
+        return await self._backend.count(self.prefix)

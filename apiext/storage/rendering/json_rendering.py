@@ -1,0 +1,265 @@
+"""Rendering of stored bytes for readers: codec, resourceVersion, and the JSON of items and events."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.objectmeta.raw_metadata import find_metadata
+from apiext.storage import stored_object
+from apiext.storage.encoded_object import Encoded
+from apiext.storage.interface import Codec, CorruptObjectError, EncryptedObjectError, Event, EventType, Item, UnknownPastError
+
+if TYPE_CHECKING:
+    from apiext.workers.pool import WorkerPool
+
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_ENCRYPTED: Final = b"k8s:enc:"
+
+DECODING_ERRORS: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
+"""Exceptions of codecs for bytes of another origin."""
+RENDERING_ERRORS: Final = (CorruptObjectError, errors.StatusError)
+"""Errors of rendering an object: it cannot be decoded, or the converter cannot be used."""
+
+RenderResult = Item | CorruptObjectError | errors.StatusError
+"""A rendering, or the error that stands in its place."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """An object as it is rendered, but for its resourceVersion."""
+
+    key: str
+    encoded: Encoded
+    labels: dict[str, str]
+    fields: dict[str, str]
+
+    def at(self, revision: int) -> Item:
+        """Return the rendering at a revision (0: none)."""
+        return _written(self.key, self.encoded, revision, self.labels, self.fields)
+
+
+def _written(key: str, encoded: Encoded, revision: int, labels: dict[str, str], fields: dict[str, str]) -> Item:
+    """Return an encoded object, whose `revision_at` is known, as it is rendered at a revision (0: none)."""
+    position, data = encoded.revision_at, encoded.data
+    token = _token(revision) if revision else b""
+    rendered = b"%b%b%b" % (data[:position], token, data[position:-1])
+    return Item(key=key, revision=revision, data=rendered, labels=labels, fields=fields, is_checked=encoded.is_checked)
+
+
+class Renderer:
+    """Reads and renders the values of one resource. `prefix` is the key prefix of the resource, with a final slash.
+
+    `workers` render large objects of codecs that have copies there; without them, everything is rendered in place.
+    """
+
+    __slots__ = ("prefix", "workers")
+
+    def __init__(self, prefix: str, workers: WorkerPool | None = None) -> None:
+        self.prefix = prefix
+        self.workers = workers
+
+    def open(self, key: str, value: bytes) -> bytes:
+        """Return a stored value (apiserver pkg/storage/value/encrypt/identity).
+
+        Raises:
+            EncryptedObjectError: the value is encrypted.
+        """
+        if value.startswith(_ENCRYPTED):
+            why = "data from the storage is not transformable revision=0: identity transformer tried to read encrypted data"
+            raise EncryptedObjectError(self.prefix + key, why)
+        return value
+
+    def decode(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
+        """Return the object in stored bytes with its resourceVersion (none at revision 0), before the codec's conversion.
+
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded.
+        """
+        try:
+            obj = codec.decode(data)
+            _set_revision(obj, revision)
+        except DECODING_ERRORS as error:
+            raise self.corrupt(key, revision, error) from error
+        return obj
+
+    async def read(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
+        """Return the object in stored bytes in the codec's version.
+
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded or converted.
+        """
+        obj = self.decode(codec, key, data, revision)
+        if codec.conversion is None:
+            return obj
+        (converted,) = await codec.conversion.from_storage([obj])
+        if isinstance(converted, ValueError):
+            raise self.corrupt(key, revision, converted) from converted
+        return converted
+
+    def item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
+        """Render stored bytes, for a codec without conversion.
+
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded.
+        """
+        obj = codec.decode_unchanged(data)
+        if obj is not None:
+            at = _revision_place(data, obj["metadata"])
+            if at > 0:
+                rendered = b"%b%b%b" % (data[:at], _token(revision) if revision else b"", data[at:-1])
+                return Item(key=key, revision=revision, data=rendered, labels=_labels(obj["metadata"]), fields=codec.fields(obj))
+        return self.render(codec, key, self.decode(codec, key, data, revision), revision)
+
+    async def read_item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
+        """Render stored bytes, for any codec. Raises as `read`."""
+        if codec.conversion is None:
+            return self.item(codec, key, data, revision)
+        return self.render(codec, key, await self.read(codec, key, data, revision), revision)
+
+    def written(self, codec: Codec, key: str, encoded: Encoded, revision: int, source: Object) -> Item:
+        """Render an object that was just encoded (`source`) at the revision of its write (0: none), for a codec without conversion.
+
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded.
+        """
+        if encoded.revision_at < 0:
+            return self.item(codec, key, encoded.data, revision)
+        return _written(key, encoded, revision, _labels(source["metadata"]), codec.fields(source))
+
+    def draft(self, codec: Codec, key: str, encoded: Encoded, source: Object) -> Draft | None:
+        """Return an object that was just encoded (`source`) as it is rendered, None if only `item` can do so."""
+        return Draft(key, encoded, _labels(source["metadata"]), codec.fields(source)) if encoded.revision_at >= 0 else None
+
+    def render(self, codec: Codec, key: str, obj: Object, revision: int) -> Item:
+        """Render a decoded object in the codec's version.
+
+        Raises:
+            CorruptObjectError: its JSON, labels or fields cannot be made.
+        """
+        try:
+            rendered, fields = compact(json_codec.dumps(obj, typed=codec.cbor)), codec.fields(obj)
+            labels = _labels(obj["metadata"])
+        except DECODING_ERRORS as error:
+            raise self.corrupt(key, revision, error) from error
+        return Item(key=key, revision=revision, data=rendered, labels=labels, fields=fields)
+
+    def corrupt(self, key: str, revision: int, error: Exception) -> CorruptObjectError:
+        """Return the error for an object that a codec rejected."""
+        return CorruptObjectError(self.prefix + key, f"object not decodable revision={revision}: {error}")
+
+
+def _set_revision(obj: Object, revision: int) -> None:
+    metadata = obj["metadata"]
+    if revision:
+        metadata["resourceVersion"] = str(revision)
+    else:
+        metadata.pop("resourceVersion", None)
+
+
+def at_revision(item: Item, revision: int) -> Item:
+    """Return the item with another resourceVersion, whatever its content."""
+    place = find_metadata(item.data)
+    if place is None:
+        obj = item.object()
+        _set_revision(obj, revision)
+        data = compact(json_codec.dumps(obj, typed=json_codec.untyped(item.data) != item.data))
+    else:
+        # the rest of a large object need not be parsed
+        metadata = json_codec.loads(item.data[place])
+        _set_revision({"metadata": metadata}, revision)
+        data = b"%b%b%b" % (item.data[: place.start], json_codec.dumps(metadata), item.data[place.stop :])
+    return Item(key=item.key, revision=revision, data=data, labels=item.labels, fields=item.fields)
+
+
+def as_stored(codec: Codec, item: Item) -> bytes:
+    """Return what is stored for an object that a codec has rendered in the storage version."""
+    shown = at_revision(item, 0)
+    return stored_object.cbor(shown.object()) if codec.cbor else shown.data + b"\n"
+
+
+def compact(data: bytes) -> bytes:
+    """Return the bytes in memory of their own size; an encoder's buffer may be several times larger than its content."""
+    return bytes(memoryview(data))
+
+
+def _labels(metadata: dict[str, Any]) -> dict[str, str]:
+    labels = metadata.get("labels")
+    if not isinstance(labels, dict):
+        return {}
+    # objects of one kind share most label values
+    try:
+        return dict(zip(labels, map(sys.intern, labels.values()), strict=True))
+    except TypeError:
+        return {name: sys.intern(value) for name, value in labels.items() if type(value) is str}
+
+
+def _token(revision: int) -> bytes:
+    # uid follows resourceVersion in the sorted metadata of every object created through the API
+    return b'"resourceVersion":"%d",' % revision
+
+
+def _revision_place(data: bytes, metadata: dict[str, Any]) -> int:
+    """Return the offset of the uid in the metadata of stored bytes, where the resourceVersion belongs; -1 if it is not sure."""
+    uid = metadata.get("uid")
+    if type(uid) is not str or "resourceVersion" in metadata or not data.endswith(b"}\n"):
+        return -1
+    member = b'"uid":"%b"' % uid.encode()
+    return data.find(member) if data.count(member) == 1 else -1
+
+
+def without_revision(item: Item) -> bytes | None:
+    """Return the item's JSON as stored, without resourceVersion and with a final newline; None if there is no resourceVersion.
+
+    The first match may not be in the metadata: compare the result with the stored bytes.
+    """
+    before, found, after = item.data.partition(_token(item.revision))
+    return b"%b%b\n" % (before, after) if found else None
+
+
+def stored_size(item: Item) -> int:
+    """Return the length of what `without_revision` returns for an item that has a resourceVersion."""
+    return len(item.data) - len(_token(item.revision)) + 1
+
+
+def with_revision(item: Item, revision: int) -> Item:
+    """Return the item at another revision; only for an item whose `without_revision` equals the stored bytes."""
+    data = item.data.replace(_token(item.revision), _token(revision), 1)
+    return Item(key=item.key, revision=revision, data=data, labels=item.labels, fields=item.fields)
+
+
+def event(type_: EventType, item: Item) -> Event:
+    """Return the event of a type about an object."""
+    line = b'{"type":"%b","object":%b}\n' % (type_.encode(), item.data)
+    return Event(type=type_, item=item, revision=item.revision, line=line)
+
+
+def bookmark(gvk: GroupVersionKind, revision: int, *, initial_events_end: bool = False) -> Event:
+    """Return a bookmark: an object of the watched kind with nothing but a resourceVersion."""
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if initial_events_end:
+        metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
+    obj = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
+    line = b'{"type":"BOOKMARK","object":%b}\n' % json_codec.dumps(obj)
+    return Event(type=EventType.BOOKMARK, item=None, revision=revision, line=line)
+
+
+def status_error(error: CorruptObjectError | errors.StatusError) -> errors.StatusError:
+    """Return the Status that ends a watch for an error of rendering."""
+    if isinstance(error, UnknownPastError):
+        return errors.StatusError(500, "StorageReadError", f"saw a DELETED event, but object data is corrupt - {error.message}")
+    if isinstance(error, errors.StatusError):
+        return error
+    # without the beginning, which names the revision
+    return errors.internal(error.message.partition(": ")[2] or error.message)
+
+
+def error_event(error: errors.StatusError) -> Event:
+    """Return the ERROR event for a Status."""
+    line = b'{"type":"ERROR","object":%b}\n' % json_codec.dumps(error.status(), sort_keys=False)
+    return Event(type=EventType.ERROR, item=None, revision=0, line=line)

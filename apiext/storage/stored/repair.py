@@ -1,0 +1,131 @@
+"""Repair of stored objects that cannot be read, because their bytes cannot be decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
+from apiext.scheduling.time_slice import Pace
+from apiext.storage import stored_object
+from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
+from apiext.storage.rendering import stored_entry as entries
+from apiext.storage.rendering.json_rendering import Renderer, as_stored
+from apiext.storage.rendering.version_view import View
+from apiext.storage.write_guards import GuardedWrites, WriteGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.storage.backend import Backend, KeyValue, WriteResult
+    from apiext.storage.interface import Codec
+    from apiext.storage.rendering.stored_entry import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableObject:
+    """An object whose bytes cannot be decoded, so that no version can show it."""
+
+    key: str
+    """Relative to the resource: "namespace/name" or "name"."""
+    revision: int
+    size: int
+    """Bytes of the stored value."""
+    api_version: str
+    """The apiVersion in the bytes; empty if none can be read."""
+    problem: str
+    """Why it cannot be read."""
+
+
+class Repair:
+    """Recognizes, replaces and deletes unreadable objects of one resource, seen with the codec of its storage version.
+
+    Raises:
+        BackendError: from every method, when the backend does not answer; writes also raise what the guard raises.
+    """
+
+    def __init__(self, *, backend: Backend, renderer: Renderer, codec: Codec, guard: WriteGuard | None = None) -> None:
+        self._backend = backend
+        self._renderer = renderer
+        self._codec = codec
+        self._writes = GuardedWrites(backend, guard)
+
+    async def unreadable(self, pairs: Sequence[KeyValue]) -> list[UnreadableObject]:
+        """Return those of some stored objects that cannot be decoded.
+
+        One that only cannot be converted is none of them: its own version shows it, and the webhook may answer again.
+        """
+        read = [self._entry(pair.key[len(self._renderer.prefix) :], pair.value, pair.revision) for pair in pairs]
+        found: list[UnreadableObject] = []
+        for pair, one, error in zip(pairs, read, await self._errors(read), strict=True):
+            if error is not None:
+                version = stored_object.api_version(pair.value)
+                found.append(UnreadableObject(one.key, pair.revision, len(pair.value), version, error.message))
+        return found
+
+    async def _errors(self, read: Sequence[Entry]) -> list[CorruptObjectError | None]:
+        """Return the error of each entry that cannot be decoded."""
+        if self._codec.conversion is None:
+            shown = await View(self._codec, self._renderer).items(read)
+            return [one if isinstance(one, CorruptObjectError) else None for one in shown]
+        errors: list[CorruptObjectError | None] = []
+        pace = Pace()
+        for one in read:
+            errors.append(await self._error(one))
+            if pace.due:
+                await pace.pause()
+        return errors
+
+    async def _error(self, entry: Entry) -> CorruptObjectError | None:
+        """Return the error of an entry that cannot be decoded; a worker process decodes a large one."""
+        remote, workers = self._codec.remote, self._renderer.workers
+        try:
+            stored = (entry.key, entry.raw, entry.revision)
+            if remote is not None and workers is not None and entry.size > MAX_INLINE_RENDERING_BYTES:
+                return await remote.check(workers, self._renderer.prefix, stored)
+            self._renderer.decode(self._codec, *stored)
+        except CorruptObjectError as error:
+            return error
+        return None
+
+    async def replace(self, key: str, data: bytes, *, revision: int, encode: bool = False) -> int:
+        """Replace an object if it still has a revision; return the new one. With `encode`, write it in the storage version.
+
+        Raises:
+            CorruptObjectError: the new bytes cannot be decoded, or not be converted for `encode`.
+            StatusError: the converter does not answer.
+            KeyNotFoundError: the object does not exist.
+            InvalidObjectError: it has another revision.
+        """
+        entry = self._entry(key, data, revision)
+        (error,) = await self._errors([entry])
+        if error is not None:
+            raise error
+        full = self._renderer.prefix + key
+        stored = as_stored(self._codec, await View(self._codec, self._renderer).shown(entry)) if encode else data
+        return _revision(full, await self._writes.update(full, stored, revision), revision)
+
+    async def delete(self, key: str, *, revision: int) -> None:
+        """Delete an unreadable object if it still has a revision.
+
+        Raises:
+            KeyNotFoundError: the object does not exist.
+            InvalidObjectError: it has another revision, or can be read.
+        """
+        full = self._renderer.prefix + key
+        pair, _ = await self._backend.get(full)
+        if pair is not None and not await self.unreadable([pair]):
+            raise InvalidObjectError(full, "the object can be read, and is deleted through the API")
+        _revision(full, await self._writes.delete(full, revision), revision)
+
+    def _entry(self, key: str, data: bytes, revision: int) -> Entry:
+        return entries.read(self._renderer, key, data, revision)
+
+
+def _revision(key: str, result: WriteResult, expected: int) -> int:
+    """Return the revision of a write. Raises KeyNotFoundError or InvalidObjectError if it failed."""
+    if result.succeeded:
+        return result.revision
+    if result.current is None:
+        raise KeyNotFoundError(key, "key not found")
+    raise InvalidObjectError(key, f"the object has revision {result.current.revision}, not {expected}")

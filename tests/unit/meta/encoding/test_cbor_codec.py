@@ -1,0 +1,114 @@
+"""CBOR of objects. The bytes are those of kube-apiserver 1.37.1."""
+
+from typing import Any
+
+import pytest
+
+from apiext.meta.encoding import cbor_codec
+from apiext.meta.encoding.cbor_codec import MalformedError, TooDeepError, ValueRejectedError
+from apiext.meta.limits import MAX_DEPTH
+
+PRIMITIVE = "cbor: data item of cbor type primitives is not accepted by protocol: "
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ({"kind": "A", "a": 1, "bb": -500}, "a3 4161 01 426262 3901f3 446b696e64 4141"),
+        ([None, True, False], "83 f6 f5 f4"),
+        ([1.0, 1.5, 0.1, 1e300], "84 f93c00 f93e00 fb3fb999999999999a fb7e37e43c8800759c"),
+        ([2**63 - 1, 2**63], "82 1b7fffffffffffffff fa5f000000"),
+        ("é", "42c3a9"),
+    ],
+)
+def test_encodes_deterministically(value: Any, expected: str) -> None:
+    """Encode strings as byte strings, keys in order, and numbers in their shortest form."""
+    assert cbor_codec.dumps(value) == bytes.fromhex("d9d9f7" + expected)
+
+
+def test_encodes_the_object_of_an_event_as_a_document() -> None:
+    """Begin the object in an event with the prefix too."""
+    assert (
+        cbor_codec.dumps_event({"type": "ADDED", "object": {"a": 1}}).hex() == "d9d9f7a24474797065454144444544466f626a656374d9d9f7a1416101"
+    )
+
+
+@pytest.mark.parametrize(
+    "data, value",
+    [
+        ("d9d9f7a1416102", {"a": 2}),
+        ("bf61619f01ffff", {"a": [1]}),
+        ("7f61616162ff", "ab"),
+        ("43ff4142", "\ufffdAB"),
+        ("c11a514b67b0", "2013-03-21T20:04:00Z"),
+        ("c1fb41d452d9ec200000", "2013-03-21T20:04:00.5Z"),
+        ("c074323031332d30332d32315432303a30343a30305a", "2013-03-21T20:04:00Z"),
+        ("d64401020304", "AQIDBA=="),
+        ("d54401fbff04", "Afv_BA"),
+        ("d74401020304", "01020304"),
+        ("d90fff01", 1),
+        ("d82361ff"[:4] + "6161", "a"),
+        ("a1f602", {"": 2}),
+    ],
+)
+def test_decodes(data: str, value: Any) -> None:
+    """Decode byte strings, indefinite lengths and tags as the reference does; no tag makes an object of the library."""
+    assert cbor_codec.loads(bytes.fromhex(data)) == value
+
+
+@pytest.mark.parametrize(
+    "data, error, text",
+    [
+        ("", MalformedError, "EOF"),
+        ("a161", MalformedError, "unexpected EOF"),
+        ("ff", MalformedError, 'cbor: unexpected "break" code'),
+        ("d9d9f70102", MalformedError, "cbor: 1 bytes of extraneous data starting at index 4"),
+        ("f97e00", MalformedError, PRIMITIVE + "floating-point NaN"),
+        ("f9fc00", MalformedError, PRIMITIVE + "floating-point infinity"),
+        ("c24101", MalformedError, "cbor: data item of cbor type tag is not accepted by protocol: bignum"),
+        (
+            "f7",
+            ValueRejectedError,
+            PRIMITIVE + "simple value 23 is not recognized",
+        ),
+        ("e0", ValueRejectedError, PRIMITIVE + "simple value 0 is not recognized"),
+        ("61ff", ValueRejectedError, "cbor: invalid UTF-8 string"),
+        ("a10102", ValueRejectedError, "cbor: cannot unmarshal positive integer into Go value of type string"),
+        ("a2616101416102", ValueRejectedError, 'cbor: found duplicate map key "a" at map element index 1'),
+        ("a2616101616102", ValueRejectedError, 'cbor: found duplicate map key "a" at map element index 1'),
+        (
+            "3bffffffffffffffff",
+            ValueRejectedError,
+            "cbor: cannot unmarshal negative integer into Go value of type int64 (-18446744073709551616 overflows Go's int64)",
+        ),
+        (
+            "c0616a",
+            ValueRejectedError,
+            'cbor: cannot set j for time.Time: parsing time "j" as "2006-01-02T15:04:05Z07:00": cannot parse "j" as "2006"',
+        ),
+    ],
+)
+def test_rejects(data: str, error: type[Exception], text: str) -> None:
+    """Reject data in the reference's words."""
+    with pytest.raises(error) as raised:
+        cbor_codec.loads(bytes.fromhex(data))
+
+    assert str(raised.value) == text
+
+
+def test_limits_nesting() -> None:
+    """Accept as many levels as in JSON."""
+    assert cbor_codec.loads(b"\x81" * MAX_DEPTH + b"\x01")
+    with pytest.raises(TooDeepError):
+        cbor_codec.loads(b"\x81" * (MAX_DEPTH + 1) + b"\x01")
+
+
+@pytest.mark.parametrize("sizes", [(1,), (23, 1), (24,), (300, 2), (70_000,)])
+def test_joins_lists(sizes: tuple[int, ...]) -> None:
+    """Join batches to one list as if it were encoded at once."""
+    frame = {"kind": "AList", "items": [], "metadata": {"continue": ""}}
+    batches = [list(range(size)) for size in sizes]
+
+    joined = b"".join(cbor_codec.joined_lists(cbor_codec.dumps(frame), [cbor_codec.dumps(batch) for batch in batches]))
+
+    assert joined == cbor_codec.dumps(frame | {"items": [item for batch in batches for item in batch]})
