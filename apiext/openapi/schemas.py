@@ -81,7 +81,7 @@ def downgraded(props: Props) -> Schema:
 def _nested(props: Props) -> Schema:
     """Convert a node inside allOf, anyOf, oneOf or not."""
     schema = _fields(props)
-    # the only additionalProperties that such a node may have is false, which is not published
+    # such a node has no additionalProperties but false, which is not published
     _add_children(schema, {key: member for key, member in props.items() if key != "additionalProperties"}, _nested)
     _add_junctors(schema, props)
     return schema
