@@ -78,7 +78,7 @@ async def _delegation(
 
 
 def _stop_signal() -> asyncio.Event:
-    """Return an event that the next SIGTERM or SIGINT sets."""
+    """Return an event; the next SIGTERM or SIGINT sets it."""
     event = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
