@@ -1,4 +1,4 @@
-"""Whether apiext can serve a group as it is defined now."""
+"""Decides whether apiext can serve a group with its current definitions."""
 
 from __future__ import annotations
 

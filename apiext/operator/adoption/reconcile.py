@@ -1,4 +1,4 @@
-"""Adoption of one group: decides between take-over, hand-over and deletion, and returns the routing that follows."""
+"""Adoption of one group: chooses take-over, hand-over or deletion, and returns the resulting routing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from apiext.operator.host_definitions import ConditionReason
 
 
 async def reconcile_group(transition: Transition) -> Desired:
-    """Move a group as far as possible.
+    """Run all steps of a group that are possible now; return its routing.
 
-    The group has a definition on the host that is selected, has the finalizer, or has a mirror. The call is repeated when the group
-    changes, and is cancelled when this operator loses the lease.
+    The group has a definition on the host that is selected, has the finalizer, or has a mirror. The caller repeats the call when the group
+    changes, and cancels it when this operator loses the lease.
 
     Raises:
         ApiError: a step failed; the call is repeated with backoff.
@@ -35,17 +35,17 @@ async def reconcile_group(transition: Transition) -> Desired:
 
 
 async def _run_live(transition: Transition) -> Desired:
-    """Run the steps that are due for the definitions that are not being deleted."""
+    """Run the next steps for the definitions that are not being deleted."""
     group, live = transition.group, transition.live
     unwanted = group.hand_back_requested or any(name not in group.selected for name in live)
     served = transition.phases(live, host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING)
     if unwanted and (group.held or served):
         return await hand_over(transition)
     if transition.phases(live, host_annotations.LEAVING) and not (await transition.policy.read()).exists:
-        # clients write to the host already: finish the hand-over, and start a new take-over
+        # clients already write to the host: finish the hand-over, and start a new take-over
         await hand_over(transition)
         raise TransitionAbortedError
-    # a label that was removed early leaves an incomplete copy
+    # the label was removed during the copy, so the copy is incomplete
     incomplete = [name for name in transition.phases(live, host_annotations.IMPORTING) if not is_meant(group, name)]
     await mirror_phase.delete_mirrors(transition.clients.apiext, incomplete)
     if group.hand_back_requested or not group.selected or not live:

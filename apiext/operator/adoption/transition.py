@@ -1,4 +1,4 @@
-"""The context of one attempt to move a group: its last known state, the clients, and the reports."""
+"""The context of one attempt to move a group: its last known state, the clients, and the reporter."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Transition:
 
     @property
     def plurals(self) -> list[str]:
-        """The resources that the policy has to cover."""
+        """The resources that the policy must cover."""
         return [crd["spec"]["names"]["plural"] for crd in self.live.values()]
 
     def phases(self, names: Iterable[str], *phases: str | None) -> list[str]:
@@ -68,7 +68,7 @@ class Transition:
         return self.live.keys() == set(names) and all(is_meant(self.group, name) for name in self.live)
 
     async def run_while_wanted(self, names: list[str], work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine, and cancel it when the take-over of these definitions is not wanted any more.
+        """Run a coroutine; cancel it if the take-over of these definitions is not wanted any more.
 
         Raises:
             TransitionAbortedError: it is not wanted any more.
