@@ -1,4 +1,4 @@
-"""The administrator of the definition: changes it, migrates its objects, and repeats what a killed program did not answer."""
+"""The administrator of the definition: changes it, migrates its objects, and repeats requests that killed programs did not answer."""
 
 import http
 import itertools
@@ -28,7 +28,7 @@ class Administrator:
         self._rings = itertools.count(1)
 
     def begin(self, chapter: Chapter) -> None:
-        """Write the definition, and return when clients may use the versions of the chapter.
+        """Write the definition, and wait until clients may use the versions of the chapter.
 
         Raises:
             AssertionError: The definition is refused, or its objects are not served in time.
@@ -39,7 +39,7 @@ class Administrator:
         self._wait(lambda: all(self._serves(version) for version in chapter.served), f"versions of: {chapter.title}")
 
     def finish(self, chapter: Chapter) -> None:
-        """Migrate if the chapter says so, and return when the stored versions are those of the chapter.
+        """Migrate if the chapter requires it, and wait until the stored versions are those of the chapter.
 
         Raises:
             AssertionError: The migration fails, or the stored versions are others.
@@ -80,7 +80,7 @@ class Administrator:
         return found
 
     def _serves(self, version: str) -> bool:
-        """Report whether objects are read and written in a version; a host writes none that it does not proxy to apiext yet."""
+        """Report whether objects can be read and written in a version. A host writes nothing before it proxies to apiext."""
         ask = self._deployment.admin.ask
         found = ask("GET", f"{path(version)}?limit=1")[0]
         return (found, ask("POST", f"{path(version)}?dryRun=All", Fields().body("probe", version))[0]) == (200, 201)
@@ -93,7 +93,7 @@ def _succeeded(migration: Any) -> bool:
 
 
 def _accepted(code: int, answer: Any, *, also: int = 0) -> bool:
-    """Report whether a write took effect; what a server error or a conflict left in doubt is repeated."""
+    """Report whether a write took effect; after a server error or a conflict the caller repeats it."""
     assert code < http.HTTPStatus.BAD_REQUEST or code in {also, http.HTTPStatus.CONFLICT} or code >= http.HTTPStatus.TOO_MANY_REQUESTS, (
         answer
     )

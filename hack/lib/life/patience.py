@@ -1,25 +1,25 @@
-"""How long the steps of a life may take."""
+"""Time limits of the steps of a life."""
 
 import time
 from typing import Final
 
 _LEAST: Final = 180.0
-"""Seconds that a change or a migration of few objects may take on a busy machine, with kills and the pauses of controllers after them."""
+"""Maximum of seconds of a change or a small migration on a busy machine, with kills and the pauses of controllers after kills."""
 _PER_OBJECT: Final = 0.15
-"""Seconds that a migration may take for each object: behind a cluster, kube-controller-manager patches one after the other."""
+"""Further seconds of a migration for each object: behind a cluster, kube-controller-manager patches one after the other."""
 _LONG_STEPS: Final = 4
-"""Steps of a life that may take all their time: it has three migrations."""
+"""Number of steps that may use their whole time: the three migrations."""
 
 
 class Patience:
-    """Bounds each step of a life with a number of objects, and all of them together from `begin` on."""
+    """Limits each step of a life with this number of objects and, from `begin` on, the whole life."""
 
     def __init__(self, objects: int) -> None:
         self._step = _LEAST + objects * _PER_OBJECT
         self._end = 0.0
 
     def begin(self) -> None:
-        """Begin the time of the whole life."""
+        """Start the time limit of the whole life."""
         self._end = time.monotonic() + _LONG_STEPS * self._step
 
     def left(self) -> float:

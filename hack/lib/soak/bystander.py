@@ -21,7 +21,7 @@ _PATIENCE: Final = 120.0
 
 @dataclass
 class Experience:
-    """What the client saw: the slowest request in milliseconds, and each answer other than 200."""
+    """The client's observations: the slowest request in milliseconds, and each answer other than 200."""
 
     slowest_ms: float = 0.0
     requests: int = 0
@@ -29,7 +29,7 @@ class Experience:
 
 
 class Bystander:
-    """The client's process. It runs during the block; `experience` returns what it saw since the last call."""
+    """The client's process, which runs during the block. `experience` returns its observations since the last call."""
 
     def __init__(self, access: Access, path: str) -> None:
         self._command = [sys.executable, "-m", __name__, str(access.port), path, *map(str, (access.ca, access.pair.cert, access.pair.key))]
@@ -45,7 +45,7 @@ class Bystander:
             self._process.kill()
 
     def experience(self) -> Experience:
-        """Return what the client saw since the last call, the request included that is not yet answered."""
+        """Return the client's observations since the last call, including an unanswered request."""
         assert self._process.stdin
         assert self._process.stdout
         print(file=self._process.stdin, flush=True)
@@ -53,7 +53,7 @@ class Bystander:
 
 
 def main(port: str, path: str, *files: str) -> None:
-    """Send requests until standard input ends, and answer each line of it with the experience since the last."""
+    """Send requests until standard input ends. Answer each of its lines with the observations since the previous one."""
     ca, cert, key = map(Path, files)
     context = Access(int(port), ca, KeyPair(cert, key)).authenticated
     asked = threading.Event()

@@ -15,22 +15,22 @@ from hack.lib.soak.targets import Target
 
 Input = Callable[[Attack], None]
 OBJECTS: Final = 3000
-"""Objects that stay."""
+"""Number of permanent objects."""
 _QUIET: Final = 3.0
-"""Seconds of the row without any input."""
+"""Seconds of the row without input."""
 
 
 def name_of(run: Input) -> str:
-    """Return the name under which an input is selected and reported."""
+    """Return the name of an input, for selection and reports."""
     return run.__name__.replace("_", "-")
 
 
 def outcomes(
     target: Target, inputs: Sequence[Input], *, seconds: float = 0.0, objects: int = OBJECTS, reduced: bool = False
 ) -> Iterator[Outcome]:
-    """Fill the target and yield the outcome of each input, repeated until it took `seconds`, and what remains of all.
+    """Fill the target, and yield the outcome of each input (repeated for `seconds`) and of all together.
 
-    A server that ended is started again. Reduced inputs do not wait each until the memory is back.
+    Start an ended server again. Do not wait for the return of memory after each reduced input.
     """
     target.fill(objects)
     warm_up(target.attack())

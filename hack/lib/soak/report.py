@@ -24,7 +24,7 @@ def head(title: str) -> str:
 
 
 def row(outcome: Outcome) -> str:
-    """Return the row of an outcome; the worst answer is that with the highest status code."""
+    """Return the row of an outcome. The worst answer is the one with the highest status code."""
     counts: Counter[int] = Counter()
     for (status, _), count in outcome.answers.items():
         counts[status] += count
