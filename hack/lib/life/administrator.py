@@ -9,7 +9,7 @@ from hack.lib.life.chapters import Chapter
 from hack.lib.life.clients import Fields
 from hack.lib.life.definition import GROUP, NAME, PLURAL, path
 from hack.lib.life.deployments import Deployment
-from hack.lib.life.patience import Patience
+from hack.lib.life.time_limits import TimeLimits
 from hack.lib.life.transcript import BELL
 from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.soak.attack import MERGE_PATCH
@@ -21,9 +21,9 @@ _MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 class Administrator:
     """Brings the definition of a deployment into the state of a chapter."""
 
-    def __init__(self, deployment: Deployment, patience: Patience) -> None:
+    def __init__(self, deployment: Deployment, limits: TimeLimits) -> None:
         self._deployment = deployment
-        self._patience = patience
+        self._limits = limits
         self._migrations = itertools.count(1)
         self._rings = itertools.count(1)
 
@@ -49,7 +49,7 @@ class Administrator:
         self._wait(lambda: tuple(self._found()["status"]["storedVersions"]) == chapter.stored, f"stored versions of: {chapter.title}")
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        until(condition, what, patience=self._patience.left())
+        until(condition, what, patience=self._limits.left())
 
     def _write(self, wanted: Any) -> bool:
         code, found = self._deployment.admin.ask("GET", f"{CRDS}/{NAME}")

@@ -15,7 +15,7 @@ from hack.lib.life.clients import APPLY, Client, Fields, Findings, Owner, Reader
 from hack.lib.life.definition import path
 from hack.lib.life.deployments import Deployment, reference
 from hack.lib.life.faults import Faults
-from hack.lib.life.patience import Patience
+from hack.lib.life.time_limits import TimeLimits
 from hack.lib.life.transcript import Line
 from hack.lib.soak.follower import Follower
 from hack.lib.waiting import until
@@ -38,8 +38,8 @@ class Story:
         self._deployment = deployment
         self._objects = objects
         self._progress = progress
-        self._patience = Patience(objects)
-        self._administrator = Administrator(deployment, self._patience)
+        self._limits = TimeLimits(objects)
+        self._administrator = Administrator(deployment, self._limits)
         self._served: tuple[str, ...] = ()
         self.findings = Findings()
         access = deployment.access
@@ -56,7 +56,7 @@ class Story:
             AssertionError: A chapter cannot be finished in time.
         """
         lines = []
-        self._patience.begin()
+        self._limits.begin()
         side = Side(f"https://127.0.0.1:{self._deployment.access.port}", self._deployment.access.authenticated)
         with closing(side):
             try:
@@ -86,7 +86,7 @@ class Story:
 
     def _play(self, chapter: Chapter) -> None:
         """Change the definition while clients work and programs are killed."""
-        before, kills, left = self.findings.writes, self.faults.kills, self._patience.left
+        before, kills, left = self.findings.writes, self.faults.kills, self._limits.left
         self._change_served(tuple(version for version in self._served if version in chapter.served))
         for client in self._clients:
             client.start()

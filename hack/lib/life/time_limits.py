@@ -8,10 +8,10 @@ _LEAST: Final = 180.0
 _PER_OBJECT: Final = 0.15
 """Further seconds of a migration for each object: behind a cluster, kube-controller-manager patches one after the other."""
 _LONG_STEPS: Final = 4
-"""Number of steps that may use their whole time: the three migrations."""
+"""Number of steps that may use their whole time; a life has three migrations."""
 
 
-class Patience:
+class TimeLimits:
     """Limits each step of a life with this number of objects and, from `begin` on, the whole life."""
 
     def __init__(self, objects: int) -> None:
