@@ -72,7 +72,7 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
 
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
     elif not rows:
-        click.echo(search.none)
+        click.echo(search.nothing_found)
     return 0
 
 

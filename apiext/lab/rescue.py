@@ -110,7 +110,7 @@ class Search:
     """A search for one kind of problem."""
 
     find: Callable[[StoredObjects, Definition], AsyncGenerator[Case]]
-    none: str
+    nothing_found: str
     """The message for a search without results."""
 
 

@@ -116,9 +116,9 @@ class AutomaticMigration:
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
         """Enqueue a definition if objects may be stored in other versions; implements catalog.Listener."""
-        if new is None or not new.owns_objects or (old is not None and _reasons(old) == _reasons(new)):
+        if new is None or not new.owns_objects or (old is not None and _triggers(old) == _triggers(new)):
             return
-        if _others(new):
+        if _old_stored_versions(new):
             self._queue.add(new.name)
         elif len(new.versions) > 1:
             self._queue.add_after(new.name, _FIRST_CHECK_SECONDS)
@@ -142,11 +142,11 @@ class AutomaticMigration:
             await self._lock.release()
 
     async def _is_needed(self, definition: Definition) -> bool:
-        if _others(definition) and definition.phase is None:
+        if _old_stored_versions(definition) and definition.phase is None:
             return True
-        return bool(await self._left(definition))
+        return bool(await self._other_versions(definition))
 
-    async def _left(self, definition: Definition) -> list[str]:
+    async def _other_versions(self, definition: Definition) -> list[str]:
         """Return the versions of stored objects, without the storage version."""
         counts = await self._stores.stored_versions(definition.resource).counts()
         return [version for version in counts.by_version if version != definition.storage_version.name]
@@ -157,7 +157,7 @@ class AutomaticMigration:
         report = await self._rewrite(definition)
         if self._has_changed(definition):
             return 0.0
-        left = await self._left(definition)
+        left = await self._other_versions(definition)
         if report.is_complete and left and not report.failed:
             # objects of clients whose writes began before the change of the definition
             return _LAG_SECONDS
@@ -287,15 +287,15 @@ class AutomaticMigration:
             _LOG.info("definition deleted during its storage migration", definition=definition.name)
 
 
-def _others(definition: Definition) -> list[str]:
+def _old_stored_versions(definition: Definition) -> list[str]:
     """Return the versions in status.storedVersions that are not the storage version."""
     return [name for name in definition.head["status"]["storedVersions"] or () if name != definition.storage_version.name]
 
 
-def _reasons(definition: Definition) -> tuple[object, ...]:
+def _triggers(definition: Definition) -> tuple[object, ...]:
     """Return the parts of a definition whose change requires another pass; conditions of controllers do not."""
     webhook = definition.condition(CONVERSION_WEBHOOK_AVAILABLE) or {}
-    return definition.uid, _generation(definition), _others(definition), definition.owns_objects, webhook.get("status")
+    return definition.uid, _generation(definition), _old_stored_versions(definition), definition.owns_objects, webhook.get("status")
 
 
 def _is_about(crd: Object, reason: str) -> bool:

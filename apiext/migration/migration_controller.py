@@ -72,7 +72,7 @@ class MigrationController:
         self._open: dict[str, dict[str, tuple[bool, str, str]]] = {}
         """The migrations without an end by resource and name, as sort keys: those that run, then the others by age."""
         self._turns = WorkQueue(
-            self._take_turns, log=_LOG, event="storage version migration not started, retrying", key_field="resource", retryable=FAILURES
+            self._start_next, log=_LOG, event="storage version migration not started, retrying", key_field="resource", retryable=FAILURES
         )
         self._running = WorkQueue(
             self._run,
@@ -119,9 +119,9 @@ class MigrationController:
                 self._running.add(event.item.key)
         self._turns.add(resource)
 
-    async def _take_turns(self, resource: str) -> float | None:
+    async def _start_next(self, resource: str) -> float | None:
         """Record the end of the finished migrations of a resource, and start its next one."""
-        finished, following = migration_state.next_of(await self._in_turn(resource))
+        finished, following = migration_state.next_of(await self._running_and_next(resource))
         if (finished or following is not None) and not await self._leads():
             return _TURN_SECONDS
         for one in finished:
@@ -132,7 +132,7 @@ class MigrationController:
             await self._update(following, migration_state.started)
         return None
 
-    async def _in_turn(self, resource: str) -> list[Object]:
+    async def _running_and_next(self, resource: str) -> list[Object]:
         """Return the running migrations of a resource, and its first waiting one."""
         found: list[Object] = []
         for _, _, name in sorted(self._open.get(resource, {}).values()):
@@ -153,7 +153,7 @@ class MigrationController:
             return _TURN_SECONDS
         resource = self._resources.find(resource_of(migration))
         if resource is None:
-            return await self._miss(migration)
+            return await self._fail_unless_served(migration)
         if not migration["status"].get("resourceVersion"):
             if not resource.is_writable:
                 text = f'resource "{resource}" does not support discovery operations: [update patch list]'
@@ -164,7 +164,7 @@ class MigrationController:
             await self._patch(migration)
         return None
 
-    async def _miss(self, migration: Object) -> float | None:
+    async def _fail_unless_served(self, migration: Object) -> float | None:
         """Fail a migration of a resource that is not served, after `_UNKNOWN_SECONDS`."""
         age = datetime.now(UTC) - time.parse(migration["metadata"]["creationTimestamp"])
         if age.total_seconds() < _UNKNOWN_SECONDS:

@@ -61,7 +61,7 @@ def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schem
     # kubectl rejects unknown fields if any field is known: without a schema there must be no known field
     if props is None or (v2 and (definition.preserve_unknown_fields or props.get("x-kubernetes-preserve-unknown-fields") is True)):
         return {"type": "object"}
-    schema = schemas.downgraded(props) if v2 else schemas.structural(props)
+    schema = schemas.v2_schema(props) if v2 else schemas.v3_schema(props)
     schemas.add_object_fields(schema, _reference(_OBJECT_META, "The metadata that every object has.", v2=v2), v2=v2)
     return schema
 

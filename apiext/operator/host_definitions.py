@@ -105,7 +105,7 @@ def _other_conditions(crd: Json, type: str) -> list[Json]:
     return [one for one in (crd.get("status") or {}).get("conditions") or () if one.get("type") != type]
 
 
-def hold(service: str) -> Change:
+def add_finalizer(service: str) -> Change:
     """Return the change that adds the finalizer of the apiext behind a Service. A terminating definition accepts no new finalizer.
 
     The change raises ApiError if another apiext owns the definition.
@@ -125,7 +125,7 @@ def hold(service: str) -> Change:
     return change
 
 
-def release(crd: Json) -> Json | None:
+def remove_finalizer(crd: Json) -> Json | None:
     """Return the patch that removes the finalizer, None if there is none."""
     if not is_held(crd):
         return None
@@ -136,7 +136,7 @@ def _other_finalizers(crd: Json) -> list[str]:
     return [name for name in crd["metadata"].get("finalizers") or () if name != host_annotations.INSTANCES_FINALIZER]
 
 
-def stored(versions: Iterable[str]) -> Change:
+def add_stored_versions(versions: Iterable[str]) -> Change:
     """Return the change that adds versions to the stored versions, except versions that the definition does not have."""
 
     def change(crd: Json) -> Json | None:
@@ -159,7 +159,7 @@ def missing_versions(crd: Json, versions: Iterable[str]) -> list[str]:
     return [version for version in versions if version not in known]
 
 
-def readable(versions: Iterable[str]) -> Change:
+def make_readable(versions: Iterable[str]) -> Change:
     """Return the change with which the host can read its objects in these versions: without a webhook, and without pruning.
 
     Only for a terminating definition: the host lists its objects only to delete them.

@@ -68,7 +68,7 @@ class _Definition:
             return True
         in_use = [version for version in listed if counts.at_most(version) and version != storage_version(self.crd)]
         if in_use:
-            await self._amend_host(host_definitions.stored(in_use))
+            await self._amend_host(host_definitions.add_stored_versions(in_use))
             await self._report(in_use, counts)
         else:
             await self._amend_host(host_definitions.remove_condition(_TYPE))

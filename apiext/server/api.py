@@ -36,7 +36,7 @@ from apiext.registry.prune_guard import PruneGuard
 from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.admission import open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
-from apiext.server.composition.flow_control import hold_bootstrap_objects
+from apiext.server.composition.flow_control import serve_bootstrap_objects
 from apiext.server.composition.storage_version_migrations import start_migrations
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
 from apiext.server.lazy_imports import LazyHandler
@@ -256,7 +256,7 @@ def _fixed_endpoints(
     """Return the endpoints of the resources whose objects are not stored."""
     if FLOWCONTROL_V1 not in builtins:
         return []
-    hold_bootstrap_objects(stores)
+    serve_bootstrap_objects(stores)
     return flow_control_endpoints(stores, admission, watches)
 
 

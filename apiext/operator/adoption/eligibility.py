@@ -8,12 +8,12 @@ from apiext.meta import host_annotations
 from apiext.operator.group_state import GroupState, annotations_of, is_established, served_versions
 
 
-def is_meant(group: GroupState, name: str) -> bool:
+def is_meant_for_apiext(group: GroupState, name: str) -> bool:
     """Return whether a definition of the host is selected, and its hand-over is not requested."""
     return name in group.selected and not host_annotations.wants_hand_over(annotations_of(group.crds[name]))
 
 
-def blocked(group: GroupState) -> str:
+def blocking_reason(group: GroupState) -> str:
     """Return why apiext cannot serve the group, and the remedy; empty if it can."""
     return "; ".join(_reasons(group))
 

@@ -152,7 +152,7 @@ async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
     """Let the host serve the group, and verify that it lists all objects. If not, let apiext serve again and raise ApiError."""
     record = await transition.policy.read()
     for name in leaving:
-        versions = host_definitions.stored(record.host_versions.get(name, ()))
+        versions = host_definitions.add_stored_versions(record.host_versions.get(name, ()))
         await host_definitions.amend(transition.clients.host, transition.group.crds[name], versions, status=True)
     await transition.report(ConditionReason.HANDING_OVER, "clients have to list again")
     await asyncio.sleep(_CLIENT_RESTART_SECONDS)
@@ -178,4 +178,4 @@ async def _clean_up(transition: Transition, names: list[str]) -> None:
     live = {name: crd for name, crd in held.items() if name in transition.live}
     await transition.report(ConditionReason.HANDED_OVER, "the host serves the group", live)
     for crd in held.values():
-        await host_definitions.amend(transition.clients.host, crd, host_definitions.release)
+        await host_definitions.amend(transition.clients.host, crd, host_definitions.remove_finalizer)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from apiext.meta import host_annotations
 from apiext.operator.adoption import eligibility, mirror_phase
-from apiext.operator.adoption.eligibility import is_meant
+from apiext.operator.adoption.eligibility import is_meant_for_apiext
 from apiext.operator.adoption.handover import hand_over
 from apiext.operator.adoption.takeover import adopt
 from apiext.operator.adoption.terminating_definitions import finish_deletion
@@ -46,13 +46,13 @@ async def _run_live(transition: Transition) -> Desired:
         await hand_over(transition)
         raise TransitionAbortedError
     # the label was removed during the copy, so the copy is incomplete
-    incomplete = [name for name in transition.phases(live, host_annotations.IMPORTING) if not is_meant(group, name)]
+    incomplete = [name for name in transition.phases(live, host_annotations.IMPORTING) if not is_meant_for_apiext(group, name)]
     await mirror_phase.delete_mirrors(transition.clients.apiext, incomplete)
     if group.hand_back_requested or not group.selected or not live:
         if group.guarded and not group.mirrors:
             await transition.policy.remove()
         return Desired(routing=Routing.AS_IT_IS)
-    reason = eligibility.blocked(group)
+    reason = eligibility.blocking_reason(group)
     if reason:
         await transition.report(ConditionReason.BLOCKED, reason)
         return Desired(routing=Routing.AS_IT_IS)

@@ -45,7 +45,7 @@ async def adopt(transition: Transition) -> Desired:
     names = sorted(transition.live)
     await _warn(transition)
     for crd in transition.live.values():
-        await host_definitions.amend(transition.clients.host, crd, host_definitions.hold(transition.group.service))
+        await host_definitions.amend(transition.clients.host, crd, host_definitions.add_finalizer(transition.group.service))
     missing = [name for name in names if not mirror_phase.is_mirrored(transition.group, name)]
     if missing:
         await transition.report(ConditionReason.ADOPTING, "waiting for apiext to have the definitions")

@@ -90,7 +90,7 @@ async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) 
     versions = (await transition.policy.read()).host_versions
     for name in resources:
         # the host must decode its copies to list and delete them
-        change = host_definitions.readable(versions.get(name, ()))
+        change = host_definitions.make_readable(versions.get(name, ()))
         await host_definitions.amend(transition.clients.host, transition.group.crds[name], change)
     await transition.route(Routing.HOST, resources)
     await _allow_writes(transition)
@@ -112,7 +112,7 @@ async def _release(transition: Transition, names: list[str]) -> None:
 
 async def release(host: ApiClient, crd: Json) -> Json | None:
     """Remove apiext's finalizer from a terminating definition, and return the definition, None if it was deleted. Raises ApiError."""
-    released = await host_definitions.amend(host, crd, host_definitions.release)
+    released = await host_definitions.amend(host, crd, host_definitions.remove_finalizer)
     _LOG.info("finalizer of terminating definition removed", crd=crd["metadata"]["name"])
     return released
 

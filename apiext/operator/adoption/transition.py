@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from apiext.meta.host_annotations import REVISION_BASE
 from apiext.operator.adoption.admission_policy import Policy
-from apiext.operator.adoption.eligibility import is_meant
+from apiext.operator.adoption.eligibility import is_meant_for_apiext
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, is_by_apiext, list_objects, no_progress, resource, resource_in
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.progress import Progress
@@ -65,7 +65,7 @@ class Transition:
 
     def is_still_wanted(self, names: Iterable[str]) -> bool:
         """Return whether exactly these definitions are live, and all of them are meant for apiext."""
-        return self.live.keys() == set(names) and all(is_meant(self.group, name) for name in self.live)
+        return self.live.keys() == set(names) and all(is_meant_for_apiext(self.group, name) for name in self.live)
 
     async def run_while_wanted(self, names: list[str], work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine; cancel it if the take-over of these definitions is not wanted any more.

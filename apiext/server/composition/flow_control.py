@@ -56,7 +56,7 @@ def _objects(stores: StoreFactory, group: str, resource: str) -> ObjectStats | N
     return ObjectStats(number, stored_bytes // number if number else 0)
 
 
-def hold_bootstrap_objects(stores: StoreFactory) -> None:
+def serve_bootstrap_objects(stores: StoreFactory) -> None:
     """Serve the bootstrap objects of a standalone server, which are not in its store."""
     for resource, objects in ((FLOW_SCHEMAS, bootstrap_flow_schemas()), (PRIORITY_LEVEL_CONFIGURATIONS, bootstrap_priority_levels())):
         encoded = {obj["metadata"]["name"]: json_codec.dumps(obj) for obj in objects}

@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.resources import process_tree, resident_mib
-from hack.lib.soak.bystander import Experience
+from hack.lib.soak.ordinary_client import ClientObservations
 from hack.lib.waiting import until
 
 MAX_STALL_MS: Final = 100.0
@@ -33,8 +33,8 @@ class Outcome:
     name: str
     answers: Counter[tuple[int, str]]
     """See Attack."""
-    experience: Experience = field(default_factory=Experience)
-    host: list[Experience] = field(default_factory=list)
+    observations: ClientObservations = field(default_factory=ClientObservations)
+    host: list[ClientObservations] = field(default_factory=list)
     """The observations of an ordinary client of kube-apiserver's own resources, if there is a host."""
     peak_mib: float = 0.0
     remaining_mib: float = 0.0
@@ -59,10 +59,10 @@ class Outcome:
     def violations(self, *, timed: bool = True) -> list[str]:
         """Return the missed goals; without `timed`, ignore goals that a loaded machine misses."""
         found = [f"{status} {message}" for status, message in self.answers if message]
-        if timed and self.experience.slowest_ms > MAX_STALL_MS + self.host_stall_ms:
-            found.append(f"a stall of {self.experience.slowest_ms:,.0f} ms")
-        if self.experience.failures:
-            found.append(f"the ordinary client got {', '.join(sorted(set(self.experience.failures)))}")
+        if timed and self.observations.slowest_ms > MAX_STALL_MS + self.host_stall_ms:
+            found.append(f"a stall of {self.observations.slowest_ms:,.0f} ms")
+        if self.observations.failures:
+            found.append(f"the ordinary client got {', '.join(sorted(set(self.observations.failures)))}")
         if self.remaining_mib > self.allowed_mib:
             found.append(f"{self.remaining_mib:,.0f} MiB remain")
         if self.longest_line > MAX_LOG_LINE:

@@ -30,7 +30,7 @@ def row(outcome: Outcome) -> str:
         counts[status] += count
     answers = ", ".join(f"{count} x {status or 'none'}" for status, count in sorted(counts.items()))
     message = next((text for (status, text) in outcome.answers if status == outcome.worst and text), "")
-    cells = [outcome.name, f"{outcome.seconds:.1f}", f"{outcome.experience.slowest_ms:,.0f}"]
+    cells = [outcome.name, f"{outcome.seconds:.1f}", f"{outcome.observations.slowest_ms:,.0f}"]
     cells += [f"{outcome.host_stall_ms:,.0f}" if outcome.host else "", f"{outcome.peak_mib:+,.0f}"]
     cells += [f"{outcome.remaining_mib:+,.0f}", answers, f"{outcome.worst} {message}".strip(), "; ".join(outcome.violations())]
     return _line([cell.replace("|", "\\|").replace("\n", " ")[:200] for cell in cells])

@@ -20,7 +20,7 @@ _PATIENCE: Final = 120.0
 
 
 @dataclass
-class Experience:
+class ClientObservations:
     """The client's observations: the slowest request in milliseconds, and each answer other than 200."""
 
     slowest_ms: float = 0.0
@@ -28,8 +28,8 @@ class Experience:
     failures: list[str] = field(default_factory=list)
 
 
-class Bystander:
-    """The client's process, which runs during the block. `experience` returns its observations since the last call."""
+class OrdinaryClient:
+    """The client's process, which runs during the block. `observations` returns its observations since the last call."""
 
     def __init__(self, access: Access, path: str) -> None:
         self._command = [sys.executable, "-m", __name__, str(access.port), path, *map(str, (access.ca, access.pair.cert, access.pair.key))]
@@ -44,12 +44,12 @@ class Bystander:
         with self._process:
             self._process.kill()
 
-    def experience(self) -> Experience:
+    def observations(self) -> ClientObservations:
         """Return the client's observations since the last call, including an unanswered request."""
         assert self._process.stdin
         assert self._process.stdout
         print(file=self._process.stdin, flush=True)
-        return Experience(**json.loads(self._process.stdout.readline()))
+        return ClientObservations(**json.loads(self._process.stdout.readline()))
 
 
 def main(port: str, path: str, *files: str) -> None:
@@ -59,7 +59,7 @@ def main(port: str, path: str, *files: str) -> None:
     asked = threading.Event()
     threading.Thread(target=_read, args=(asked,), daemon=True).start()
     connection = http.client.HTTPSConnection("127.0.0.1", int(port), timeout=_PATIENCE, context=context)
-    seen = Experience()
+    seen = ClientObservations()
     while True:
         start = time.monotonic()
         try:
@@ -77,7 +77,7 @@ def main(port: str, path: str, *files: str) -> None:
         if asked.wait(max(0.0, _INTERVAL - elapsed)):
             asked.clear()
             print(json.dumps(asdict(seen)), flush=True)
-            seen = Experience()
+            seen = ClientObservations()
 
 
 def _read(asked: threading.Event) -> None:
