@@ -116,7 +116,7 @@ def add_finalizer(service: str) -> Change:
             return None
         if is_held(crd):
             if is_of_another(crd, service):
-                raise ApiError(f"{crd['metadata']['name']} is with the apiext behind Service {service_of(crd)}", code=409)
+                raise ApiError(f"{crd['metadata']['name']} belongs to the apiext behind Service {service_of(crd)}", code=409)
             if service_of(crd) == service:
                 return None
         finalizers = [*_other_finalizers(crd), host_annotations.INSTANCES_FINALIZER]

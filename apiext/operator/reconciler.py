@@ -79,7 +79,7 @@ class Reconciler:
         if group.other_service:
             for crd in group.selected.values():
                 await reporter.event(
-                    crd, "LeftAlone", f"group {group.name} is with the apiext behind Service {group.other_service}", warning=True
+                    crd, "LeftAlone", f"group {group.name} belongs to the apiext behind Service {group.other_service}", warning=True
                 )
             return _OBSTACLE_RETRY_SECONDS
         reporter.obstacle = await self._obstacle(group)

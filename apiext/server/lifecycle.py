@@ -61,7 +61,7 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         preloading = asyncio.create_task(preload_modules(cbor=options.feature_gates.enabled(CBOR_GATE)))
         await stopping.wait()
         await preloading
-        _LOG.info("shutting down")
+        _LOG.info("server shutting down")
         await shut_down(app, http, acceptor, options.limits, hurry=_stop_signal())
 
 

@@ -24,6 +24,6 @@ def _reasons(group: GroupState) -> Iterator[str]:
         yield f"all definitions of a group are served by one server: label {names} too, or none"
     for name, crd in sorted(group.selected.items()):
         if not served_versions([crd]):
-            yield f"{name} has no version that is served, in which its objects could be read"
+            yield f"{name} has no served version, so its objects cannot be read"
         if not is_established(crd):
             yield f"{name} is not established by the host: see its conditions"

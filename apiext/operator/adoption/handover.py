@@ -84,7 +84,7 @@ async def _obstacle(transition: Transition, serving: list[str]) -> str:
     """Return the reason that prevents the hand-over now, empty if there is none. Raises ApiError."""
     unread = sorted(set(serving) - transition.resources(serving).keys())
     if unread:
-        return f"{', '.join(unread)} has no version that is served, in which its objects could be read: serve one"
+        return f"{', '.join(unread)} has no served version, so its objects cannot be read: serve one"
     if transition.clients.host_etcd is not None:
         async with HostStore.open(transition.clients.host_etcd) as store:
             for name in serving:

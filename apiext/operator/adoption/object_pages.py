@@ -92,7 +92,7 @@ async def list_objects(
     done = 0
     async for page in Pager(partial(_fetch, api), size=_PAGE_SIZE, continue_expired=True).pages(of.path):
         if below and int(page.resource_version or 0) >= below:
-            raise ApiError(f"the host proxies {of.path} to apiext already: what its own store has cannot be read")
+            raise ApiError(f"the host already proxies {of.path} to apiext: the objects in its own store cannot be read")
         done += len(page.items)
         progress(done, done + page.remaining)
         for item in page.items:

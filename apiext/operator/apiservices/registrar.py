@@ -50,7 +50,7 @@ class Registrar:
                 raise ApiError(foreign_message(planned.foreign[0]))
             if not planned.steps:
                 return
-        raise ApiError(f"the APIServices of group {group} are changed by another client all the time")
+        raise ApiError(f"other clients keep changing the APIServices of group {group}")
 
     async def _is_served(self, group: str, version: str) -> bool:
         """Ask apiext whether it serves a version. Raises ApiError."""

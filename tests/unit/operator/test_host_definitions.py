@@ -49,7 +49,7 @@ def test_adds_and_removes_the_finalizer() -> None:
     assert host_definitions.add_finalizer("a/b")(held) is None
     assert host_definitions.add_finalizer("a/b")(crd(deletionTimestamp="now")) is None
     assert merge_patch(held, host_definitions.remove_finalizer(held))["metadata"]["finalizers"] == ["a"]
-    with pytest.raises(ApiError, match="is with the apiext behind Service a/b"):
+    with pytest.raises(ApiError, match="belongs to the apiext behind Service a/b"):
         host_definitions.add_finalizer("c/d")(held)
     assert host_annotations.SERVICE not in merge_patch(held, host_definitions.remove_finalizer(held))["metadata"]["annotations"]
     assert host_definitions.remove_finalizer(found) is None
