@@ -57,7 +57,7 @@ def build_version(
     codec = CustomResourceCodec(
         kind=kind,
         storage_version=definition.storage_version.name,
-        shapes=schemas,
+        schemas=schemas,
         converter=converter,
         namespaced=namespaced,
         selectable_fields=version.selectable_fields,
