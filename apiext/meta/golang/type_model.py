@@ -93,7 +93,7 @@ class Decoder:
                 del saved
 
     def fail(self, value: Any, type_name: str) -> NoReturn:
-        """Stop decoding with an error about the value's type, as a custom UnmarshalJSON does."""
+        """Stop decoding, as a custom UnmarshalJSON does on a value of the wrong type. Raises the error about the value's type."""
         raise _mismatch(describe(value), type_name, self.struct, self.fields)
 
     def unknown(self, name: str) -> None:
