@@ -1,4 +1,4 @@
-"""Request bodies: read within the limit, parsed, identified and decoded.
+"""Request bodies: reading within the limit, parsing, identification of the kind, and decoding.
 
 Mirrors apiserver pkg/endpoints/handlers (rest.go, create.go) and apimachinery pkg/runtime/serializer/json.
 """
@@ -33,7 +33,7 @@ TYPE_META_ERROR: Final = "couldn't get version/kind; json parse error: "
 _GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
-"""The reference's error for every invalid Scale."""
+"""The reference's error about every invalid Scale."""
 _DUPLICATE_TYPE_META: Final = frozenset({'duplicate field "kind"', 'duplicate field "apiVersion"'})
 YAML_PREFIX: Final = "yaml: unmarshal errors:\n"
 
@@ -41,13 +41,13 @@ _TOO_DEEP: Final = f"must not be nested so deeply that the definition has more t
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes:
-    """Read the whole body.
+    """Read the whole body, up to the limit in bytes.
 
     Raises:
         StatusError: 413 if it is larger than the limit in bytes, 500 if it ends early.
     """
     try:
-        # a small body comes with the headers
+        # a small body arrives with the headers
         if request.content.is_eof() and hdrs.EXPECT not in request.headers:
             data = request.content.read_nowait()
             if len(data) > limit:
@@ -59,7 +59,7 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
 
 
 async def _read_chunks(request: web.BaseRequest, limit: int) -> bytes:
-    """Read a body that has not arrived. Raises as `read_body`, and RequestPayloadError."""
+    """Read the rest of a body that has not fully arrived. Raises as `read_body`, and RequestPayloadError."""
     declared = request.content_length
     if declared is not None and declared > limit:
         raise errors.too_large(f"limit is {limit}")
@@ -78,7 +78,7 @@ async def _read_chunks(request: web.BaseRequest, limit: int) -> bytes:
 
 
 def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
-    """Parse a body. Return its value and the messages of a strict YAML parser.
+    """Parse a body. Return its value and the strict YAML parser's messages.
 
     Raises:
         BodyDecodeError: the body can not be parsed.
@@ -94,7 +94,7 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
     from apiext.endpoints.serializers import yaml_codec
 
     parsed, duplicates = yaml_codec.parse(data)
-    # as sigs.k8s.io/yaml, which converts to JSON first
+    # like sigs.k8s.io/yaml, which converts to JSON first
     return dict(sorted(parsed.items())) if isinstance(parsed, dict) else parsed, duplicates
 
 
@@ -153,7 +153,7 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
             text = f"{TYPE_META_ERROR}{text}"
         raise _unrecognized(scope, text, data) from error
     except ValueError as error:
-        # the metadata of custom resources is encoded anew before it is decoded to Go types
+        # metadata of custom resources is encoded again before it is decoded to Go types
         text = json_decoder.with_sent_number(str(error), data) if media_type == JSON and scope.typed else str(error)
         raise _undecodable(scope, kind or scope.kind, text) from error
     _report_strict(scope, kind, strict, validation, warnings)
@@ -193,12 +193,12 @@ def _decode_cbor(scope: Scope, data: bytes, validation: str, warnings: list[str]
 
 
 def _with_textual_type_meta(obj: Object) -> Object:
-    """Return an object without an apiVersion and a kind that are no text, which the reference's unstructured decoder ignores."""
+    """Return an object without apiVersion and kind that are not strings: the reference's unstructured decoder ignores these."""
     return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"} or isinstance(value, str)}
 
 
 def _duplicate_fields(data: bytes, validation: str) -> list[str]:
-    """Return messages about duplicate fields. Raise BodyDecodeError if the first of two kinds or apiVersions is no string."""
+    """Return messages about duplicate fields. Raise BodyDecodeError if a repeated kind or apiVersion is not a string."""
     if validation == IGNORE and data.count(b'"kind"') < 2 and data.count(b'"apiVersion"') < 2:
         return []
     duplicates = json_decoder.find_duplicates(data)
@@ -210,7 +210,7 @@ def _duplicate_fields(data: bytes, validation: str) -> list[str]:
 
 
 def _number_error(scope: Scope, error: NumberError, data: bytes) -> errors.StatusError:
-    """Return the error for a number outside float64; the reference identifies the kind before it reads numbers."""
+    """Return the error about a number outside float64. The reference identifies the kind before it reads numbers."""
     try:
         _, kind = identify(scope, error.value, data)
     except _MissingKindError as missing:
@@ -230,7 +230,7 @@ class _UnidentifiedError(BodyDecodeError):
 
 
 class _MissingKindError(_UnidentifiedError):
-    """An object without a kind; `kind` is completed by the endpoint's."""
+    """An object without a kind. `kind` is the body's, completed by that of the endpoint."""
 
     def __init__(self, value: Object | None, kind: GroupVersionKind, data: bytes) -> None:
         super().__init__(self.text(data))
@@ -244,7 +244,7 @@ class _MissingKindError(_UnidentifiedError):
 
 
 def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersionKind]:
-    """Return the object and its kind; the endpoint completes the kind of built-in objects.
+    """Return the object and its kind. The endpoint completes the kind of built-in objects.
 
     Raises:
         BodyDecodeError: the value is no object, or has no valid apiVersion and kind.
@@ -267,7 +267,7 @@ def type_meta(parsed: Any) -> tuple[Object, str, str]:
     """Return the object with its apiVersion and kind, which are "" if they are missing or null.
 
     Raises:
-        BodyDecodeError: the value is no object, or the first of the two in the body that is no string.
+        BodyDecodeError: the value is not an object, or its apiVersion or kind is not a string.
     """
     if parsed is not None and not isinstance(parsed, dict):
         wrong = f"json: cannot unmarshal {type_model.describe(parsed)} into Go value of type {_GO_TYPE_META}"
@@ -295,7 +295,7 @@ def _completed(scope: Scope, given: GroupVersion, kind: str) -> GroupVersionKind
 
 
 def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequence[str] = (), data: bytes = b"") -> list[str]:
-    """Decode a parsed object in place. Return the errors of strict decoding unless the validation is Ignore.
+    """Decode a parsed object in place. Return the strict decoding errors unless the validation is Ignore.
 
     `duplicates` has the messages about duplicate fields of the JSON `data`.
 
@@ -317,7 +317,7 @@ def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequen
 
 
 def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Drop duplicate fields inside of unknown fields, which a decoder of Go types skips."""
+    """Drop duplicate fields within unknown fields: a decoder of Go types skips these."""
     skipped = [message.removeprefix("unknown field ").strip('"') for message in unknown]
     paths = {message: message.removeprefix("duplicate field ").strip('"') for message in duplicates}
     return [
@@ -328,7 +328,7 @@ def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]
 
 
 def unregistered_kind(kind: str, version: str) -> ValueError:
-    """Return the error of a built-in endpoint for an unregistered kind."""
+    """Return a built-in endpoint's error about an unregistered kind."""
     text = f"no kind {formatting.quote(kind)} is registered for version {formatting.quote(version)}"
     return ValueError(f'{text} in scheme "pkg/runtime/scheme.go:111"')
 
@@ -342,7 +342,7 @@ def _report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], 
         return
     if scope.typed or scope.kind == _SCALE:
         raise _undecodable(scope, kind, strict_text(strict))
-    # At this point the reference takes the kind from the decoded object.
+    # Here the reference takes the kind from the decoded object.
     if not kind.version:
         raise errors.bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     version = formatting.quote(kind.version)
@@ -350,7 +350,7 @@ def _report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], 
 
 
 def strict_text(strict: Sequence[str]) -> str:
-    """Join strict errors to one text. Those of YAML form one error of several lines."""
+    """Join strict errors into one text. YAML errors form one error of several lines."""
     lines = [message for message in strict if message.startswith("  line ")]
     others = [message for message in strict if not message.startswith("  line ")]
     return "strict decoding error: " + ", ".join([YAML_PREFIX + "\n".join(lines), *others] if lines else others)
@@ -377,9 +377,9 @@ def _summary(data: bytes) -> str:
 
 
 def _too_deep(kind: GroupVersionKind, body: Any) -> errors.StatusError:
-    """Return the error for a body nested too deeply: 422 if it is a definition and a schema in it is the reason, 400 otherwise.
+    """Return the error about a body nested too deeply: 422 if a schema in a definition is too deep, else 400.
 
-    `body` is the parsed body, or None where the parser stopped at the limit.
+    `body` is the parsed body, None if the parser stopped at the limit.
     """
     if kind == GVK and isinstance(body, dict):
         found = [path for path, above, schema in schemas_by_path(body) if is_deeper(schema, MAX_DEPTH - above)]

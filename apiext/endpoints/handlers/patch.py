@@ -72,7 +72,7 @@ async def _create_or_patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
 
 
 async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
-    """Patch an object; return the result, and whether it was created. Authorization is the caller's.
+    """Patch an object. Return the result, and whether it was created. The caller authorizes.
 
     Raises:
         StatusError: the patch is invalid, can not be applied, or its result is rejected.
@@ -88,7 +88,7 @@ async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -
     try:
         return await scope.rest.update(ctx, name, patcher, options)
     except RecursionError as error:
-        # only objects stored by kube-apiserver or an older version can be that deep
+        # only objects from kube-apiserver or an older version can be that deep
         raise patch.too_deep() from error
 
 
@@ -121,16 +121,16 @@ def _read_patch(patch_type: str, data: bytes) -> _Patch:
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """A patch before validation."""
+    """A patch before its validation."""
 
     type: str
     data: bytes
     document: Any
     """The parsed patch."""
     plain: bytes
-    """The patch as JSON that every parser accepts; it may lack duplicate fields."""
+    """The patch as valid JSON for every parser. It may lack duplicate fields."""
     number_error: str
-    """The error for the first number outside float64, "" if there is none."""
+    """The error about the first number outside float64, "" if there is none."""
 
     def check_numbers(self) -> None:
         """Raise StatusError (400) for a number outside float64."""
@@ -153,7 +153,7 @@ class _Patcher:
     _strategic_text: str | None = None
     _operations: Operations = field(default_factory=list)
     _duplicates: Sequence[str] = ()
-    """Messages about the duplicate fields of the operations."""
+    """Messages about duplicate fields in the operations."""
     _patch_strict: Sequence[str] = ()
 
     async def __call__(self, existing: Object) -> Object:
@@ -166,7 +166,7 @@ class _Patcher:
             raise errors.not_found(self._scope.resource.group_resource, self._call.name)
         if self._change is None:
             self._change = self._parse()
-        # the reference patches the object's JSON, which has no whole floats
+        # the reference patches the object's JSON, which has no floats with whole values
         patched = json_codec.loads(json_codec.dumps(existing)) if self._scope.codec.cbor else existing
         obj, call = self._decode(self._change, patched), self._call
         await self._scope.fields.update(existing, obj, call.manager)
@@ -207,7 +207,7 @@ class _Patcher:
         if self._scope.typed and self._scope.subresource != "scale":
             patched, unknown = self._as_typed(patched)
         duplicates = duplicates_in(patched, self._operations, self._duplicates)
-        # Errors contain it only if it has no kind.
+        # Errors contain it if it has no kind.
         text = b"" if type(patched) is dict and patched.get("kind") else json_codec.dumps(patched)
         try:
             obj, _ = identify(self._scope, patched, text)
@@ -222,35 +222,35 @@ class _Patcher:
         return obj
 
     def _as_typed(self, patched: Any) -> tuple[Any, list[str]]:
-        """Return what the reference's decoder of a built-in kind receives, and the messages about unknown fields."""
+        """Return the input of the reference's decoder of a built-in kind, and messages about unknown fields."""
         named = {"kind": self._scope.kind.kind, "apiVersion": self._scope.api_version}
         if self._strategic_text is not None:
-            # The reference decodes it to the endpoint's kind, whatever kind it has.
+            # The reference decodes it to the endpoint's kind, regardless of its own kind.
             return patched | named, []
         if type(patched) is not dict or patched.get("apiVersion"):
             return patched, []
-        # Without a version the reference decodes it to a type that has only a kind.
+        # Without a version the reference decodes it to a type with a kind only.
         return named, [f"unknown field {formatting.quote(name)}" for name in patched if name not in named]
 
     def _result(self, change: Change, existing: Object) -> str:
-        """Return the value in errors: a strategic merge patch, or the result of another, applied again since decoding changed it."""
+        """Return the value for errors: a strategic merge patch, or else a fresh result, since decoding changed the first one."""
         return json_codec.dumps(change(existing)).decode() if self._strategic_text is None else self._strategic_text
 
 
 def _sorted(value: Any) -> Any:
-    """Return a JSON value with sorted members, since the reference encodes the result and decodes it again."""
+    """Return a JSON value with sorted members: the reference encodes the result and decodes it again."""
     if type(value) is dict:
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if type(value) is list else value
 
 
 def _invalid_result(shown: str, reason: str) -> errors.StatusError:
-    """Return the 422 for a patch whose result is no object of the kind."""
+    """Return the 422 for a patch whose result is not an object of the kind."""
     return errors.invalid(GroupKind("", ""), "", [invalid(Path("patch"), shown, reason)])
 
 
 def duplicates_in(patched: Any, operations: Operations, messages: Sequence[str]) -> list[str]:
-    """Turn messages about duplicate fields of a JSON patch into those about the patched object, for values that it contains unchanged."""
+    """Translate messages about a JSON patch's duplicate fields to the patched object. Keep those in unchanged values only."""
     found = []
     for match in filter(None, map(_IN_VALUE.fullmatch, messages)):
         operation = operations[int(match[1])] or {}
@@ -261,7 +261,7 @@ def duplicates_in(patched: Any, operations: Operations, messages: Sequence[str])
 
 
 def _patched_path(patched: Any, operation: dict[str, Any]) -> str | None:
-    """Return the path of an operation's value, None if the object does not contain it any more."""
+    """Return the path of an operation's value, None if the patched object no longer has it."""
     at, path = patched, ""
     for part in str(operation.get("path")).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")

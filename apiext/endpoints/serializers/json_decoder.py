@@ -1,4 +1,4 @@
-"""JSON bodies as the reference decodes them: tolerated input, errors, and duplicate fields.
+"""JSON bodies, decoded as in the reference: tolerated input, errors, and duplicate fields.
 
 Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 """
@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]
 _REPORTED_NUMBER: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
 _PLAIN: Final = re.compile(rb"-?[0-9]{1,20}")
 _MIN_OVERFLOW_DIGITS: Final = 300
-"""Least number of digits of a number without an exponent that exceeds float64."""
+"""Least number of digits of a number outside float64 without an exponent."""
 MAX_FLOAT: Final = sys.float_info.max
 _MAX_FLOAT_TEXT: Final = str(MAX_FLOAT).encode()
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
@@ -36,7 +36,7 @@ _TYPES_BY_FIRST_BYTE: Final = (
     | dict.fromkeys((b"t", b"f"), "bool")
     | {b"[": "array", b"{": "object"}
 )
-"""Go type of a value by its first byte."""
+"""Go type of a value by the value's first byte."""
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
@@ -45,7 +45,7 @@ class BodyDecodeError(ValueError):
 
 
 class DepthError(BodyDecodeError):
-    """A body nested deeper than MAX_DEPTH; `value` is the parsed body, None where the parser stopped."""
+    """A body nested deeper than MAX_DEPTH. `value` is the parsed body, None if the parser stopped."""
 
     def __init__(self, value: Any = None) -> None:
         super().__init__(f"nested deeper than {MAX_DEPTH} levels")
@@ -55,7 +55,7 @@ class DepthError(BodyDecodeError):
 class NumberError(BodyDecodeError):
     """A body with a number beyond float64.
 
-    `value` is the body with MAX_FLOAT in the place of such numbers, `number` the first of them as it was sent.
+    `value` is the body with MAX_FLOAT in place of such numbers, `number` the first of them as sent.
     """
 
     def __init__(self, number: str, value: Any) -> None:
@@ -80,7 +80,7 @@ def parse(data: bytes) -> Any:
 
 
 def parse_normalized(data: bytes) -> tuple[Any, bytes]:
-    """Parse JSON as `parse` does; return the value and JSON that every parser accepts: the data itself where that is possible.
+    """Parse JSON as `parse` does. Return the value, and valid JSON for every parser: the data itself if possible.
 
     Raises:
         BodyDecodeError: as `parse`.
@@ -101,7 +101,7 @@ def parse_unique(data: bytes) -> tuple[Any, bool]:
     """
     try:
         value = json_codec.loads(data, narrow=False)
-        # the writer refuses integers outside int64, which `loads` would search for in the data
+        # the writer refuses integers outside int64, so `loads` need not search for them
         written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (TypeError, ValueError):
         value = parse(data)
@@ -122,13 +122,13 @@ def _not_deep(data: bytes, value: Any) -> Any:
 
 def _may_be_deep(data: bytes) -> bool:
     """Return whether JSON has more than MAX_DEPTH opening brackets."""
-    # `replace` searches with memchr and ends with the last replacement, `count` compares every byte
+    # `replace` uses memchr and stops at the last replacement; `count` compares every byte
     rest = data.replace(b"{", b"", MAX_DEPTH + 1).replace(b"[", b"", MAX_DEPTH + 1)
     return len(data) - len(rest) > MAX_DEPTH
 
 
 def normalized(value: Any) -> tuple[Any, bytes]:
-    """Return a value as it is after writing and parsing it again, and its JSON."""
+    """Return a value after writing and parsing it, and its JSON."""
     data = json_codec.dumps(value, sort_keys=False)
     return json_codec.loads(data), data
 
@@ -153,7 +153,7 @@ def _parse_bounded(data: bytes) -> Any:
     beyond: list[bytes] = []
 
     def bounded(match: re.Match[bytes]) -> bytes:
-        """Replace a number beyond float64 by the greatest float64; strings and other numbers stay."""
+        """Replace a number beyond float64 by the greatest float64. Keep strings and other numbers."""
         text = match[1]
         if not text or (len(text) < _MIN_OVERFLOW_DIGITS and b"e" not in text and b"E" not in text) or math.isfinite(float(text)):
             return match[0]
@@ -172,7 +172,7 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
 
 
 def find_duplicates(data: bytes) -> list[str]:
-    """Return what `duplicate_fields` does, by reading all of the JSON."""
+    """Return the messages of `duplicate_fields`, always from a scan of the whole JSON."""
     paths: dict[str, None] = {}
     for stack, is_duplicate, _ in _fields(data):
         here = stack[-1]
@@ -185,7 +185,7 @@ def find_duplicates(data: bytes) -> list[str]:
 
 
 def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
-    """Return messages about unknown and duplicate fields in the order in which a decoder finds the fields."""
+    """Sort messages about unknown and duplicate fields by the positions of the fields in the body."""
     wanted = {_target_of(message): message for message in messages}
     ranks: dict[str, int] = {}
     for stack, is_duplicate, _ in _fields(data):
@@ -198,7 +198,7 @@ def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
 
 
 def mistyped_kind(data: bytes) -> tuple[str, str]:
-    """Return the first `kind` or `apiVersion` of an object that is neither string nor null, and its Go type; "" and "" if there is none."""
+    """Return the first `kind` or `apiVersion` that is neither string nor null, and its Go type; "" and "" if there is none."""
     for stack, _, end in _fields(data):
         if len(stack) == 1 and stack[0].at in _KINDS:
             first = _FIRST_BYTE.match(data, end)
@@ -208,7 +208,7 @@ def mistyped_kind(data: bytes) -> tuple[str, str]:
 
 
 def may_have_duplicates(data: bytes, parsed: Any) -> bool:
-    """Return whether JSON that was parsed may have duplicate fields."""
+    """Return whether parsed JSON may have duplicate fields."""
     try:
         return not _has_all_fields(data, orjson.dumps(parsed))
     except (TypeError, ValueError):
@@ -216,21 +216,21 @@ def may_have_duplicates(data: bytes, parsed: Any) -> bool:
 
 
 def _has_all_fields(data: bytes, written: bytes) -> bool:
-    """Return whether the JSON of a parsed value surely has all fields of the JSON that was parsed.
+    """Return whether the JSON of a parsed value surely has all fields of the original JSON.
 
-    Compares the two, and if they differ, the number of their colons: parsing drops duplicate fields and keeps strings.
+    If the texts differ, compare the numbers of their colons: parsing drops duplicate fields, but keeps strings.
     """
-    # only white space can follow
+    # only white space can follow in the original
     if data.startswith(written):
         return True
-    # Finding one byte is much faster than finding several, and few bodies have escapes.
+    # A search for one byte is much faster than for several, and few bodies have escapes.
     if b"\\" in data and (b"\\u003a" in data or b"\\u003A" in data):
         return False
     return data.count(b":") == written.count(b":")
 
 
 class _Open:
-    """An open object or array of a scan: its current key or index, the keys seen before, and the keys reported as duplicates."""
+    """An open object or array of a scan: its current key or index, the keys so far, and the reported duplicates."""
 
     __slots__ = ("above", "at", "reported", "seen")
 
@@ -247,7 +247,7 @@ class _Open:
 
 
 def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
-    """Yield all fields: the open objects and arrays around each, whether its name was seen before, and the offset of its value."""
+    """Yield all fields: the open objects and arrays around each, whether its name is a duplicate, and its value's offset."""
     stack: list[_Open] = []
     text = b""
     for token in _STRUCTURE.finditer(data):
@@ -268,7 +268,7 @@ def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
 
 
 def _path_hash(stack: list[_Open], level: int) -> hashlib.blake2b:
-    """Hash the path of a level's current field. The hashes of the levels above are kept, since paths can be long."""
+    """Return the hash of the path of a level's current field. Keep the hashes of the levels above: paths can be long."""
     here = stack[level]
     if here.above is None:
         here.above = _path_hash(stack, level - 1) if level else hashlib.blake2b()
@@ -285,7 +285,7 @@ def _target_of(message: str) -> tuple[bytes, bool]:
 
 
 def with_sent_number(message: str, data: bytes) -> str:
-    """Return the message about a number that a field cannot hold, with the number as it was sent."""
+    """Return a message about a number that a field cannot hold, with the number as sent."""
     reported = _REPORTED_NUMBER.search(message)
     if reported is None:
         return message
