@@ -70,11 +70,11 @@ class ResourceHandler:
             serving.leave()
 
     def _warn_of_silence(self, request: web.BaseRequest, definition: Definition) -> None:
-        """Warn a reader of objects that the conversion webhook would not convert at present. Repeat its last call now and then."""
+        """Warn readers while the conversion webhook does not answer. Probe it by repeating its last call."""
         circuit, info = self._cache.converters.circuits.of(definition.name), request[INFO]
         if circuit is None or circuit.error is None or info.verb not in _READS:
             return
-        # what is stored in the version needs no conversion
+        # objects stored in this version need no conversion
         if definition.head["status"]["storedVersions"] == [info.version]:
             return
         request[WARNINGS].append(
