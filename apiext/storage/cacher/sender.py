@@ -1,4 +1,4 @@
-"""Renders changes for the watchers and pushes them, without holding the event loop for long."""
+"""Renders changes and pushes them to watchers, without holding the event loop for long."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _LITTLE_BYTES: Final = 64 * 1024
 """Changes and their bytes that are rendered at once."""
 _BATCH_CHANGES: Final = 256
 _BATCH_BYTES: Final = 256 * 1024
-"""Changes and their bytes that a watcher gets as one batch at most."""
+"""Limits of one batch for a watcher: changes, and their bytes."""
 _GROUPS: Final = 64
-"""Groups that a change is matched with at once."""
+"""Groups matched with a change at once."""
 _WOKEN_PER_TURN: Final = 128
-"""Watchers that write in one turn of the event loop; each takes some 30 microseconds."""
+"""Watchers to wake in one turn of the event loop; each takes some 30 microseconds."""
 _BYTES_PER_WATCHER: Final = 16 * 1024
-"""Bytes that take about as long to write as it takes to wake a watcher."""
+"""Bytes that take as long to write as waking a watcher."""
 
 _LOG: Final = get_logger(__name__)
 
 
 class Sender:
-    """Sends changes to watchers in order: little work at once, much in slices by a task. `groups` are the watchers by scope.
+    """Sends changes to watchers in order: a little work at once, more by a task in slices. `groups` are the watchers by scope.
 
-    `failed` is called where changes cannot be sent.
+    Calls `failed` if changes cannot be sent.
     """
 
     def __init__(self, groups: Mapping[str, WatcherGroups], failed: Callable[[], None]) -> None:
@@ -55,7 +55,7 @@ class Sender:
         return self._task is not None
 
     def send(self, changes: Sequence[Change], watchers: int) -> None:
-        """Send changes to the watchers that joined before the call; there are `watchers` in all groups."""
+        """Send changes to the watchers that joined before the call. `watchers` is their number in all groups."""
         self.number += 1
         size = sum(map(_size, changes))
         little = len(changes) <= _LITTLE_CHANGES and size <= _LITTLE_BYTES and _woken(watchers, size) <= _WOKEN_PER_TURN
@@ -64,7 +64,7 @@ class Sender:
                 pass
             return
         if self._unsent > limits.MAX_UNSENT_BYTES:
-            # watchers with many different selectors: their clients resume
+            # too many different selectors of watchers: their clients resume
             _LOG.warning("watch events cannot be sent in time, ending watches", watchers=watchers)
             self._drop()
             return
@@ -75,7 +75,7 @@ class Sender:
             self._task = asyncio.get_running_loop().create_task(self._send_waiting())
 
     def when_done(self, call: Callable[[], None]) -> None:
-        """Call a function when nothing waits, at once if that is now."""
+        """Call a function once nothing waits, at once if nothing does."""
         if self._task is None:
             call()
         else:
@@ -103,7 +103,7 @@ class Sender:
         self._failed()
 
     async def _render_missing(self, changes: Sequence[Change]) -> None:
-        """Render the large objects of changes; errors appear again where the objects are used."""
+        """Render the large objects of changes. Their errors appear again where the objects are used."""
         missing: dict[View, dict[Entry, None]] = {}
         for change in changes:
             for interest in self._interests(change) if _size(change) > limits.MAX_INLINE_RENDERING_BYTES else ():
@@ -114,7 +114,7 @@ class Sender:
             await view.items(list(entries))
 
     def _steps(self, number: int, changes: Sequence[Change]) -> Iterator[bool]:
-        """Send changes; yield where others may run, with True where they should."""
+        """Send changes. Yield where other tasks may run, True where they should."""
         events: dict[WatcherGroup, list[Event]] = {}
         unconverted: dict[WatcherGroup, list[Change]] = {}
         for change in changes:
@@ -154,12 +154,12 @@ class Sender:
 
 
 def _size(change: Change) -> int:
-    """Return the bytes of the objects of a change."""
+    """Return the bytes of a change's objects."""
     return sum(state.size for state in (change.entry, change.previous) if state is not None)
 
 
 def _woken(watchers: int, size: int) -> int:
-    """Return the effort to send some bytes to some watchers, as a number of watchers that get little."""
+    """Return the effort to send some bytes to some watchers, in watchers that get little."""
     return watchers * (1 + size // _BYTES_PER_WATCHER)
 
 
@@ -177,7 +177,7 @@ def _offer(group: WatcherGroup, number: int, change: Change, events: dict[Watche
     try:
         event = group.interest.event(change)
     except json_rendering.RENDERING_ERRORS as error:
-        # ends the watches of this group only; other versions may show the change
+        # end the watches of this group only: other versions may have no problem with the change
         earlier = events.pop(group, [])
         for watch in group.joined_before(number):
             if earlier:

@@ -12,7 +12,7 @@ from apiext.storage.rendering.version_view import View
 
 
 class WriteRenderings:
-    """What writes have rendered, kept until their events arrive. An event may come before its write has returned."""
+    """Keeps renderings of writes until their events arrive. An event may precede the end of its write."""
 
     __slots__ = ("_expected", "_made")
 
@@ -21,12 +21,12 @@ class WriteRenderings:
         self._expected: dict[tuple[str, bytes], tuple[View, Item]] = {}
 
     def add(self, view: View, item: Item) -> None:
-        """Keep the rendering of a write whose event has not arrived."""
+        """Keep the rendering of a write until its event arrives."""
         self._made[item.key] = (view, item)
 
     @contextmanager
     def expected(self, view: View, raw: bytes, draft: Item) -> Iterator[None]:
-        """Use a rendering without resourceVersion for an event with these stored bytes that comes within the block."""
+        """Use a rendering without resourceVersion for an event with these stored bytes while the `with` block runs."""
         what = draft.key, raw
         self._expected[what] = (view, draft)
         try:
@@ -35,7 +35,7 @@ class WriteRenderings:
             self._expected.pop(what, None)
 
     def give(self, entry: Entry) -> None:
-        """Let an entry of an event adopt the rendering of its write, if there is one."""
+        """Give an event's entry the rendering of its write, if there is one."""
         made = self._made.get(entry.key)
         if made is not None and made[1].revision == entry.revision:
             entry.adopt(*made)
@@ -43,6 +43,6 @@ class WriteRenderings:
             entry.adopt(draft[0], at_revision(draft[1], entry.revision))
 
     def drop(self, reached: int) -> None:
-        """Drop the renderings of writes up to a revision, whose events have arrived."""
+        """Drop the renderings of writes up to a revision: their events have arrived."""
         if self._made:
             self._made = {key: made for key, made in self._made.items() if made[1].revision > reached}

@@ -49,14 +49,14 @@ class DirectWatch(WatchQueue[Event]):
         self._requested = versioner.parse_for_watch(options.resource_version)
         self._bookmark_interval = bookmark_interval
         self._interest = Interest(view=View(codec, renderer), codec=codec, scope=scope, selection=options.selection)
-        # a single key is watched by its prefix, because the backend matches prefixes
+        # the backend matches prefixes only, so a single key is watched by its prefix
         self._prefix = renderer.prefix + (scope[: scope.rfind("/") + 1] if keys.is_single(scope) else scope)
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._start_revision = self._revision = 0
 
     async def start(self) -> None:
-        """Read the initial state and start to follow the backend.
+        """Read the initial state and start following the backend.
 
         Raises:
             BackendError: the backend does not answer.
@@ -77,7 +77,7 @@ class DirectWatch(WatchQueue[Event]):
             self._task.cancel()
 
     async def _read_initial(self) -> int:
-        """Return the revision to follow from; set the backlog of initial events."""
+        """Queue the initial events. Return the revision from which to follow."""
         revision, initial = self._requested, self._options.send_initial_events
         if initial is None:
             initial = not revision
@@ -90,7 +90,7 @@ class DirectWatch(WatchQueue[Event]):
         return current
 
     async def _state(self) -> tuple[list[Entry], int, CorruptObjectError | errors.StatusError | None]:
-        """Return the entries and their revision; an error for the one after them that cannot be converted."""
+        """Return the entries and their revision, and the error of the first one that cannot be converted, after those."""
         start, revision = "", 0
         entries: list[Entry] = []
         while True:
@@ -111,7 +111,7 @@ class DirectWatch(WatchQueue[Event]):
             start = f"{result.items[-1].key}\0"
 
     def _initial(self, entries: list[Entry], revision: int, error: Exception | None) -> Iterator[Event | None]:
-        """Yield the initial events. Raises the error after them."""
+        """Yield the initial events. Raise the error after them."""
         view = self._interest.view
         for each in entries:
             yield json_rendering.event(EventType.ADDED, view.item(each)) if self._interest.wants(each) else None
@@ -175,7 +175,7 @@ class DirectWatch(WatchQueue[Event]):
             self.push(events, sum(len(event.line) for event in events))
 
     def _schedule_bookmark(self, remaining: float) -> None:
-        """Schedule a bookmark for the end of the interval, or shortly before the end of the watch if that is sooner."""
+        """Schedule a bookmark at the end of the interval, or shortly before the end of the watch if that is sooner."""
         if not self._options.allow_bookmarks or self.finished:
             return
         wait = self._bookmark_interval
