@@ -40,7 +40,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptionalValue:
-    """A value of optional_type; `value` is None if there is none. Compare it with `apiext.schema.cel.equality`."""
+    """A value of optional_type; `value` is None if it is empty. Compare it with `apiext.schema.cel.equality`."""
 
     value: object
     present: bool = True
@@ -50,13 +50,13 @@ OPTIONAL_NONE: Final = OptionalValue(None, present=False)
 
 
 class OpaqueValue:
-    """The base of values that a library defines. `==` is CEL's equality, and false for other types."""
+    """Base of the libraries' values. `==` is CEL's equality, and false for other types."""
 
     __slots__ = ()
     cel_type: ClassVar[CelType]
 
     def size(self) -> int:
-        """Return the size that run-time costs count."""
+        """Return the size for run-time costs."""
         return 1
 
 

@@ -1,4 +1,4 @@
-"""Functions of lists that cel-go defines (ext/lists.go, version 3)."""
+"""cel-go's functions of lists (ext/lists.go, version 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apiext.schema.cel.types import DYN, INT, CelType, list_of
 from apiext.schema.cel.values import Duration, Timestamp
 
 _MAX_RANGE: Final = 1_000_000
-"""Elements that `lists.range` makes at most."""
+"""Maximum number of elements that `lists.range` makes."""
 _MAX_EXACT: Final = 1000
 """Elements up to which equal ones are left in the reference's order. With more, a call costs more than its limit, unless the type of the
 elements is not declared."""
@@ -107,7 +107,7 @@ def _flatten_cost(arguments: Sequence[object], _result: object) -> int:
 
 
 def _comparison_cost(compared: int) -> Cost:
-    """Return the cost of comparing all elements of an argument with each other."""
+    """Return the cost of comparing all pairs of an argument's elements."""
 
     def cost(arguments: Sequence[object], _result: object) -> int:
         elements = cast("list[object]", arguments[compared])

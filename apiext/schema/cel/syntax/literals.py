@@ -17,11 +17,11 @@ _UINT_RANGE: Final = range(2**64)
 
 
 class BadEscapeError(Exception):
-    """An escape sequence stands for no character; the text is cel-go's."""
+    """An invalid escape sequence. The text is cel-go's."""
 
 
 def literal_value(kind: str, text: str) -> bool | float | str | bytes | None:
-    """Return the value of a token, a number with its sign.
+    """Return a token's value. A number includes its sign.
 
     Raises:
         BadEscapeError: An escape sequence names no character.
