@@ -1,4 +1,4 @@
-"""Limits on what clients send and on what the server keeps for them, each with its unit and its reason.
+"""Limits on requests of clients and on what the server keeps for them, each with its unit and its reason.
 
 Limits of the reference's validation (lengths of names, sizes of annotations) are with their rules, and sizes of caches and batches
 with their owners.

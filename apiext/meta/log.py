@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Logger:
-    """Logs events: a constant text, with fields for what varies."""
+    """Logs events: a constant text, with fields for the variable parts."""
 
     __slots__ = ("_logger",)
 

@@ -44,11 +44,11 @@ class CompiledSchema:
         """The uncompiled schema."""
         self._spec = Spec(schema, served=True)
         self._canonical: Object = {}
-        """The canonical object that was last decoded or checked. What its members contain never changes (registry/strategy.py)."""
+        """The canonical object that was last decoded or checked. Its members never change (registry/strategy.py)."""
         self._metadata: Object = {}
-        """The metadata of the object that was last recalled, which is canonical."""
+        """The metadata of the last recalled object, which is canonical."""
         self._valid: Object = {}
-        """The object that was last found valid."""
+        """The last valid object."""
 
     @cached_property
     def _check(self) -> Check:

@@ -31,7 +31,7 @@ def size_bound(expression: str) -> int:
     """Return an upper bound of the instructions of an expression's program. For a malformed expression it has no meaning."""
     folded = _FOLDED if _IGNORES_CASE.search(expression) else 1
     groups = [[_ANY_SIZE, 0]]
-    """Of each open group: the size of what precedes its last operand, and that of the operand, to which a repetition applies."""
+    """For each open group: the size before its last operand, and the size of the operand, to which a repetition applies."""
     for token in _TOKEN.finditer(expression):
         group = groups[-1]
         literal = token["literal"]

@@ -78,7 +78,7 @@ class ResourceHandler:
         if definition.head["status"]["storedVersions"] == [info.version]:
             return
         request[WARNINGS].append(
-            f"the conversion webhook of {definition.name} does not answer: what it converted before is shown, and anything else fails"
+            f"the conversion webhook of {definition.name} does not answer: objects that need a conversion fail, unless it converted them before"
         )
         circuit.probe()
 

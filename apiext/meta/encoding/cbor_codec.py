@@ -1,4 +1,4 @@
-"""CBOR of objects: the reference's deterministic encoding, and what its decoder accepts.
+"""CBOR of objects: the reference's deterministic encoding, and the rules of its decoder.
 
 Mirrors apimachinery pkg/runtime/serializer/cbor (internal/modes), whose error texts are kept.
 """

@@ -29,9 +29,9 @@ _CONTEXTS: Final = {
     "Extra data": "after top-level value",
     "Invalid control character at": "in string literal",
 }
-"""What Go expects where Python's parser reports an error."""
+"""Go's expectation by the error that Python's parser reports."""
 _AFTER_VALUE: Final = {ord("["): "after array element", ord("{"): "after object key:value pair"}
-"""What Go expects after a value, by the bracket around it."""
+"""Go's expectation after a value, by the bracket around it."""
 _BROKEN_STRINGS: Final = frozenset({"Unterminated string starting at", "Invalid \\escape", "Invalid \\uXXXX escape"})
 
 _PLAIN: Final = bytes(ord("?") if code >= 0x80 or code in b"NI" else code for code in range(256))

@@ -74,9 +74,9 @@ class EventExpiry:
             try:
                 await self.sweep()
             except (errors.StatusError, StorageError, BackendError) as error:
-                _LOG.warning("events cannot be expired", error=str(error))
+                _LOG.warning("event expiry failed, retrying", error=str(error))
             except Exception:  # noqa: BLE001 -- or events would pile up for ever
-                _LOG.exception("events cannot be expired")
+                _LOG.exception("event expiry failed, retrying")
 
     async def sweep(self) -> int:
         """Mark the time of the current revision and delete the expired events. Return their number.

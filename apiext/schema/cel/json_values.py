@@ -75,4 +75,4 @@ class ObjectValue(dict[str, Any]):
         super().__init__(fields)
         self.unknown = unknown
         self.size = size
-        """Number of members in JSON, which are more than the fields."""
+        """Number of members in JSON; there may be fewer fields."""

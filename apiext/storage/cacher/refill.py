@@ -41,9 +41,9 @@ class HistoryRefill:
         self._wanted: list[int] = []
         self._reading: asyncio.Task[None] | None = None
         self._answered = False
-        """Whether the store has sent anything to the latest read."""
+        """Whether the store has sent anything for the last read."""
         self._expired = _FIRST_REVISION
-        """The history cannot reach back to this revision or an earlier one."""
+        """The history cannot reach back to this revision."""
 
     async def reach(self, revision: int) -> None:
         """Extend the history back to a revision if the store still has the changes since then.

@@ -28,7 +28,7 @@ class SelectorIndex:
         self._value_of = value_of
         self._values: dict[str, list[Item]] = {}
         self._returned: set[str] = set()
-        """The values whose lists were returned: a change copies such a list."""
+        """Values with a returned list: a change copies such a list."""
 
     def fill(self, items: Sequence[Item]) -> Steps[None]:
         """Add sorted items to the empty index."""

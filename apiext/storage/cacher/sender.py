@@ -44,10 +44,10 @@ class Sender:
         self._failed = failed
         self._waiting: deque[tuple[int, Sequence[Change], int]] = deque()
         self._unsent = 0
-        """Bytes of the changes that wait."""
+        """Bytes of the waiting changes."""
         self._task: asyncio.Task[None] | None = None
         self.number = 0
-        """The number of calls of `send` so far: a watcher that joins now gets the later ones only."""
+        """The number of calls of `send` so far. A new watcher gets later ones only."""
 
     @property
     def busy(self) -> bool:

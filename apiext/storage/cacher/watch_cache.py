@@ -77,10 +77,10 @@ class WatchCache:
         self._fills: SharedWork[bool] = SharedWork()
         self._released: list[View] = []
         self._states: WeakValueDictionary[tuple[int, str, str], _State] = WeakValueDictionary()
-        """The entries that readers hold at present, by generation and range."""
+        """The entries that readers currently hold, by generation and range."""
         self.renderings = WriteRenderings()
         self._ahead: dict[View, tuple[Codec, str]] = {}
-        """The scopes that readers want in their views once the cache is loaded."""
+        """The scopes and views that readers wait for while the cache loads."""
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
         self.totals = StoredTotals()

@@ -51,7 +51,7 @@ class ProgressSupport:
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Connection, bool] = WeakKeyDictionary()
-        """Whether the server of a connection answers reliably; False until it has told its version."""
+        """Whether the server of a connection answers reliably; False before it has returned its version."""
         self._asking: set[asyncio.Task[None]] = set()
         """First attempts."""
         self._repeating: set[asyncio.Task[None]] = set()

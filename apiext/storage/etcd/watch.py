@@ -36,11 +36,11 @@ class Watcher:
         self._end = range_end(prefix)
         self._start = start
         self._seconds = seconds
-        """Limit of connecting, and of the confirmation of the watch by etcd."""
+        """Seconds to connect, and to get etcd's confirmation of the watch."""
         self._previous = previous
         self._stream: DuplexStream | None = None
         self._parts: list[Any] = []
-        """Events of the fragments received so far of one response."""
+        """Events of a response's fragments so far."""
         self._may_request_progress = may_request_progress
         self._progress_requested = False
         """Whether a progress request has not been answered."""

@@ -253,5 +253,5 @@ def _member(name: str, pair: KeyValue) -> _Member:
         encodings = {name: ReplicaEncoding(one["version"], one["revision"]) for name, one in record["encodings"].items()}
         replica = Replica(name, record["address"], record["release"], record["started"], encodings)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        _LOG.warning("record of a server cannot be read", server=name, error=str(error))
+        _LOG.warning("invalid server record ignored", server=name, error=str(error))
     return _Member(replica, answered, pair.revision)

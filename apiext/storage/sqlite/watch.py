@@ -32,7 +32,7 @@ class Subscription:
         self.reported = revision
         """The last revision that the watch has returned."""
         self.lagging = False
-        """Whether the buffer was full and dropped: the events must be read from the log."""
+        """Whether the buffer overflowed and was dropped: the log has the events."""
         self.closed = False
         self._progress_requested = False
         self._events: list[BackendEvent] = []

@@ -35,7 +35,7 @@ class MemoryBackend:
         self._closed = False
         self.calls: dict[str, int] = {}
         self.gate = asyncio.Event()
-        """Calls wait while it is not set: a backend that answers late or never."""
+        """While not set, calls wait, as for a backend that answers late or never."""
         self.gate.set()
         self.broken = False
         """Calls raise UnavailableError, and open watches break."""

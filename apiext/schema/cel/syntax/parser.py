@@ -68,7 +68,7 @@ class _Parser:
         self.optional_syntax = optional_syntax
         self.depths = {"expr": 0, "relation": 0, "calc": 0}
         self.height = 0
-        """Nested operators, selections and calls in the part that was parsed last."""
+        """Nested operators, selections and calls in the last parsed part."""
 
     def parse(self) -> Expression:
         expression = self._expr()

@@ -35,7 +35,7 @@ class Channel:
         self._headers: dict[str, bytes] = {}
         self._connection: Connection | None = None
         self._open: set[Connection] = set()
-        """Connections with open calls, also those that accept no more."""
+        """Connections with open calls, including those that accept no more calls."""
         self._connect_task: asyncio.Task[None] | None = None
         self._last_address: _Address | None = None
         self._closed = False

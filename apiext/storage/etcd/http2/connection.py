@@ -34,25 +34,25 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, on_retired: Callable[[Connection, str], None]) -> None:
         self.loop = asyncio.get_running_loop()
-        """The event loop; asking for the current one would be a system call for each use."""
+        """The event loop. Getting the current one would be a system call each time."""
         self._on_retired = on_retired
         self._writer: GatheredWriter | None = None
-        """None before the connection is made, and once it is closed."""
+        """None before the connection is made, and after it is closed."""
         self._buffer = b""
-        """The beginning of a frame that has not arrived completely."""
+        """The start of an incomplete frame."""
         self._header_reader = HeaderReader()
         self._keepalive = Keepalive(self._write, lambda: bool(self._streams), lambda: self.close("the server does not answer"))
         self._deadlines = Deadlines(self.loop, self._expire)
         self._send_queue = SendQueue()
         self._streams: dict[int, Http2Stream] = {}
         self._slot_waiters: deque[asyncio.Future[None]] = deque()
-        """Calls that wait until the server allows another stream."""
+        """Calls that wait for a free stream."""
         self._next_id = 1
         self._max_streams = _UNLIMITED_STREAMS
         self._ungranted = 0
         self._reason = ""
         self.ready: asyncio.Future[None] = self.loop.create_future()
-        """Done after the server's SETTINGS; fails with ConnectionError when the connection ends before them."""
+        """Done after the server's SETTINGS. Fails with ConnectionError if the connection ends before."""
         self.accepts_calls = False
 
     @property

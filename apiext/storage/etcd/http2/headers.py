@@ -45,9 +45,9 @@ class HeaderReader:
         self._decoder.header_table_size = 0
         self._decoder.max_allowed_table_size = 0
         self.known: dict[tuple[int, bytes], HeaderBlock] = {}
-        """Blocks by flags and payload of the one HEADERS frame that held them; to be asked before `receive`, unless `inside_block`."""
+        """Decoded blocks by flags and payload of their only HEADERS frame. Look here before `receive`, unless `inside_block`."""
         self._partial: tuple[int, int, bytes] | None = None
-        """Stream identifier, flags of HEADERS and the bytes so far of a block that has not ended."""
+        """Stream identifier, flags of HEADERS and the bytes so far of an incomplete block."""
         self.inside_block = False
         """Whether the next frame must be a CONTINUATION."""
 

@@ -97,7 +97,7 @@ class DuplexStream(Http2Stream):
         """Complete messages, each with the bytes to grant when it is taken."""
         self._buffer = bytearray()
         self._granted_ahead = 0
-        """Leading bytes of the buffer that are granted already, since a message may be larger than the window."""
+        """Bytes at the start of the buffer that are granted already: a message may be larger than the window."""
         self._ungranted = 0
         self._error: RpcError | None = None
         self._waiter: asyncio.Future[None] | None = None
