@@ -1,4 +1,4 @@
-"""Calls of a conversion webhook: start, request and metrics."""
+"""Calls of a conversion webhook: how they begin, what they send, and how they are counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BEGIN: Final = "begin_conversion"
 POST: Final = "post_conversion"
 OBSERVE: Final = "observe_conversion"
-"""Names of the questions by which worker processes make and record calls."""
+"""The questions of worker processes, by which calls are recorded too."""
 
 
 class Hook(Protocol):
@@ -31,10 +31,10 @@ class Hook(Protocol):
 
 
 class ConversionCalls(Hook, Protocol):
-    """The server's part of a converter's webhook calls."""
+    """What a converter needs for its calls."""
 
     async def begin(self) -> tuple[str, float]:
-        """Return the uid of a call, and its start as `time.monotonic` of this machine."""
+        """Return the uid of a call, and when it begins, as `time.monotonic` of this machine."""
         ...
 
     async def observe(self, call: ConversionCall) -> None:

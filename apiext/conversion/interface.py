@@ -24,10 +24,10 @@ class Converter(Protocol):
     """Converts objects of one CRD between its versions."""
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
-        """Return the objects in the named version, in the same order. An error stands in the place of each failed object.
+        """Return the objects in the named version: as many as given, in the same order, with errors in the place of those that fail.
 
-        The converter may change the objects in place and return them. They may be of several versions, but none is of the
-        named one. Callers convert at most a page of a list at a time.
+        The objects belong to the converter: it may change them in place and return them. They may be of several versions, but
+        none is of the named one. Callers convert at most a page of a list at a time.
         """
         ...
 
@@ -36,7 +36,7 @@ class CopiedConverter(Converter, Protocol):
     """A converter of the server, with copies in worker processes."""
 
     def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return the answers to the questions of the copies (`conversion/remote.py`)."""
+        """Return what answers the questions of the copies (`conversion/remote.py`)."""
         ...
 
 

@@ -21,7 +21,7 @@ class NoneConverter:
         return [self.convert_inline(obj, api_version) for obj in objects]
 
     def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Implement CopiedConverter.answers: copies ask no questions."""
+        """Implement CopiedConverter.answers: copies ask nothing."""
         return {}
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:

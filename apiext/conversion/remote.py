@@ -1,4 +1,4 @@
-"""Conversion in worker processes. The server only calls the webhook and counts the calls."""
+"""Conversion in worker processes: the server only calls the webhook, and counts the calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def answers_of(calls: ConversionCalls) -> Mapping[str, Callable[..., Awaitable[A
 
 
 class RemoteCalls:
-    """Implements ConversionCalls in a worker process: the server makes the calls."""
+    """Implements ConversionCalls: the server calls."""
 
     def __init__(self, link: ServerLink) -> None:
         self._link = link

@@ -74,7 +74,7 @@ class WebhookConverter:
         return results
 
     async def _divided(self, objects: Sequence[Object], api_version: str, refusals: _Refusals) -> list[Converted]:
-        """Convert objects by one call; if it fails, by two calls with half of them each."""
+        """Convert objects by one call, or by two that each get half of them."""
         if refusals.count >= MAX_CONVERSION_FAILURES:
             return [_failed(obj, refusals.last) for obj in objects]
         uid, start = await self._calls.begin()
@@ -94,7 +94,7 @@ class WebhookConverter:
         return results
 
     async def _call(self, uid: str, objects: Sequence[Object], api_version: str) -> list[Converted]:
-        """Return the checked objects of the webhook's answer. Raises _CallError."""
+        """Return the objects that the webhook answers with, checked. Raises _CallError."""
         version = self._review_version or ""
         try:
             data = await self._calls.post(review.encode(version, uid, objects, api_version))

@@ -1,4 +1,4 @@
-"""Numbers of definitions that are float64 in Go. Only CBOR distinguishes them from integers."""
+"""The numbers of definitions that are float64 in Go, which only CBOR tells from integers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any, Final
 
 _FLOATS: Final = ("maximum", "minimum", "multipleOf")
 _SCHEMAS: Final = ("additionalItems", "additionalProperties", "allOf", "anyOf", "items", "not", "oneOf")
-"""Members of a schema that hold one schema or a list of schemas."""
+"""Members of a schema that are schemas, or lists of them."""
 _NAMED_SCHEMAS: Final = ("definitions", "dependencies", "patternProperties", "properties")
 
 
 def set_floats(value: Any) -> None:
-    """Turn float64 fields into floats, in place, in a definition or a list of them. Ignore other objects."""
+    """Turn such numbers into floats, in place, in a definition, a list object, or the items of one; other objects stay as they are."""
     for definition in value if type(value) is list else value.get("items", (value,)):
         for version in definition.get("spec", {}).get("versions", ()):
             _set_in_schema((version.get("schema") or {}).get("openAPIV3Schema"))

@@ -49,7 +49,7 @@ class ResourceRest:
     namespaced: bool
 
     def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return the server's answers to a worker's copy of this object, which has a RemoteStore."""
+        """Return the answers to the questions of a worker's copy of this object, which has a RemoteStore."""
         return self.store.answers(self.codec)
 
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:

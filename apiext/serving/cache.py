@@ -101,7 +101,7 @@ class ServingCache:
         try:
             converter = self.converters.converter(info.definition.name, info.definition.head["spec"]["conversion"])
         except ValueError as error:
-            _LOG.error("invalid conversion webhook", definition=info.definition.name, error=str(error))
+            _LOG.error("conversion webhook cannot be used", definition=info.definition.name, error=str(error))
             raise errors.internal("error resolving resource") from error
         served = build_version(info, version, store, self._admission, converter, cbor=self._cbor)
         served = info.versions[version.name] = with_remote_version(served, info, version, converter)

@@ -70,15 +70,15 @@ class ResourceHandler:
             serving.leave()
 
     def _warn_of_silence(self, request: web.BaseRequest, definition: Definition) -> None:
-        """Warn readers while the conversion webhook does not answer. Probe it by repeating its last call."""
+        """Warn a reader of objects that the conversion webhook would not convert at present. Repeat its last call now and then."""
         circuit, info = self._cache.converters.circuits.of(definition.name), request[INFO]
         if circuit is None or circuit.error is None or info.verb not in _READS:
             return
-        # objects stored in this version need no conversion
+        # what is stored in the version needs no conversion
         if definition.head["status"]["storedVersions"] == [info.version]:
             return
         request[WARNINGS].append(
-            f"the conversion webhook of {definition.name} does not answer: objects that need a conversion fail, unless it converted them before"
+            f"the conversion webhook of {definition.name} does not answer: what it converted before is shown, and anything else fails"
         )
         circuit.probe()
 

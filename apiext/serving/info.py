@@ -25,7 +25,7 @@ class ServingVersion:
     """Scopes by subresource; "" is the resource itself."""
     codec: Codec
     warnings: tuple[str, ...] = ()
-    """Warnings in every response of a deprecated version."""
+    """Warnings that every response of a deprecated version carries."""
 
 
 @dataclass(slots=True, eq=False)

@@ -86,11 +86,11 @@ def with_remote_version(served: ServingVersion, info: ServingInfo, version: Vers
     main, definition, codec = served.scopes[""], info.definition, cast("CustomResourceCodec", served.codec)
 
     async def latest() -> Item:
-        # A later state with equal specification and names works as well.
+        # A later state with equal specification and names is as good.
         return info.definition.item
 
     place = VersionPlace(definition.name, definition.uid, definition.revision, version.name, _admitted(main), codec.cbor)
-    # its answers do not refer to a codec: an unused codec must be garbage at once
+    # its answers refer to no codec: an unused one must be garbage at once
     conversion = converter.answers()
     answers = {
         "definition": _answer(definition.item),

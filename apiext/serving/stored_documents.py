@@ -175,7 +175,7 @@ class StoredDocuments:
         pace = Pace()
         async for pairs in pages.of(self._stored(definition)):
             for pair in pairs:
-                # searching for an apiVersion that is not at the beginning takes milliseconds
+                # an apiVersion that is not at the beginning takes milliseconds to find
                 if pace.due:
                     await pace.pause()
                 items.append(_about(pair, prefix))

@@ -72,7 +72,7 @@ def _decode(token: str) -> Continue:
 
 
 def _base64(token: str) -> bytes:
-    # Line breaks are not data, but count in the offsets of errors.
+    # Line breaks are no data, but count in the offsets of errors.
     for position, char in enumerate(token):
         if char not in _ALPHABET and char not in "\r\n":
             offset = len(token[:position].encode(errors="surrogatepass"))
@@ -99,7 +99,7 @@ def _document(data: bytes) -> dict[str, object]:
 
 
 class _Number(str):
-    """A number in its original spelling."""
+    """A number as it is written."""
 
     __slots__ = ()
 

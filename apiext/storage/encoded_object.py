@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Encoded:
-    """An object ready to store."""
+    """An object ready to be stored."""
 
     data: bytes
     """The object in JSON; typed if stored in CBOR."""

@@ -88,7 +88,7 @@ class StoreFactory:
         await self._barrier.close()
 
     def store(self, resource: GroupResource) -> Store:
-        """Return the store of a resource, the same one until `drop`."""
+        """Return the store of a resource, the same one until it is dropped."""
         store = self._stores.get(resource)
         if store is None:
             renderer = Renderer(self.key_prefix(resource), self._workers)
@@ -146,7 +146,7 @@ class StoreFactory:
         return RawObjects(backend=self.backend, prefix=self.key_prefix(resource), guard=guard)
 
     def reencoder(self, resource: GroupResource, guard: WriteGuard) -> Reencoder:
-        """Return the re-encoder of a resource's objects that are stored in other versions."""
+        """Return what rewrites the objects of a resource that are stored in other versions."""
         return Reencoder(backend=self.backend, renderer=Renderer(self.key_prefix(resource), self._workers), guard=guard)
 
     def repair(self, resource: GroupResource, codec: Codec, guard: WriteGuard | None = None) -> Repair:

@@ -24,9 +24,9 @@ class Conversion(Protocol):
     """A codec's asynchronous conversion between stored objects and the codec's version."""
 
     async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object | ValueError]:
-        """Return decoded objects in the codec's version, in the same order. An error stands in the place of each failed one.
+        """Return decoded objects in the codec's version, in the same order; in the place of one that fails stands its error.
 
-        May change the given objects.
+        The given objects may be changed.
         """
         ...
 
@@ -34,7 +34,7 @@ class Conversion(Protocol):
         """Return an object in the storage version. Do not change the given one.
 
         Raises:
-            StatusError: the object cannot be converted.
+            StatusError: it cannot be converted.
         """
         ...
 
@@ -63,7 +63,7 @@ class Codec(Protocol):
         """Return the copy in worker processes, which renders large objects. None without one."""
 
     def encode(self, obj: Object) -> Encoded:
-        """Return an object in stored form: in the storage version, without resourceVersion, with a final newline.
+        """Return an object as it is stored: in the storage version, without resourceVersion, with a final newline.
 
         The object has this codec's version, or with a `conversion` the storage version.
         """
@@ -223,11 +223,11 @@ class Watch(Protocol):
 
 
 class StorageError(Exception):
-    """A storage failure that the registry maps to a Status. `key` is the key of the object."""
+    """An outcome of storage that the registry maps to a Status; `key` is the key of the object."""
 
     code = 0
     text = ""
-    """Number and name in the reference's StorageError."""
+    """Number and name of the outcome in the reference's StorageError."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{message}: {key}" if key else message)
@@ -248,7 +248,7 @@ class KeyExistsError(StorageError):
 
 
 class InvalidObjectError(StorageError):
-    """A precondition (uid, resourceVersion) does not hold. The message is the reference's."""
+    """A precondition (uid, resourceVersion) does not hold; the message is the reference's."""
 
     code, text = 4, "invalid object"
 
@@ -264,11 +264,11 @@ class EncryptedObjectError(CorruptObjectError):
 
 
 class UnknownPastError(CorruptObjectError):
-    """An object is deleted or no longer selected, and its previous state is unreadable: watchers may have seen an earlier state."""
+    """An object is gone, or not selected any more, and its previous state cannot be decoded: a watcher may have seen an earlier one."""
 
 
 class LargeObjectError(HeavyWorkError):
-    """The stored object is too large for the caller to process on the event loop. Nothing was written."""
+    """The stored object is larger than the caller wants to process on the event loop. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +302,7 @@ DEFAULT_WRITE: Final = WriteOptions()
 
 
 class Store(Protocol):
-    """Typed objects of one resource. The cached and the direct store give the same answers.
+    """The typed objects of one resource. The cached and the direct store give the same answers.
 
     Keys are relative to the resource ("namespace/name" or "name"). Reads raise StatusError for errors of the client (an
     expired or too large resourceVersion, a bad continue token), and StorageError or BackendError for the others.
@@ -375,11 +375,11 @@ class Store(Protocol):
         ...
 
     def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return the answers to a RemoteStore about this resource. The RemoteStore writes with a codec equal to this one."""
+        """Return the answers to the questions of a RemoteStore about this resource, whose objects it writes with a like codec."""
         ...
 
     def guard_writes(self, guard: WriteGuard) -> None:
-        """Make every later write depend on a guard. Writes then also raise the guard's errors."""
+        """Make every later write depend on a guard; writes then raise what the guard raises."""
         ...
 
     def keep_renderings(self, old: Codec, new: Codec) -> None:

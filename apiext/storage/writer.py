@@ -152,7 +152,7 @@ class Writer:
         async def commit(key: str, raw: bytes, expected: int, draft: Draft | Item | None) -> WriteResult:
             result = await self._put(codec, key, raw, expected, draft if isinstance(draft, Item) else None)
             if result.succeeded and draft is not None:
-                # before the write's event arrives, which would be rendered otherwise
+                # before the event of the write arrives, which would be rendered otherwise
                 self.written(codec, draft.at(result.revision) if isinstance(draft, Draft) else at_revision(draft, result.revision))
             return result
 

@@ -33,7 +33,7 @@ TYPE_META_ERROR: Final = "couldn't get version/kind; json parse error: "
 _GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
-"""The reference's error about every invalid Scale."""
+"""The reference's error for every invalid Scale."""
 _DUPLICATE_TYPE_META: Final = frozenset({'duplicate field "kind"', 'duplicate field "apiVersion"'})
 YAML_PREFIX: Final = "yaml: unmarshal errors:\n"
 
@@ -153,7 +153,7 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
             text = f"{TYPE_META_ERROR}{text}"
         raise _unrecognized(scope, text, data) from error
     except ValueError as error:
-        # metadata of custom resources is encoded again before it is decoded to Go types
+        # the metadata of custom resources is encoded anew before it is decoded to Go types
         text = json_decoder.with_sent_number(str(error), data) if media_type == JSON and scope.typed else str(error)
         raise _undecodable(scope, kind or scope.kind, text) from error
     _report_strict(scope, kind, strict, validation, warnings)
@@ -193,12 +193,12 @@ def _decode_cbor(scope: Scope, data: bytes, validation: str, warnings: list[str]
 
 
 def _with_textual_type_meta(obj: Object) -> Object:
-    """Return an object without apiVersion and kind that are not strings: the reference's unstructured decoder ignores these."""
+    """Return an object without an apiVersion and a kind that are no text, which the reference's unstructured decoder ignores."""
     return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"} or isinstance(value, str)}
 
 
 def _duplicate_fields(data: bytes, validation: str) -> list[str]:
-    """Return messages about duplicate fields. Raise BodyDecodeError if a repeated kind or apiVersion is not a string."""
+    """Return messages about duplicate fields. Raise BodyDecodeError if the first of two kinds or apiVersions is no string."""
     if validation == IGNORE and data.count(b'"kind"') < 2 and data.count(b'"apiVersion"') < 2:
         return []
     duplicates = json_decoder.find_duplicates(data)
@@ -210,7 +210,7 @@ def _duplicate_fields(data: bytes, validation: str) -> list[str]:
 
 
 def _number_error(scope: Scope, error: NumberError, data: bytes) -> errors.StatusError:
-    """Return the error about a number outside float64. The reference identifies the kind before it reads numbers."""
+    """Return the error for a number outside float64; the reference identifies the kind before it reads numbers."""
     try:
         _, kind = identify(scope, error.value, data)
     except _MissingKindError as missing:
@@ -295,7 +295,7 @@ def _completed(scope: Scope, given: GroupVersion, kind: str) -> GroupVersionKind
 
 
 def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequence[str] = (), data: bytes = b"") -> list[str]:
-    """Decode a parsed object in place. Return the strict decoding errors unless the validation is Ignore.
+    """Decode a parsed object in place. Return the errors of strict decoding unless the validation is Ignore.
 
     `duplicates` has the messages about duplicate fields of the JSON `data`.
 
@@ -317,7 +317,7 @@ def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequen
 
 
 def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Drop duplicate fields within unknown fields: a decoder of Go types skips these."""
+    """Drop duplicate fields inside of unknown fields, which a decoder of Go types skips."""
     skipped = [message.removeprefix("unknown field ").strip('"') for message in unknown]
     paths = {message: message.removeprefix("duplicate field ").strip('"') for message in duplicates}
     return [

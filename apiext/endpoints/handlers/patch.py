@@ -128,9 +128,9 @@ class _Patch:
     document: Any
     """The parsed patch."""
     plain: bytes
-    """The patch as valid JSON for every parser. It may lack duplicate fields."""
+    """The patch as JSON that every parser accepts; it may lack duplicate fields."""
     number_error: str
-    """The error about the first number outside float64, "" if there is none."""
+    """The error for the first number outside float64, "" if there is none."""
 
     def check_numbers(self) -> None:
         """Raise StatusError (400) for a number outside float64."""
@@ -153,7 +153,7 @@ class _Patcher:
     _strategic_text: str | None = None
     _operations: Operations = field(default_factory=list)
     _duplicates: Sequence[str] = ()
-    """Messages about duplicate fields in the operations."""
+    """Messages about the duplicate fields of the operations."""
     _patch_strict: Sequence[str] = ()
 
     async def __call__(self, existing: Object) -> Object:
@@ -207,7 +207,7 @@ class _Patcher:
         if self._scope.typed and self._scope.subresource != "scale":
             patched, unknown = self._as_typed(patched)
         duplicates = duplicates_in(patched, self._operations, self._duplicates)
-        # Errors contain it if it has no kind.
+        # Errors contain it only if it has no kind.
         text = b"" if type(patched) is dict and patched.get("kind") else json_codec.dumps(patched)
         try:
             obj, _ = identify(self._scope, patched, text)
@@ -250,7 +250,7 @@ def _invalid_result(shown: str, reason: str) -> errors.StatusError:
 
 
 def duplicates_in(patched: Any, operations: Operations, messages: Sequence[str]) -> list[str]:
-    """Translate messages about a JSON patch's duplicate fields to the patched object. Keep those in unchanged values only."""
+    """Turn messages about duplicate fields of a JSON patch into those about the patched object, for values that it contains unchanged."""
     found = []
     for match in filter(None, map(_IN_VALUE.fullmatch, messages)):
         operation = operations[int(match[1])] or {}
@@ -261,7 +261,7 @@ def duplicates_in(patched: Any, operations: Operations, messages: Sequence[str])
 
 
 def _patched_path(patched: Any, operation: dict[str, Any]) -> str | None:
-    """Return the path of an operation's value, None if the patched object no longer has it."""
+    """Return the path of an operation's value, None if the object does not contain it any more."""
     at, path = patched, ""
     for part in str(operation.get("path")).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")

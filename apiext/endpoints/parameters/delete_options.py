@@ -25,7 +25,7 @@ from apiext.storage.interface import Preconditions
 _KIND: Final = "DeleteOptions"
 _META: Final = "meta.k8s.io/v1"
 _UNVERSIONED: Final = frozenset({"Status", "CreateOptions", "UpdateOptions", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
-"""Other kinds that every version registers."""
+"""Other kinds that are registered in every version."""
 _META_KINDS: Final = frozenset(
     {
         "GetOptions",

@@ -1,4 +1,4 @@
-"""CBOR bodies, with the errors of the reference's decoder.
+"""Bodies in CBOR, with the errors of the reference's decoder.
 
 Mirrors apimachinery pkg/runtime/serializer/cbor, whose errors show documents in diagnostic notation (RFC 8949, section 8).
 """
@@ -18,14 +18,14 @@ _NO_ARRAY: Final = " (cannot decode CBOR array to struct without toarray option)
 
 
 class CBORTypeMetaError(BodyDecodeError):
-    """A body without readable apiVersion and kind."""
+    """A body whose apiVersion and kind cannot be read."""
 
     def __init__(self, text: str) -> None:
         super().__init__(_TYPE_META_ERROR + text)
 
 
 class CBORItemError(BodyDecodeError):
-    """A body with an item that objects cannot have. `type_meta` has its apiVersion and kind."""
+    """A body with an item that no object has; `type_meta` has its apiVersion and kind."""
 
     def __init__(self, text: str, type_meta: Object) -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ class CBORDocument:
         """Parse a body.
 
         Raises:
-            BodyDecodeError: it is not CBOR, has a key twice, or is nested deeper than MAX_DEPTH (DepthError).
+            BodyDecodeError: it is no CBOR, has a key twice, or is nested deeper than MAX_DEPTH (DepthError).
         """
         try:
             self._parsed = cbor_codec.parse(data)
@@ -83,7 +83,7 @@ class CBORDocument:
 
 
 def parse(data: bytes) -> Object:
-    """Return a Go type's body as a JSON object.
+    """Return a body of a Go type as a JSON object.
 
     Raises:
         BodyDecodeError: it cannot be decoded.
@@ -103,7 +103,7 @@ def _type_meta(parsed: Any) -> Object:
 
 
 def diagnose(item: Any) -> str:
-    """Return a decoded item in diagnostic notation."""
+    """Return an item, as the library decoded it, in diagnostic notation."""
     if isinstance(item, dict):
         return "{" + ", ".join(f"{diagnose(key)}: {diagnose(value)}" for key, value in item.items()) + "}"
     if isinstance(item, list | tuple):
@@ -124,7 +124,7 @@ def diagnose(item: Any) -> str:
 
 
 def unknown_field(obj: Object, paths: Sequence[str]) -> str:
-    """Return the reference's message about unknown fields: the position of the outermost one among its map's members."""
+    """Return the reference's message about unknown fields: the place of the outermost among the members of its map."""
     *parents, name = min((path.split(".") for path in paths), key=len)
     members: Any = obj
     for part in parents:

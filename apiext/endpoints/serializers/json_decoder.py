@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]
 _REPORTED_NUMBER: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
 _PLAIN: Final = re.compile(rb"-?[0-9]{1,20}")
 _MIN_OVERFLOW_DIGITS: Final = 300
-"""Least number of digits of a number outside float64 without an exponent."""
+"""Least number of digits of a number without an exponent that exceeds float64."""
 MAX_FLOAT: Final = sys.float_info.max
 _MAX_FLOAT_TEXT: Final = str(MAX_FLOAT).encode()
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
@@ -36,7 +36,7 @@ _TYPES_BY_FIRST_BYTE: Final = (
     | dict.fromkeys((b"t", b"f"), "bool")
     | {b"[": "array", b"{": "object"}
 )
-"""Go type of a value by the value's first byte."""
+"""Go type of a value by its first byte."""
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
@@ -55,7 +55,7 @@ class DepthError(BodyDecodeError):
 class NumberError(BodyDecodeError):
     """A body with a number beyond float64.
 
-    `value` is the body with MAX_FLOAT in place of such numbers, `number` the first of them as sent.
+    `value` is the body with MAX_FLOAT in the place of such numbers, `number` the first of them as it was sent.
     """
 
     def __init__(self, number: str, value: Any) -> None:
@@ -153,7 +153,7 @@ def _parse_bounded(data: bytes) -> Any:
     beyond: list[bytes] = []
 
     def bounded(match: re.Match[bytes]) -> bytes:
-        """Replace a number beyond float64 by the greatest float64. Keep strings and other numbers."""
+        """Replace a number beyond float64 by the greatest float64; strings and other numbers stay."""
         text = match[1]
         if not text or (len(text) < _MIN_OVERFLOW_DIGITS and b"e" not in text and b"E" not in text) or math.isfinite(float(text)):
             return match[0]
@@ -185,7 +185,7 @@ def find_duplicates(data: bytes) -> list[str]:
 
 
 def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
-    """Sort messages about unknown and duplicate fields by the positions of the fields in the body."""
+    """Return messages about unknown and duplicate fields in the order in which a decoder finds the fields."""
     wanted = {_target_of(message): message for message in messages}
     ranks: dict[str, int] = {}
     for stack, is_duplicate, _ in _fields(data):
@@ -198,7 +198,7 @@ def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
 
 
 def mistyped_kind(data: bytes) -> tuple[str, str]:
-    """Return the first `kind` or `apiVersion` that is neither string nor null, and its Go type; "" and "" if there is none."""
+    """Return the first `kind` or `apiVersion` of an object that is neither string nor null, and its Go type; "" and "" if there is none."""
     for stack, _, end in _fields(data):
         if len(stack) == 1 and stack[0].at in _KINDS:
             first = _FIRST_BYTE.match(data, end)
@@ -247,7 +247,7 @@ class _Open:
 
 
 def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
-    """Yield all fields: the open objects and arrays around each, whether its name is a duplicate, and its value's offset."""
+    """Yield all fields: the open objects and arrays around each, whether its name was seen before, and the offset of its value."""
     stack: list[_Open] = []
     text = b""
     for token in _STRUCTURE.finditer(data):
@@ -268,7 +268,7 @@ def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
 
 
 def _path_hash(stack: list[_Open], level: int) -> hashlib.blake2b:
-    """Return the hash of the path of a level's current field. Keep the hashes of the levels above: paths can be long."""
+    """Hash the path of a level's current field. The hashes of the levels above are kept, since paths can be long."""
     here = stack[level]
     if here.above is None:
         here.above = _path_hash(stack, level - 1) if level else hashlib.blake2b()
@@ -285,7 +285,7 @@ def _target_of(message: str) -> tuple[bytes, bool]:
 
 
 def with_sent_number(message: str, data: bytes) -> str:
-    """Return a message about a number that a field cannot hold, with the number as sent."""
+    """Return the message about a number that a field cannot hold, with the number as it was sent."""
     reported = _REPORTED_NUMBER.search(message)
     if reported is None:
         return message

@@ -33,9 +33,9 @@ _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 
 _HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 _ANY_JSON: Final = frozenset({"", JSON, "*/*"})
-"""Accept headers that yield JSON at every endpoint."""
+"""Accept headers whose answer is JSON at every endpoint."""
 _INSERTION_SORT_MAX: Final = 12
-"""Number of clauses up to which Go uses insertion sort."""
+"""Number of clauses up to which Go sorts by insertion."""
 _PARAM: Final = re.compile(r"""[ \t;]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")[ \t]*(?=;|$)""")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
@@ -57,7 +57,7 @@ class MediaType:
     convert: Convert | None = None
     pretty: bool = False
     set_floats: Callable[[Any], None] | None = None
-    """As in Offers, for CBOR."""
+    """For CBOR, as in Offers."""
 
 
 _PLAIN_JSON: Final = MediaType()
@@ -74,9 +74,9 @@ class Offers:
     server_version: str = ""
     """Allowed version in `sv`."""
     types: tuple[str, ...] = MEDIA_TYPES
-    """All types of responses; a 406 lists them."""
+    """All types that the server writes; a 406 names them."""
     set_floats: Callable[[Any], None] | None = None
-    """Turns integers into floats in a response's value, in place, where JSON does not distinguish them. A function of a module."""
+    """Turns integers into floats, in place, in a value of the response where its JSON does not tell them apart. A function of a module."""
 
     def with_cbor(self) -> Offers:
         """Return the offers of a server that serves CBOR."""
@@ -121,12 +121,12 @@ class Clause(NamedTuple):
 
 
 def clauses(header: str) -> list[Clause]:
-    """Return the first MAX_ACCEPTED_TYPES clauses of an Accept header by preference. Drop malformed ones."""
+    """Return the first MAX_ACCEPTED_TYPES clauses of an Accept header by preference, without malformed ones."""
     parts = header.split(",", MAX_ACCEPTED_TYPES)[:MAX_ACCEPTED_TYPES]
     parsed = [clause for part in parts if (clause := _clause(part.strip(" "))) is not None]
     if len(parsed) > _INSERTION_SORT_MAX:
         return sorted(parsed, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
-    # The reference's comparison is not a strict order (a specific clause precedes a wildcard of higher quality), so the algorithm matters.
+    # The reference's comparison is no strict order (a specific clause precedes a wildcard of higher quality), so the algorithm matters.
     for end in range(1, len(parsed)):
         for at in range(end, 0, -1):
             if not _before(parsed[at], parsed[at - 1]):
@@ -162,7 +162,7 @@ def _clause(part: str) -> Clause | None:
 
 
 def _quality(text: str) -> float:
-    """Return a decimal number in 32 bits, as Go's ParseFloat reads it; 0 for other text."""
+    """Return a decimal number in 32 bits, as Go's ParseFloat reads it, and 0 for anything else."""
     if text != text.strip() or not text.isascii():
         return 0.0
     try:
@@ -313,7 +313,7 @@ def input_type(request: web.BaseRequest, *, protobuf: bool) -> str:
 
 
 def _are_params(text: str) -> bool:
-    """Return whether a Content-Type's parameters are valid (mime.ParseMediaType): no name has two values."""
+    """Return whether the parameters of a Content-Type are valid (mime.ParseMediaType): none twice with different values."""
     found: dict[str, str] = {}
     at = 0
     while match := _PARAM.match(text, at):

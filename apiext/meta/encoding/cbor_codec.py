@@ -61,7 +61,7 @@ _TYPE_NAMES: Final = {
 
 
 class MalformedError(ValueError):
-    """Data that is not CBOR, or has an item that the reference rejects before it knows the kind."""
+    """Data that is no CBOR, or has an item that the reference rejects before it knows the kind."""
 
 
 class ValueRejectedError(ValueError):
@@ -164,7 +164,7 @@ def _decoded(data: bytes, *, duplicates: bool) -> tuple[Any, int]:
 
 
 def plain(value: Any) -> Any:
-    """Return the JSON value for a result of `parse`.
+    """Return the JSON value of what `parse` returned.
 
     Raises:
         MalformedError: a number is too large or not finite.

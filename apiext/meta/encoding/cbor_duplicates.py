@@ -1,4 +1,4 @@
-"""Finds duplicate keys in CBOR: the library names the key without its place."""
+"""Finds duplicate keys in CBOR, which the library names without their place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INDEFINITE: Final = 31
 
 
 class _Open:
-    """An array or map that is being read: the number of items left (negative: until the break), and the keys of a map."""
+    """An array or map whose items are read: how many are left (negative: until the break), and the keys of a map."""
 
     __slots__ = ("keys", "left", "read")
 
@@ -28,7 +28,7 @@ class _Open:
 
 
 def place_of_duplicate(data: bytes) -> int:
-    """Return the index of the first pair whose key (text or byte string) repeats an earlier one of its map, 0 if there is none.
+    """Return the place of the first pair with a text or byte string as key that its map has already, 0 if there is none.
 
     The data is well-formed up to there.
     """
@@ -58,7 +58,7 @@ def place_of_duplicate(data: bytes) -> int:
 
 
 def _close(stack: list[_Open]) -> None:
-    """Count a complete item, and the arrays and maps that it completes."""
+    """Count an item that is complete, and the arrays and maps that it completes."""
     while stack:
         here = stack[-1]
         here.read += 1
@@ -69,7 +69,7 @@ def _close(stack: list[_Open]) -> None:
 
 
 def _head(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return the major type of an item, its argument (-1: indefinite length), and the offset of its content."""
+    """Return the major type of an item, its argument (-1: indefinite length), and where its content begins."""
     kind, information = data[at] >> 5, data[at] & _INFORMATION
     at += 1
     if information < _ONE_BYTE:
@@ -81,7 +81,7 @@ def _head(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def _end(data: bytes, at: int) -> int:
-    """Return the end of a string of indefinite length, given the offset of its first chunk."""
+    """Return the end of a string of indefinite length, from its first chunk on."""
     while at < len(data) and data[at] != _BREAK:
         _, length, at = _head(data, at)
         at += length

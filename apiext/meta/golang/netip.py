@@ -94,7 +94,7 @@ def _ipv6(text: str) -> tuple[ipaddress.IPv6Address, str]:
 
 
 def _group(text: str, rest: str) -> tuple[str, str]:
-    """Return the hexadecimal digits at the beginning, and the rest. Raises ValueError."""
+    """Return the hexadecimal digits at the beginning, and what follows them. Raises ValueError."""
     found = _GROUP.match(rest)
     group = found[0] if found else ""
     if len(group) > _GROUP_DIGITS:

@@ -1,4 +1,4 @@
-"""Sorts as Go's sort.Slice, with the same order of equal items: pattern-defeating quicksort, which is not stable."""
+"""The order in which Go's sort.Slice leaves equal items: pattern-defeating quicksort, which is not stable."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 _SHORT: Final = 12
-"""Greatest number of items for insertion sort, which is stable."""
+"""Greatest number of items that are sorted by insertion, which is stable."""
 _MEDIUM: Final = 50
-"""Number of items from which a pivot is the median of medians, and few misplaced items are moved first."""
+"""Number of items from which on a pivot is the median of medians, and few items out of order are moved."""
 _PIVOT: Final = 8
-"""Number of items from which a pivot is a median."""
+"""Number of items from which on a pivot is a median."""
 _MAX_MOVES: Final = 5
 _MAX_SWAPS: Final = 12
 _UINT64: Final = 0xFFFF_FFFF_FFFF_FFFF
@@ -38,7 +38,7 @@ class _Sorter(Generic[T]):
         items[left], items[right] = items[right], items[left]
 
     def sort(self, begin: int, end: int, limit: int) -> None:
-        """Sort a range; use a heap after `limit` bad pivots."""
+        """Sort a range; after `limit` bad pivots with a heap."""
         balanced = partitioned = True
         while end - begin > _SHORT:
             if not limit:
@@ -93,7 +93,7 @@ class _Sorter(Generic[T]):
             root = child
 
     def _shuffle(self, begin: int, end: int) -> None:
-        """Move three items in the middle to places that depend on the length only."""
+        """Move three items in the middle to places that only the length decides."""
         length = state = end - begin
         mask = (1 << length.bit_length()) - 1
         middle = begin + length // 4 * 2
@@ -125,7 +125,7 @@ class _Sorter(Generic[T]):
         return left, right
 
     def _partition(self, begin: int, end: int, pivot: int) -> tuple[int, bool]:
-        """Move items below the pivot before it. Return its new place, and whether no other item had to move."""
+        """Move what precedes the pivot before it; return its new place, and whether nothing else had to move."""
         self._swap(begin, pivot)
         left, right, moved = begin + 1, end - 1, False
         while True:
@@ -140,7 +140,7 @@ class _Sorter(Generic[T]):
             left, right, moved = left + 1, right - 1, True
 
     def _partition_equal(self, begin: int, end: int, pivot: int) -> int:
-        """Move items equal to the pivot before greater ones. Return the place of the first greater item."""
+        """Move what equals the pivot before what is greater; return the place of the first greater item."""
         self._swap(begin, pivot)
         left, right = begin + 1, end - 1
         while True:
@@ -154,7 +154,7 @@ class _Sorter(Generic[T]):
             left, right = left + 1, right - 1
 
     def _insert_few(self, begin: int, end: int) -> bool:
-        """Sort a range with few misplaced items. Return whether it is sorted now."""
+        """Sort a range in which few items are out of order; return whether it is sorted now."""
         place = begin + 1
         for _ in range(_MAX_MOVES):
             while place < end and not self._less(place, place - 1):

@@ -1,6 +1,6 @@
 """URLs as Go's net/url reads and prints them, with its error texts.
 
-Internally each byte of a URL is one character. In results, surrogate escapes stand for bytes that are not UTF-8.
+The parts of a URL are bytes: inside, each byte is a character. In results, surrogate escapes stand for bytes that are no UTF-8.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Url:
         return (host, port) if colon and _PORT.fullmatch(f":{port}") else (self.host, "")
 
     def query(self) -> dict[str, list[str]]:
-        """Return the values of each parameter. Omit malformed parameters, and all of them if there are too many."""
+        """Return the values of each parameter; malformed parameters are left out, and all if they are too many."""
         raw = _bytes(self.raw_query or "")
         found: dict[str, list[str]] = {}
         if raw.count("&") >= MAX_QUERY_PARAMETERS:
@@ -180,7 +180,7 @@ def _host(scheme: str, host: str) -> str:
         raise ValueError("invalid IP-literal")
     if bracket == 0:
         return _literal(host)
-    # A colon precedes the port: the first one, or the last one in database schemes, which allow lists of hosts with ports.
+    # The first colon precedes the port. Schemes of databases allow lists of hosts with ports: there it is the last one.
     colon = host.find(":") if scheme in ("http", "https") else host.rfind(":")
     if colon >= 0:
         _check_port(host[colon:])
@@ -210,7 +210,7 @@ def _check_port(port: str) -> None:
 
 
 def _unescaped_host(host: str, *, zone: bool = False) -> str:
-    """Unescape a host. Only bytes beyond ASCII may be escaped, and in zones the characters of a host. Raises ValueError."""
+    """Return a host without escapes; only bytes beyond ASCII, and in zones what a host may have, may be escaped. Raises ValueError."""
     for found in _HOST_PART.finditer(host):
         if not found[0].startswith("%"):
             raise ValueError(f"invalid character {quote(found[0])} in host name")
@@ -245,6 +245,6 @@ def _escaped(text: str, unsafe: re.Pattern[str]) -> str:
 
 
 def _valid(text: str, valid: re.Pattern[str], unsafe: re.Pattern[str]) -> str:
-    """Return a text unchanged if its escapes are well-formed and its other characters allowed, else escape it anew. Raises ValueError."""
+    """Return a text with well-formed escapes as it is if all else in it may stay, else escaped anew. Raises ValueError."""
     plain = _unescaped(text)
     return text if valid.fullmatch(text) else _escaped(plain, unsafe)

@@ -120,7 +120,7 @@ class _AwaitedConversion:
         return converted
 
     async def _convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object | ValueError]:
-        """Convert objects; an error stands in the place of each failed one. Converters do not see resourceVersion."""
+        """Return the objects, or the errors of those that cannot be converted; converters do not see resourceVersion."""
         result: list[Object | ValueError] = list(objects)
         sent: list[tuple[int, Object, str | None]] = []
         for place, obj in enumerate(objects):
@@ -170,7 +170,7 @@ class CustomResourceCodec:
     )
 
     conversion: Conversion | None
-    """The awaited conversion, None if conversion is inline or the CRD has one version."""
+    """The awaited conversion; None where versions are converted inline, or where there is only one."""
     remote: RemoteCodec | None
 
     def __init__(

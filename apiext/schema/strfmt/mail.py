@@ -1,4 +1,4 @@
-"""Mail addresses accepted by Go's net/mail.ParseAddress: `a@b`, `Name <a@b>`, comments, groups of one."""
+"""Mail addresses as Go's net/mail.ParseAddress takes them: `a@b`, `Name <a@b>`, comments, groups of one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_email(text: str) -> bool:
 
 
 class _Reader:
-    """Reads a text from left to right. Methods raise _MalformedError if the text does not match."""
+    """Reads a text from left to right; methods raise _MalformedError where the text does not match."""
 
     __slots__ = ("_at", "_text")
 
@@ -104,7 +104,7 @@ class _Reader:
             self._dot_atom()
 
     def _phrase(self) -> None:
-        """Read the words of a display name up to the first error. Raise the error if no word precedes it."""
+        """Read the words of a display name, up to the first error; raise this error if no word precedes it."""
         words = encoded = 0
         while True:
             if words:

@@ -244,7 +244,7 @@ class CachedStore(Writer):
         return watch if interest.view.inline else ConvertingWatch(watch, interest)
 
     def _convert_ahead(self, interest: Interest, entries: Sequence[Entry]) -> None:
-        """Begin to convert the initial objects of a watch, in larger batches than its reader takes."""
+        """Begin to convert what a watch will send, in larger batches than those in which it is read."""
         task = shared_task(interest.view.items(entries))
         self._ahead.add(task)
         task.add_done_callback(self._ahead.discard)
@@ -324,7 +324,7 @@ class CachedStore(Writer):
 
 
 def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event | Change | None]:
-    """Yield an ADDED event for each selected object, None for each other one, then the bookmark at their end (0: none)."""
+    """Yield ADDED events for existing objects, None for each that is not selected, then the bookmark that ends them (0: none)."""
     view = interest.view
     if not view.inline:
         yield from (Change(key=entry.key, revision=entry.revision, entry=entry, previous=None) for entry in entries)
@@ -336,7 +336,7 @@ def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> 
 
 
 def _resumed(interest: Interest, changes: Sequence[Change], cache: WatchCache) -> Iterator[Event | Change | None]:
-    """Yield an event for each missed change, the change itself if it needs a conversion first, or None.
+    """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first, or else None.
 
     Raises StatusError: 410 for an unreadable past state, which only a list can skip.
     """

@@ -67,7 +67,7 @@ class Dispatcher:
             del self._groups[interest.scope]
 
     def dispatch(self, changes: Sequence[Change]) -> None:
-        """Send changes to the watchers that select them, at once or together with the next changes."""
+        """Send changes to the watchers that select them, at once or together with the next ones."""
         if not self._groups:
             return
         self._pending += changes

@@ -20,9 +20,9 @@ MAX_AGED_BYTES: Final = 4 << 20
 KEPT_SECONDS: Final = 75.0
 _COMPACT_AFTER_CHANGES: Final = 1024
 _DROPPED_TOGETHER: Final = 32
-"""Added changes between two checks for old ones."""
+"""Changes that are added until old ones are dropped."""
 _DROPPED: Final = Change(key="", revision=0, entry=None, previous=None)
-"""Replaces a dropped change."""
+"""Stands in the place of a change that was dropped."""
 
 
 class History:
@@ -69,7 +69,7 @@ class History:
         self.floor, self.sealed = revision, sealed
 
     def add(self, change: Change) -> None:
-        """Add a change. Revisions must not go back."""
+        """Add a change; revisions must not go back."""
         size = change.size
         self._changes.append(change)
         self._times.append(self._clock())
@@ -80,7 +80,7 @@ class History:
             self.trim()
 
     def prepend(self, changes: Sequence[Change], *, floor: int) -> None:
-        """Add earlier changes: all after `floor`, up to the current floor. Their age counts from now."""
+        """Put changes before the first one: all after `floor`, up to the present floor. They age from now on."""
         sizes = [change.size for change in changes]
         self._changes[: self._first] = changes
         self._times[: self._first] = [self._clock()] * len(changes)

@@ -12,7 +12,7 @@ from apiext.storage.rendering.stored_entry import Entry
 
 
 async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, Entry], last: int) -> list[Change]:
-    """Return the changes from the state at revision `first` to that at `last`: the deletions, then the others by revision.
+    """Return the changes from the state at one revision to that at a later one: the deletions, then the others by revision.
 
     The true revisions of deletions are lost. Deletions get the revision `first`: a client that resumes from it misses nothing. This
     server then answers 410 and the client lists again; another server sends the true changes. A later revision would hide changes
@@ -41,7 +41,7 @@ async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, En
 
 
 def _uid(entry: Entry) -> object:
-    """Return the uid of an object, None if the object is unreadable."""
+    """Return the uid of an object, None if it cannot be read."""
     try:
         return stored_object.loads(entry.raw)["metadata"].get("uid")
     except (CorruptObjectError, ValueError, KeyError):

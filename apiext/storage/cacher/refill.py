@@ -135,7 +135,7 @@ class HistoryRefill:
                 await self._backend.request_progress()
 
     def _change(self, event: BackendEvent, latest: dict[str, Entry]) -> Change:
-        """Return the change for an event. `latest` has the entries of earlier events."""
+        """Return the change of an event; `latest` has the entries of earlier ones."""
         key = event.key[len(self._renderer.prefix) :]
         replaced, previous, entry = event.previous, None, None
         if replaced is not None:
@@ -147,7 +147,7 @@ class HistoryRefill:
         return Change(key=key, revision=event.revision, entry=entry, previous=previous)
 
     def _entry(self, key: str, value: bytes, revision: int, latest: dict[str, Entry]) -> Entry:
-        """Return the entry for a state, the same object as in the cache if that has it."""
+        """Return the entry of a state, the cache's own if it has it."""
         for known in (latest.get(key), self._cache.entries.get(key)):
             if known is not None and known.revision == revision:
                 return known

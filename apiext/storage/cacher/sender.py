@@ -55,7 +55,7 @@ class Sender:
         return self._task is not None
 
     def send(self, changes: Sequence[Change], watchers: int) -> None:
-        """Send changes to the watchers that joined before the call. `watchers` is their number in all groups."""
+        """Send changes to the watchers that joined before the call; there are `watchers` in all groups."""
         self.number += 1
         size = sum(map(_size, changes))
         little = len(changes) <= _LITTLE_CHANGES and size <= _LITTLE_BYTES and _woken(watchers, size) <= _WOKEN_PER_TURN
@@ -103,7 +103,7 @@ class Sender:
         self._failed()
 
     async def _render_missing(self, changes: Sequence[Change]) -> None:
-        """Render the large objects of changes. Their errors appear again where the objects are used."""
+        """Render the large objects of changes; errors appear again where the objects are used."""
         missing: dict[View, dict[Entry, None]] = {}
         for change in changes:
             for interest in self._interests(change) if _size(change) > limits.MAX_INLINE_RENDERING_BYTES else ():
@@ -114,7 +114,7 @@ class Sender:
             await view.items(list(entries))
 
     def _steps(self, number: int, changes: Sequence[Change]) -> Iterator[bool]:
-        """Send changes. Yield where other tasks may run, True where they should."""
+        """Send changes; yield where others may run, with True where they should."""
         events: dict[WatcherGroup, list[Event]] = {}
         unconverted: dict[WatcherGroup, list[Change]] = {}
         for change in changes:
@@ -154,7 +154,7 @@ class Sender:
 
 
 def _size(change: Change) -> int:
-    """Return the bytes of a change's objects."""
+    """Return the bytes of the objects of a change."""
     return sum(state.size for state in (change.entry, change.previous) if state is not None)
 
 
@@ -177,7 +177,7 @@ def _offer(group: WatcherGroup, number: int, change: Change, events: dict[Watche
     try:
         event = group.interest.event(change)
     except json_rendering.RENDERING_ERRORS as error:
-        # end the watches of this group only: other versions may have no problem with the change
+        # ends the watches of this group only; other versions may show the change
         earlier = events.pop(group, [])
         for watch in group.joined_before(number):
             if earlier:

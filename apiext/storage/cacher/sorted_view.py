@@ -50,7 +50,7 @@ class SortedView:
         return generation - self._generation if self._generation != _UNFILLED else None
 
     def fill(self, entries: Sequence[Entry], generation: int) -> Steps[bool]:
-        """Take all entries of a generation. Return False if one is not rendered."""
+        """Take all entries of a generation; return False if one is not rendered."""
         items: list[Item] = []
         for first in range(0, len(entries), _STEP):
             for entry in entries[first : first + _STEP]:
@@ -64,7 +64,7 @@ class SortedView:
         return True
 
     def update(self, changes: Sequence[Change]) -> bool:
-        """Apply the next changes. Return False if one of them can only be rendered elsewhere, or not at all."""
+        """Apply the next changes; return False if one of them is not rendered and cannot be."""
         if not all(change.entry is None or self._view.is_ready(change.entry) for change in changes):
             return False
         items = self.items.copy()

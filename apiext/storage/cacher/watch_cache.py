@@ -46,7 +46,7 @@ _KEY: Final = attrgetter("key")
 
 
 class _State(list[Entry]):
-    """Entries of one generation, shared by its readers. They must not change."""
+    """Entries that readers of one generation share. It must not be changed."""
 
     __slots__ = ("__weakref__",)
 
@@ -80,7 +80,7 @@ class WatchCache:
         """The entries that readers currently hold, by generation and range."""
         self.renderings = WriteRenderings()
         self._ahead: dict[View, tuple[Codec, str]] = {}
-        """The scopes and views that readers wait for while the cache loads."""
+        """The scopes that readers want in their views once the cache is loaded."""
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
         self.totals = StoredTotals()
@@ -162,7 +162,7 @@ class WatchCache:
                 return state, at
 
     async def _render_ahead(self, page: Sequence[Entry]) -> None:
-        """Render the objects of a page for waiting readers, while the backend reads the next page."""
+        """Render what waiting readers want of a page, while the backend reads the next one."""
         pace = Pace()
         for view, (_, scope) in tuple(self._ahead.items()):
             for entry in page:
@@ -198,7 +198,7 @@ class WatchCache:
         if not self.loaded:
             return
         changes: list[Change] = []
-        # a batch may change a key more than once
+        # a batch may change a key twice
         latest: dict[str, Entry | None] = {}
         for event in events:
             # skip changes from before the list or the last applied event
@@ -218,7 +218,7 @@ class WatchCache:
         if event.value is None:
             return None
         entry = entries.read(self._renderer, key, event.value, event.revision)
-        # the reader of a corrupt entry gets the error
+        # the error of an entry that is corrupt is the reader's
         if not isinstance(entry, CorruptEntry):
             self.renderings.give(entry)
         return entry
@@ -241,7 +241,7 @@ class WatchCache:
         self.dispatcher.dispatch(changes)
 
     def add_rendering(self, view: View, item: Item) -> None:
-        """Keep the rendering of a write for the entry of its change."""
+        """Cache the rendering of a write, for the entry of its change."""
         if not self.loaded or not item.revision:
             return
         entry = self.entries.get(item.key)
@@ -252,7 +252,7 @@ class WatchCache:
             self.renderings.add(view, item)
 
     def view(self, codec: Codec) -> View:
-        """Return the view of a codec. It is released with the codec."""
+        """Return the view of a codec; it is released with the codec."""
         view = self._views.get(id(codec))
         if view is None:
             view = self._views[id(codec)] = View(codec, self._renderer, partial(self._release, id(codec)))
@@ -271,7 +271,7 @@ class WatchCache:
         self._released.append(view)
 
     async def sorted_view(self, view: View, selection: Selection) -> SortedView | None:
-        """Return the sorted view of the current generation, with an index for a selection. Return None if an item is not rendered yet."""
+        """Return the sorted view of the present generation, with an index for a selection; None if an item is not rendered yet."""
         sorted_view = self._sorted_views.get(view)
         if sorted_view is None:
             sorted_view = self._sorted_views[view] = SortedView(view)
@@ -311,7 +311,7 @@ class WatchCache:
         return slice(first, end)
 
     def range(self, scope: str, start: str = "") -> Sequence[Entry]:
-        """Return the entries of a prefix in order, from a relative start key."""
+        """Return the entries of a prefix in order, from a start key relative to it."""
         if keys.is_single(scope):
             entry = self.entries.get(scope)
             return [entry] if entry is not None else []
@@ -323,7 +323,7 @@ class WatchCache:
         return state
 
     def range_at(self, revision: int, scope: str, start: str = "") -> Steps[Sequence[Entry]]:
-        """Return the entries of a prefix at a past revision, unaffected by later changes.
+        """Return the entries of a prefix at a past revision. Later changes do not matter.
 
         Raises:
             StatusError: 410 if the history begins later.

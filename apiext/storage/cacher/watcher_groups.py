@@ -27,7 +27,7 @@ class WatcherGroup:
 
 
 _Place = tuple[View | None, str, str, str | None]
-"""View, `label` or `field`, name, and value (None: a label of any value). No view for interests without such a requirement."""
+"""A view, `label` or `field`, its name, and its value; None for a label of any value. No view for interests without such a requirement."""
 _EVERY_CHANGE: Final[_Place] = (None, "", "", None)
 _MAX_REQUIREMENTS: Final = 16
 """Labels of a selector to search for one with a single value."""
@@ -79,7 +79,7 @@ class WatcherGroups:
         return True
 
     def matching(self, change: Change) -> list[WatcherGroup]:
-        """Return the groups that may select a change."""
+        """Return the groups that a change may concern."""
         found: list[WatcherGroup] = []
         for (view, kind), names in self._indexes.items():
             for name, value in _values(view, kind, change, names):
@@ -105,7 +105,7 @@ def _place(interest: Interest) -> _Place:
 
 
 def _values(view: View | None, kind: str, change: Change, names: Mapping[str, Iterable[str | None]]) -> Iterable[tuple[str, str | None]]:
-    """Return the indexed names with their values before and after a change. If the object cannot be decoded, all: all must fail."""
+    """Return the indexed names with their values before and after a change; all if the object cannot be decoded: all must fail."""
     if view is None:
         return (("", None),)
     try:

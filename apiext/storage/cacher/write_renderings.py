@@ -21,12 +21,12 @@ class WriteRenderings:
         self._expected: dict[tuple[str, bytes], tuple[View, Item]] = {}
 
     def add(self, view: View, item: Item) -> None:
-        """Keep the rendering of a write until its event arrives."""
+        """Keep the rendering of a write whose event has not arrived."""
         self._made[item.key] = (view, item)
 
     @contextmanager
     def expected(self, view: View, raw: bytes, draft: Item) -> Iterator[None]:
-        """Use a rendering without resourceVersion for an event with these stored bytes while the `with` block runs."""
+        """Use a rendering without resourceVersion for an event with these stored bytes that comes within the block."""
         what = draft.key, raw
         self._expected[what] = (view, draft)
         try:
@@ -35,7 +35,7 @@ class WriteRenderings:
             self._expected.pop(what, None)
 
     def give(self, entry: Entry) -> None:
-        """Give an event's entry the rendering of its write, if there is one."""
+        """Let an entry of an event adopt the rendering of its write, if there is one."""
         made = self._made.get(entry.key)
         if made is not None and made[1].revision == entry.revision:
             entry.adopt(*made)

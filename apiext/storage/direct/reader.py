@@ -93,7 +93,7 @@ class DirectReader:
         """Append the selected items. Return False if they reach the limit before the last pair."""
         pace = Pace()
         view = View(codec, self._renderer)
-        # an inline view renders each entry in turn
+        # an inline view renders each entry when its turn comes
         entries = (stored_entry.read(self._renderer, pair.key[len(self.prefix) :], pair.value, pair.revision) for pair in pairs)
         shown: Iterable[Entry | RenderResult] = entries if view.inline else await view.items(list(entries))
         item: RenderResult

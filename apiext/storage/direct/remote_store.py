@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _RemoteBackend:
-    """A RemoteStore's part of Backend. The server applies its guard. The calls block."""
+    """The methods of a Backend that a RemoteStore uses. The server applies its guard. Its answers block."""
 
     _link: ServerLink
 
@@ -34,7 +34,7 @@ class _RemoteBackend:
 
 
 class RemoteStore(DirectStore):
-    """Gets and writes single objects through Store.answers of the server's store. Has no lists and watches."""
+    """Gets and writes single objects through Store.answers of the server's store. It has no lists and watches."""
 
     def __init__(self, link: ServerLink, resource: GroupResource) -> None:
         prefix: str = link.ask("prefix")
@@ -50,6 +50,6 @@ class RemoteStore(DirectStore):
         return result
 
     def written(self, codec: Codec, item: Item) -> None:
-        """Give the rendering to the server for the write's event."""
+        """Give the rendering to the server, for the event of the write."""
         if not self._has_draft:
             self._link.ask("written", item)

@@ -49,7 +49,7 @@ class DirectWatch(WatchQueue[Event]):
         self._requested = versioner.parse_for_watch(options.resource_version)
         self._bookmark_interval = bookmark_interval
         self._interest = Interest(view=View(codec, renderer), codec=codec, scope=scope, selection=options.selection)
-        # the backend matches prefixes only, so a single key is watched by its prefix
+        # a single key is watched by its prefix, because the backend matches prefixes
         self._prefix = renderer.prefix + (scope[: scope.rfind("/") + 1] if keys.is_single(scope) else scope)
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -90,7 +90,7 @@ class DirectWatch(WatchQueue[Event]):
         return current
 
     async def _state(self) -> tuple[list[Entry], int, CorruptObjectError | errors.StatusError | None]:
-        """Return the entries and their revision, and the error of the first one that cannot be converted, after those."""
+        """Return the entries and their revision; an error for the one after them that cannot be converted."""
         start, revision = "", 0
         entries: list[Entry] = []
         while True:
@@ -111,7 +111,7 @@ class DirectWatch(WatchQueue[Event]):
             start = f"{result.items[-1].key}\0"
 
     def _initial(self, entries: list[Entry], revision: int, error: Exception | None) -> Iterator[Event | None]:
-        """Yield the initial events. Raise the error after them."""
+        """Yield the initial events. Raises the error after them."""
         view = self._interest.view
         for each in entries:
             yield json_rendering.event(EventType.ADDED, view.item(each)) if self._interest.wants(each) else None

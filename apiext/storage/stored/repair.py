@@ -64,7 +64,7 @@ class Repair:
         return found
 
     async def _errors(self, read: Sequence[Entry]) -> list[CorruptObjectError | None]:
-        """Return the error of each undecodable entry."""
+        """Return the error of each entry that cannot be decoded."""
         if self._codec.conversion is None:
             shown = await View(self._codec, self._renderer).items(read)
             return [one if isinstance(one, CorruptObjectError) else None for one in shown]
@@ -77,7 +77,7 @@ class Repair:
         return errors
 
     async def _error(self, entry: Entry) -> CorruptObjectError | None:
-        """Return the error of an undecodable entry. A worker process decodes a large one."""
+        """Return the error of an entry that cannot be decoded; a worker process decodes a large one."""
         remote, workers = self._codec.remote, self._renderer.workers
         try:
             stored = (entry.key, entry.raw, entry.revision)

@@ -18,7 +18,7 @@ from apiext.schema.cel.types import DYN, INT, CelType, list_of
 from apiext.schema.cel.values import Duration, Timestamp
 
 _MAX_RANGE: Final = 1_000_000
-"""Maximum number of elements that `lists.range` makes."""
+"""Elements that `lists.range` makes at most."""
 _MAX_EXACT: Final = 1000
 """Elements up to which equal ones are left in the reference's order. With more, a call costs more than its limit, unless the type of the
 elements is not declared."""

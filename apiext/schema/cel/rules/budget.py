@@ -40,7 +40,7 @@ class Budget:
         self.left = limit
         self.strict = False
         """Whether the next values may exceed limits of the schema, or be of other types."""
-        # the event loop may use a part of the budget only
+        # the event loop may only use a part of the budget
         self._reserve = max(limit - MAX_INLINE_RULE_COST, 0) if inline_work() is not None else 0
 
     def require_some(self) -> None:

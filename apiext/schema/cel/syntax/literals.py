@@ -21,7 +21,7 @@ class BadEscapeError(Exception):
 
 
 def literal_value(kind: str, text: str) -> bool | float | str | bytes | None:
-    """Return a token's value. A number includes its sign.
+    """Return the value of a token, a number with its sign.
 
     Raises:
         BadEscapeError: An escape sequence names no character.

@@ -1,7 +1,7 @@
 """Parser: from the text of an expression to its syntax tree, with macros expanded (cel-go parser/parser.go, parser/gen/CEL.g4).
 
-It accepts the same texts as cel-go's, with the same positions of nodes and the same limits of depth. The wording of syntax errors,
-which ANTLR generates from the grammar, is in `syntax_errors.py`.
+The parser accepts what cel-go's accepts, with the same places of nodes and the same limits of depth. Only the wording of syntax errors,
+which ANTLR generates from the grammar, comes from elsewhere: see `syntax_errors.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words of syntax errors. cel-cpp generates its parser from cel-go's grammar with the same tool: its words are nearly the same."""
+"""Words of syntax errors: cel-cpp generates its parser from cel-go's grammar with the same tool, so its words are nearly the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OTHER_WORDS: Final = (
 _FOREIGN: Final = re.compile(
     r"Syntax error: More than 12 parse errors\.|invalid constant literal expression|Invalid \w+ literal: String must end with .*"
 )
-"""Additional errors where cel-go has none: it stops later, accepts raw strings that end with a backslash, and skips missing literals."""
+"""Errors beside others where cel-go has none: it stops later, accepts raw strings that end with a backslash, and skips missing literals."""
 _WITHOUT_NAME: Final = re.compile(r"no viable alternative at input '\.(true|false|null)'")
 _NO_FIELD: Final = re.compile(r"Syntax error: mismatched input .* expecting \{IDENTIFIER, ESC_IDENTIFIER\}")
 _ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -53,7 +53,7 @@ def describe_syntax_errors(source: str) -> str:
 
 
 def _translate(source: str, text: str) -> list[Issue]:
-    """Return cel-cpp's errors in the words of cel-go."""
+    """Return the errors that cel-cpp displays in the words of cel-go."""
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     issues = []
     for line, column, shown in _ERROR.findall(text):
@@ -70,7 +70,7 @@ def _translate(source: str, text: str) -> list[Issue]:
 
 
 def _raw(source: str, shown: str) -> str:
-    """Return the start of the source whose display, with white space escaped, is `shown`."""
+    """Return the beginning of the source that is shown with its white space escaped."""
     length = end = 0
     while end < len(source) and (length < len(shown) or end == 0):
         length += len(_ESCAPES.get(source[end], " "))
