@@ -53,5 +53,5 @@ PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
 
 
 def attach(request: web.BaseRequest, key: web.RequestKey[_Value], value: _Value) -> None:
-    """Attach a value to a request, as `request[key] = value`, which takes several times as long: CPython does not run it in its loop."""
-    request._state[key] = value  # noqa: SLF001
+    """Attach a value to a request."""
+    request[key] = value
