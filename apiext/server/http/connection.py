@@ -252,7 +252,7 @@ class Request(web.BaseRequest):
         self.method = message.method
         self.raw_headers = message.raw_headers
         self.raw_path = message.path
-        self.rel_url = message.url.relative() if message.url.absolute else message.url
+        self.rel_url = super().rel_url if message.url.absolute else message.url
         self.version = message.version
         self.writer = payload_writer
 
