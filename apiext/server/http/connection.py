@@ -251,8 +251,9 @@ class Request(web.BaseRequest):
         self.headers = message.headers
         self.method = message.method
         self.raw_headers = message.raw_headers
-        self.raw_path = message.path
-        self.rel_url = super().rel_url if message.url.absolute else message.url
+        is_absolute = message.url.absolute
+        self.raw_path = super().raw_path if is_absolute else message.path
+        self.rel_url = super().rel_url if is_absolute else message.url
         self.version = message.version
         self.writer = payload_writer
 
