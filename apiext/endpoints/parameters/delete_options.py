@@ -15,10 +15,11 @@ from apiext.endpoints.request import AUTHORIZE, USER, WORKERS
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, with_sent_number
 from apiext.endpoints.serializers.negotiation import JSON, YAML, input_type
 from apiext.meta import errors
-from apiext.meta.golang.type_model import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
+from apiext.meta.golang.struct_table import struct
+from apiext.meta.golang.type_model import Decoder
 from apiext.meta.gvk import parse_group_version
 from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_YAML_BYTES
-from apiext.registry.protobuf.kinds import Message, Scalar
+from apiext.registry.protobuf.kinds import message_of
 from apiext.registry.request_context import Admit, DeleteOptions
 from apiext.storage.interface import Preconditions
 
@@ -38,29 +39,13 @@ _META_KINDS: Final = frozenset(
         "PartialObjectMetadataList",
     }
 )
-_TEXT: Final = String()
-_PRECONDITIONS: Final = Struct("Preconditions").define(Field("uid", Pointer(String("types.UID"))), Field("resourceVersion", Pointer(_TEXT)))
-_OPTIONS: Final = Struct(_KIND).define(
-    Field("kind", _TEXT, embedded=("TypeMeta",)),
-    Field("apiVersion", _TEXT, embedded=("TypeMeta",)),
-    Field("gracePeriodSeconds", Pointer(Int(64))),
-    Field("preconditions", Pointer(_PRECONDITIONS)),
-    Field("orphanDependents", Pointer(Bool())),
-    Field("propagationPolicy", Pointer(String("v1.DeletionPropagation"))),
-    Field("dryRun", Slice(_TEXT)),
-    Field(UNREADABLE, Pointer(Bool())),
+_OPTIONS: Final = struct(
+    _KIND,
+    "TypeMeta, 1 gracePeriodSeconds *int64, 2 preconditions *Preconditions, 3 orphanDependents *bool,"
+    f"4 propagationPolicy *v1.DeletionPropagation, 5 dryRun []string, 6 {UNREADABLE} *bool",
+    struct("Preconditions", "1 uid *types.UID, 2 resourceVersion *string"),
 )
-_PROTOBUF: Final = Message(
-    {
-        1: ("gracePeriodSeconds", Scalar.INT),
-        2: ("preconditions", Message({1: ("uid", Scalar.TEXT), 2: ("resourceVersion", Scalar.TEXT)})),
-        3: ("orphanDependents", Scalar.BOOL),
-        4: ("propagationPolicy", Scalar.TEXT),
-        5: ("dryRun", Scalar.TEXT),
-        6: (UNREADABLE, Scalar.BOOL),
-    },
-    repeated={"dryRun"},
-)
+_PROTOBUF: Final = message_of(_OPTIONS)
 
 
 async def read_delete_options(request: web.BaseRequest, query: Query, limit: int) -> DeleteQuery:

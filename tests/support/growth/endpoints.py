@@ -14,8 +14,9 @@ from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, duplicate_fields, in_body_order, mistyped_kind, parse
 from apiext.endpoints.serializers.negotiation import _are_params, clauses
 from apiext.meta.encoding.protobuf_wire import field as delimited_field
-from apiext.registry.builtin.core_types import EVENT_WIRE
+from apiext.registry.builtin.core_types import EVENT
 from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import message_of
 from tests.support.growth.measure import Case
 
 _NESTED: Final[dict[str, Any]] = {"b": 1, "x": {"x": {"x": {}}}, "list": [{"t": "a"}, {"t": "b"}]}
@@ -56,7 +57,7 @@ def _accept(repeated: str) -> Case:
 
 def _read_message(data: bytes) -> None:
     with contextlib.suppress(ValueError):
-        kinds.read(data, EVENT_WIRE)
+        kinds.read(data, message_of(EVENT))
 
 
 CASES: Final = (
