@@ -12,7 +12,7 @@ from apiext.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read_bod
 from apiext.endpoints.parameters.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.parameters.query_parameters import Query
 from apiext.endpoints.request import AUTHORIZE, USER, WORKERS
-from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, with_sent_number
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.negotiation import JSON, YAML, input_type
 from apiext.meta import errors
 from apiext.meta.golang.struct_table import struct
@@ -25,20 +25,6 @@ from apiext.storage.interface import Preconditions
 
 _KIND: Final = "DeleteOptions"
 _META: Final = "meta.k8s.io/v1"
-_UNVERSIONED: Final = frozenset({"Status", "CreateOptions", "UpdateOptions", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
-"""Other kinds that are registered in every version."""
-_META_KINDS: Final = frozenset(
-    {
-        "GetOptions",
-        "ListOptions",
-        "PatchOptions",
-        "WatchEvent",
-        "Table",
-        "TableOptions",
-        "PartialObjectMetadata",
-        "PartialObjectMetadataList",
-    }
-)
 _OPTIONS: Final = struct(
     _KIND,
     "TypeMeta, 1 gracePeriodSeconds *int64, 2 preconditions *Preconditions, 3 orphanDependents *bool,"
@@ -74,16 +60,13 @@ def _checked(options: DeleteQuery, *, authorized: bool) -> DeleteQuery:
 def _decoded(data: bytes, media_type: str, *, authorized: bool) -> DeleteQuery:
     try:
         parsed, _ = parse_body(data, media_type, _PROTOBUF)
-    except NumberError as error:
-        parsed = error.value
     except BodyDecodeError as error:
         prefix = TYPE_META_ERROR if media_type == JSON else ""
         raise errors.bad_request(f"{prefix}{error}") from error
     try:
         options = _decode(parsed)
     except ValueError as error:
-        text = with_sent_number(str(error), data) if media_type == JSON else str(error)
-        raise errors.bad_request(text) from error
+        raise errors.bad_request(str(error)) from error
     return _checked(options, authorized=authorized)
 
 
@@ -92,8 +75,6 @@ def _decode(parsed: Any) -> DeleteQuery:
     parse_group_version(version)
     version, kind = version or _META, kind or _KIND
     if kind != _KIND:
-        if kind in _UNVERSIONED or (kind in _META_KINDS and version == _META):
-            raise ValueError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
         raise unregistered_kind(kind, version)
     Decoder(report=False).run(_OPTIONS, body)
     given = body.get("preconditions")
