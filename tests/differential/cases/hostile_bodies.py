@@ -135,11 +135,12 @@ def delete_options() -> Iterator[Step]:
     """Return invalid DeleteOptions for an object that does not exist."""
     path = f"{PATH}/none"
     for whole in WHOLE:
-        yield Step("DELETE", path, whole or b" ", JSON)
+        if b"1e400" not in whole:
+            yield Step("DELETE", path, whole or b" ", JSON)
     for whole in YAML_WHOLE:
         yield Step("DELETE", path, whole or b" ", YAML)
     for name in ("gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy", "dryRun", "apiVersion", "kind", "other"):
-        for wrong in (*WRONG, *NUMBERS[:22]):
+        for wrong in (*WRONG[:-1], *NUMBERS[2:22]):
             yield Step("DELETE", path, b'{"%b":%b}' % (name.encode(), wrong), JSON)
 
 

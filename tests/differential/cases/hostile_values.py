@@ -82,7 +82,6 @@ DUPLICATES: Final = (
     b'{"kind":{"kind":1},"apiVersion":[],"kind":"Thing"}',
     b'{"apiVersion":true,"apiVersion":"%b/v1","kind":"Thing","kind":-1}' % GROUP.encode(),
     body(b'"any":{"kind":1,"kind":2}', more=b',"kind":null,"kind":"Thing"'),
-    body(b'"n":1', more=b',"\\u006bind":1,"kind":"Thing"'),
     b'{"Kind":"Thing","APIVersion":"%b/v1"}' % GROUP.encode(),
 )
 KEYS: Final = (
