@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from aiohttp import web
 
-from apiext.definitions.floats import set_floats
 from apiext.definitions.types import DEFINITION
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.parameters.options import FieldLabel, known_field_labels, meta_field_label
@@ -289,12 +288,10 @@ def definitions_endpoint(definitions: ObservedDefinitions, guard: PruneGuard, ad
         message=DEFINITION_WIRE,
         table=TableConvertor(DEFINITION_COLUMNS),
     )
-    offers = dataclasses.replace(BUILTIN_OFFERS, set_floats=set_floats)
-    main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True, offers=offers)
+    main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True)
     status = dataclasses.replace(rest, strategy=CustomResourceDefinitionStatusStrategy())
     fields = _fields(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION, codec, ("spec",), "status")
-    offers = dataclasses.replace(TABLELESS_OFFERS, set_floats=set_floats)
-    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=offers, fields=fields)
+    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS, fields=fields)
     return BuiltinEndpoint(CUSTOM_RESOURCE_DEFINITIONS, {"": main, "status": status_scope})
 
 

@@ -230,38 +230,6 @@ def test_numbers(both: Pair) -> None:
         assert [line for step in _number_steps(base) for line in both.differences(step)] == []
 
 
-def test_definitions(both: Pair) -> None:
-    """Encode the limits of numbers in schemas as floats, and defaults with the types that they have in JSON."""
-    limits = {"maximum": 10, "minimum": -5.0, "multipleOf": 2, "default": 4.0, "enum": [4.0, 2, 1.5]}
-    number = {"type": "number", **limits}
-    any_of = [{"minimum": 1}, {"not": {"maximum": 2}}]
-    schema = {
-        "type": "object",
-        "properties": {
-            "maximum": number,
-            "list": {"type": "array", "items": number, "default": [2.0]},
-            "map": {"type": "object", "additionalProperties": number, "maxProperties": 4, "anyOf": any_of},
-            "any": {**_ANYTHING, "default": {"maximum": 1.0, "minimum": 2}, "example": {"properties": {"a": {"maximum": 1}}}},
-        },
-    }
-    made = crd("bazs", version("v1", storage=True, schema=schema, subresources={"status": {}}), kind="Baz", group="cbor.example.com")
-    path, accepted = f"{CRDS}/bazs.cbor.example.com", {"Accept": CBOR}
-    steps = [
-        Step("POST", f"{CRDS}?dryRun=All", body, {**accepted, "Content-Type": form})
-        for body, form in ((made, "application/json"), (cbor2.dumps(made), CBOR))
-    ]
-
-    assert [line for step in steps for line in both.differences(step)] == []
-    with both.served(made):
-        for accept in (CBOR, f"{CBOR};{METADATA_OF}"):
-            steps += [
-                Step("GET", url, headers={"Accept": accept}, retry=True)
-                for url in (path, f"{path}/status", f"{CRDS}?fieldSelector=metadata.name=bazs.cbor.example.com")
-            ]
-        steps.append(Step("GET", f"{CRDS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=bazs.cbor.example.com", headers=accepted))
-        assert [line for step in steps[2:] for line in both.differences(step)] == []
-
-
 def test_numbers_in_json(both: Pair) -> None:
     """Spell numbers as the reference in JSON and YAML, and write an object of which a patch changes only the types of numbers."""
     made = b'{"apiVersion":"cbor.example.com/v1","kind":"Foo","metadata":{"name":"n"},"spec":{"x":%b}}' % NUMBERS

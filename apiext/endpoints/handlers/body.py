@@ -246,20 +246,7 @@ def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequen
         completed = {"kind": kind} if scope.kind == _SCALE and not obj.get("apiVersion") else {"kind": kind, "apiVersion": version}
         obj |= completed
     unknown = scope.codec.decode_body(obj, validation != IGNORE)
-    if scope.typed and duplicates:
-        duplicates = within_known(duplicates, unknown)
     return [*duplicates, *unknown]
-
-
-def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Drop duplicate fields inside of unknown fields, which a decoder of Go types skips."""
-    skipped = [message.removeprefix("unknown field ").strip('"') for message in unknown]
-    paths = {message: message.removeprefix("duplicate field ").strip('"') for message in duplicates}
-    return [
-        message
-        for message, path in paths.items()
-        if not any(path == known or path.startswith((f"{known}.", f"{known}[")) for known in skipped)
-    ]
 
 
 def unregistered_kind(kind: str, version: str) -> ValueError:

@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from apiext.endpoints.handlers.apply import Applier
-from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text, within_known
+from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
 from apiext.endpoints.parameters.options import IGNORE, WARN, write_options
@@ -159,7 +159,7 @@ class _Patcher:
         strict, raw = self._call.query.field_validation != IGNORE, self._patch
         if raw.type == JSON_PATCH:
             operations, unknown = patch.parse_json_patch(raw.document, strict=strict)
-            duplicates = within_known(json_decoder.duplicate_fields(raw.data, operations), unknown) if strict else []
+            duplicates = json_decoder.duplicate_fields(raw.data, operations) if strict else []
             self._patch_strict = [f"json patch {text}" for text in (*duplicates, *unknown)]
             literals = patch.leading_test_literals(operations, raw.plain)
             return lambda existing: patch.json_patch(existing, operations, literals)

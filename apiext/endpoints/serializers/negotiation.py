@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from aiohttp import web
 
@@ -54,8 +54,6 @@ class MediaType:
     type: str = JSON
     convert: Convert | None = None
     pretty: bool = False
-    set_floats: Callable[[Any], None] | None = None
-    """For CBOR, as in Offers."""
 
 
 _PLAIN_JSON: Final = MediaType()
@@ -73,8 +71,6 @@ class Offers:
     """Version that `sv` may request."""
     types: tuple[str, ...] = MEDIA_TYPES
     """All types that the server writes; a 406 names them."""
-    set_floats: Callable[[Any], None] | None = None
-    """Turns integers into floats, in place, in a value of the response where its JSON does not tell them apart. A function of a module."""
 
     def with_cbor(self) -> Offers:
         """Return the offers of a server that serves CBOR."""
@@ -167,7 +163,7 @@ def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaTy
         return None
     if params.get("sv", "") not in {"", offers.server_version} or not offers.allows(media_type, convert):
         return None
-    return MediaType(media_type, convert, params.get("pretty") == "1", offers.set_floats if media_type == CBOR else None)
+    return MediaType(media_type, convert, params.get("pretty") == "1")
 
 
 def _choose(accept: str, offers: Offers) -> MediaType | None:
