@@ -18,23 +18,9 @@ pytestmark = pytest.mark.slow
 _ODD: Final = (
     *("", "0", "-1", "+1", "00", "1e3", "0x1", " 1", "1 ", "9" * 30, "9" * 5000, "9223372036854775808", "-9223372036854775808", "NaN"),
     *(
-        "true",
-        "false",
-        "null",
-        "[]",
-        "{}",
-        "\udcff",
-        "é",
-        "\u2028",
-        "\U0001f600",
+        *("true", "false", "null", "[]", "{}", "\udcff", "é", "\u2028", "\U0001f600"),
         "a" * 5000,
-        "%",
-        "%zz",
-        ";",
-        "&",
-        "=",
-        "\n",
-        "\r\n",
+        *("%", "%zz", ";", "&", "=", "\n", "\r\n"),
     ),
     *("\t", "'", '"', "\\", "../..", "a/b", "*", "?", "#", "@", "[" * 1000, "(" * 1000, "," * 1000, "!" * 1000),
 )
@@ -43,36 +29,15 @@ _READS: Final = (
     *("continue", "resourceVersion", "pretty"),
 )
 _WRITES: Final = (
-    "fieldValidation",
-    "dryRun",
-    "fieldManager",
-    "force",
-    "propagationPolicy",
-    "gracePeriodSeconds",
-    "orphanDependents",
-    "uid",
+    *("fieldValidation", "dryRun", "fieldManager", "force", "propagationPolicy", "gracePeriodSeconds", "orphanDependents", "uid"),
 )
 _BROKEN: Final = ("\n\t", "ab\n\rc!", "ab\ncd\ne\n", "abcd\r\na", "é\n!", "YQ==")
 """Continue tokens that are not base64."""
 _TOKENS: Final = (
     *("[" * levels + "]" * levels for levels in (1, 100)),
     *('{"a":' * levels + "1" + "}" * levels for levels in (1, 100)),
-    *(
-        '{"v":[]}',
-        '{"rv":NaN}',
-        '{"rv":Infinity}',
-        "NaN",
-        "-",
-        '"',
-        "1e999",
-        '{"rv":1e2}',
-        '{"rv":1.0}',
-        '{"rv":-0}',
-        "nul",
-        "[1",
-        "{} x",
-        "",
-    ),
+    *('{"v":[]}', '{"rv":NaN}', '{"rv":Infinity}', "NaN", "-", '"', "1e999", '{"rv":1e2}', '{"rv":1.0}', '{"rv":-0}', "nul", "[1"),
+    *("{} x", ""),
     *('{"v":"\\ud800"}', '{"V":"x"}', '{"v":null,"rv":null}', "\ufeff{}", '{"rv":' + "9" * 5000 + "}"),
 )
 _VALID_TOKEN: Final = '{"v":"meta.k8s.io/v1","rv":-1,"start":"a"}'
