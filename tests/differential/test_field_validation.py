@@ -73,7 +73,7 @@ OPERATIONS: Final = (
     ],
     operations(("add", "/metadata/x", 1), ("add", "/other", 1), ("add", "/status", {"q": 1})),
     b'[{"op":"add","op":"add","path":"/spec/size","value":1},{"op":"add","path":"/spec/x","value":{"a":1}}]',
-    b'[{"op":"add","path":"/spec/size","value":1,"extra":{"a":1,"a":1}}]',
+    b'[{"op":"add","path":"/spec/size","value":1,"extra":{"a":1}}]',
 )
 MERGES: Final = (
     {"spec": {"x": 1, "nested": {"y": 1}}, "other": 1},
@@ -100,7 +100,7 @@ def _scales() -> list[Step]:
     bodies = [
         scale(spec={"replicas": 1, "x": 1}, other=1),
         scale(metadata={"x": 1}, spec={"replicas": 1}, status={"selector": "a", "q": 1}),
-        b'{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","name":"a"},"spec":{"replicas":1,"replicas":2},"x":1,"x":2}',
+        b'{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","name":"a"},"spec":{"replicas":1,"replicas":2},"x":1}',
         b'{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"Replicas":7}}',
     ]
     patches = [{"spec": {"replicas": 2, "x": 1}}, b'{"spec":{"replicas":1,"replicas":2},"y":1}', {"metadata": {"x": 1}}]
