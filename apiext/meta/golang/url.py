@@ -14,7 +14,6 @@ from apiext.meta.limits import MAX_QUERY_PARAMETERS
 _PUNCTUATION: Final = "-_.~!$&'()*+,;="
 """What needs no escape in any part, besides letters and digits."""
 _HOST_PUNCTUATION: Final = f'{_PUNCTUATION}:[]<>%"'
-_IN_HOST: Final = r"""A-Za-z0-9\-_.~!$&'()*+,;=:<>"\x80-\U0010ffff"""
 _PARTS: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):(?P<opaque>(?![/?])[^?]*)?)?(?P<authority>//[^/?]*)?(?P<path>[^?]*)(?:\?(?P<query>.*))?",
     re.DOTALL,
@@ -23,7 +22,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
 _BAD_ESCAPE_IN_HOST: Final = re.compile("%(?!25|[89A-Fa-f][0-9A-Fa-f]).{0,2}", re.DOTALL)
 _USER: Final = re.compile(rf"[A-Za-z0-9{re.escape(_PUNCTUATION)}:%@]*")
-_BAD_IN_HOST: Final = re.compile(rf"[^{_IN_HOST}%]")
+_BAD_IN_HOST: Final = re.compile(r"[\x00-\x20#/?@\[\\\]^`{|}\x7f]")
 _LITERAL: Final = re.compile(r"(?P<address>\[(?P<ip>[^\]%]*)(?:%25(?P<zone>[^\]]+))?\])(?P<port>.*)")
 _PORT: Final = re.compile("(?::[0-9]*)?")
 

@@ -6,9 +6,9 @@ import ipaddress
 import re
 from typing import Final
 
-_ATOM: Final = r"[!#-'*+\-/-9=?A-Z^-~\x80-\U0010ffff]++"
+_ATOM: Final = r"""[^\x00-\x20"(),.:;<>@\[\\\]\x7f]++"""
 _DOT_ATOM: Final = rf"{_ATOM}(?:\.{_ATOM})*+"
-_QUOTED: Final = r'"(?:[\t !#-\[\]-~\x80-\U0010ffff]|\\[\t -~\x80-\U0010ffff])++"'
+_QUOTED: Final = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])++"'
 _ADDRESS: Final = rf"(?:{_DOT_ATOM}|{_QUOTED})@[ \t]*+(?:{_DOT_ATOM}|\[(?P<%s>[^\]]*)\])"
 _EMAIL: Final = re.compile(
     rf'[ \t]*+(?:{_ADDRESS % "plain"}|(?:(?:(?:{_ATOM}|\.)++|{_QUOTED}|"")[ \t]*+)*+<[ \t]*+{_ADDRESS % "named"}>)[ \t]*+'
