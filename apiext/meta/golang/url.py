@@ -23,7 +23,7 @@ _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
 _BAD_ESCAPE_IN_HOST: Final = re.compile("%(?!25|[89A-Fa-f][0-9A-Fa-f]).{0,2}", re.DOTALL)
 _USER: Final = re.compile(rf"[A-Za-z0-9{re.escape(_PUNCTUATION)}:%@]*")
 _BAD_IN_HOST: Final = re.compile(r"[\x00-\x20#/?@\[\\\]^`{|}\x7f]")
-_LITERAL: Final = re.compile(r"(?P<address>\[(?P<ip>[^\]%]*)(?:%25(?P<zone>[^\]]+))?\])(?P<port>.*)")
+_LITERAL: Final = re.compile(r"(?P<address>\[(?P<ip>[^\]%]*)(?:%25(?P<zone>[A-Za-z0-9._~-]+))?\])(?P<port>.*)")
 _PORT: Final = re.compile("(?::[0-9]*)?")
 
 
