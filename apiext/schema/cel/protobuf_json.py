@@ -14,22 +14,22 @@ from apiext.schema.cel.standard.times import format_duration, format_timestamp
 from apiext.schema.cel.values import Duration, EmptyMessage, OptionalValue, Timestamp
 
 _EXACT: Final = (1 << 53) - 1
-"""The magnitude up to which integers are JSON numbers; greater ones become text."""
+"""Magnitude up to which integers are JSON numbers. Greater ones become text."""
 
 JSON_CONTAINERS: Final = (JsonList, AssociativeList, JsonMap, ObjectValue)
-"""Lists and maps of a custom resource, which the reference does not convert."""
+"""Lists and maps of a custom resource. The reference does not convert them."""
 
 
 def mismatch(value: object, go: str) -> CelError:
-    """Return the error of a value that cannot become a Go type."""
+    """Return the error about a value without a Go type."""
     return CelError(f"type conversion error from '{type_of(value).name}' to '{go}'")
 
 
 def to_json(value: object) -> object:
-    """Return a value as JSON has it: numbers are doubles, times and bytes text.
+    """Return a value's JSON form: numbers as doubles, times and bytes as text.
 
     Raises:
-        CelError: it has no such form.
+        CelError: the value has no such form.
     """
     match value:
         case None | bool() | str() | float():
@@ -58,14 +58,14 @@ def to_json(value: object) -> object:
 
 
 def to_struct_value(value: object) -> object:
-    """Return a map of an expression as a JSON object. Raises as `to_struct`, and for other values."""
+    """Return an expression's map as a JSON object. Raises as `to_struct`, and for other values."""
     if not isinstance(value, dict) or isinstance(value, JSON_CONTAINERS):
         raise mismatch(value, "*structpb.Struct")
     return to_struct(value)
 
 
 def to_list_value(value: object) -> object:
-    """Return a list of an expression as a JSON array. Raises as `to_json`, and for other values."""
+    """Return an expression's list as a JSON array. Raises as `to_json`, and for other values."""
     if not isinstance(value, list) or isinstance(value, JSON_CONTAINERS):
         raise mismatch(value, "*structpb.ListValue")
     return to_list(value)
@@ -77,7 +77,7 @@ def to_list(value: list[object]) -> list[object]:
 
 
 def to_struct(value: dict[object, object]) -> dict[str, object]:
-    """Return a map as a JSON object. Raises as `to_json`, and for keys that are no text."""
+    """Return a map as a JSON object. Raises as `to_json`, and for keys that are not text."""
     members: dict[str, object] = {}
     for key, member in value.items():
         if not isinstance(key, str):
