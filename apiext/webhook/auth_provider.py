@@ -1,7 +1,7 @@
 """The auth provider oidc of kubeconfigs (client-go plugin/pkg/client/auth/oidc).
 
-Written here although kubernetes.aio has it: that sends the refresh token over TLS without verifying the certificate. Renewed tokens
-stay in memory; the kubeconfig is not written.
+Replaces that of kubernetes.aio, which sends the refresh token over TLS without verifying the certificate. Renewed tokens stay in
+memory; the kubeconfig is not written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TIMEOUT: Final = 30.0
 
 
 def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awaitable[Credential]]:
-    """Return what fetches the credential of a user's auth-provider section.
+    """Return a function that fetches the credential of a user's auth-provider section.
 
     Raises:
         ValueError: the provider is not supported, or its config is incomplete.
@@ -41,7 +41,7 @@ def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awai
 
 
 class _OpenID:
-    """Uses the ID token of the kubeconfig, and the refresh token once it has expired or was rejected."""
+    """Uses the ID token of the kubeconfig. Once it expires or is rejected, uses the refresh token."""
 
     def __init__(self, config: dict[str, Any], folder: Path) -> None:
         self._config = config
@@ -80,7 +80,7 @@ class _OpenID:
 
 
 def _trust(config: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
-    """Return a context that trusts the identity provider's authority, else the system's. Raises ValueError, OSError or ssl.SSLError."""
+    """Return a context for the identity provider's authority, else the system's. Raises ValueError, OSError or ssl.SSLError."""
     data, path = config.get("idp-certificate-authority-data"), config.get("idp-certificate-authority")
     if data:
         return ssl.create_default_context(cadata=base64.b64decode(data, validate=True).decode())
@@ -92,7 +92,7 @@ def _bearer(token: str, expires: float) -> Credential:
 
 
 def _expiry(token: str) -> float:
-    """Return the expiry of a JWT in seconds since the epoch, infinity without one, 0 where it is no JWT."""
+    """Return the expiry of a JWT in seconds since the epoch: infinity without an expiry, 0 for an invalid JWT."""
     try:
         payload = token.split(".")[1]
         return float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("exp") or math.inf)
