@@ -27,7 +27,7 @@ def answers_of(interface: Callable[..., I], target: I) -> Answers:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job on its way to a worker."""
+    """A job for a worker."""
 
     function: Any
     """A function of a module. With `asks`, it is asynchronous, and the link is its first argument."""
@@ -58,14 +58,14 @@ class ServerLink:
 
     _connection: socket.socket
     kept: dict[Any, Any] = field(default_factory=dict)
-    """What jobs leave in this process for later ones."""
+    """Data that jobs keep in this process for later jobs."""
 
     def ask(self, method: Callable[Concatenate[Any, P], Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
-        """Return what a method of an interface returns in the server. It blocks the process, which has nothing else to do.
+        """Return what a method of an interface returns in the server. Blocks the process, which has nothing else to do.
 
         Raises:
-            BaseException: what the server raised; CancelledError after the end of the job's request.
-            EOFError: the server is gone.
+            BaseException: the server raised it; CancelledError after the end of the job's request.
+            EOFError: the server has ended.
         """
         self._connection.sendall(frame((JobReport.QUESTION, JobQuestion(method, args, named))))
         answer: JobAnswer = receive(self._connection)
@@ -75,10 +75,10 @@ class ServerLink:
         return found
 
     def next_job(self) -> Job:
-        """Return the next job.
+        """Wait for the next job and return it.
 
         Raises:
-            EOFError: the server is gone.
+            EOFError: the server has ended.
         """
         job: Job = receive(self._connection)
         return job
