@@ -19,8 +19,9 @@ from apiext.endpoints.parameters.options import IGNORE, WARN, write_options
 from apiext.endpoints.request import SERVES_CBOR, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.endpoints.scopes.execution import perform
 from apiext.endpoints.scopes.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
-from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
+from apiext.endpoints.scopes.write_call import WriteCall, write_call
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from apiext.meta.encoding import json_codec
 from apiext.meta.golang.type_model import Decoder
 from apiext.registry.protobuf import kinds
-from apiext.storage.encoded_object import Encoded
+from apiext.storage.encoded_object import EncodedObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,12 +70,12 @@ class TypedCodec:
             Decoder(report=False).run(self.struct, obj)
         return self._typed(obj) | ({"apiVersion": self.gvk.api_version} if self.stored_version else {})
 
-    def encode(self, obj: Object) -> Encoded:
+    def encode(self, obj: Object) -> EncodedObject:
         """Implement Codec.encode."""
         typed = self._typed(obj) | ({"apiVersion": self.stored_version} if self.stored_version else {})
         for name in ("resourceVersion", "selfLink"):
             typed["metadata"].pop(name, None)
-        return Encoded(json_codec.dumps(typed, sort_keys=False) + b"\n")
+        return EncodedObject(json_codec.dumps(typed, sort_keys=False) + b"\n")
 
     def recall(self, obj: Object) -> None:
         """Implement Codec.recall: nothing is remembered."""
