@@ -1,4 +1,4 @@
-"""Limits the processor time that a request takes on the event loop, for work that depends on what clients wrote before."""
+"""Limits the processor time of a request on the event loop, where its work depends on stored objects and schemas."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class HeavyWorkError(Exception):
 
 
 class InlineWork:
-    """The measured work of a request on the event loop; a context manager in which `inline_work` returns it."""
+    """Measures the work of a request on the event loop. `inline_work` returns it inside its `with` block."""
 
     __slots__ = ("_left", "_steps", "_token", "trusting")
 
     def __init__(self, *, trusting: bool = False) -> None:
-        """Begin the work. `trusting` work is the server's own: it need not repeat checks of what is stored when its time is used."""
+        """Begin the work. `trusting` marks the server's own work: it may skip checks of stored data after its time is used up."""
         self.trusting = trusting
         self._left = MAX_INLINE_SECONDS
         self._steps = math.inf if trusting else MAX_INLINE_STEPS
         self._token: Token[InlineWork | None] | None = None
 
     def run(self, work: Callable[[A], T], subject: A) -> T:
-        """Return `work(subject)`, which must not take longer than about MAX_INLINE_SECONDS.
+        """Return `work(subject)`. One call must not take longer than about MAX_INLINE_SECONDS.
 
         Raises:
             HeavyWorkError: the request has used its time.
@@ -69,4 +69,4 @@ class InlineWork:
 
 _CURRENT: Final[ContextVar[InlineWork | None]] = ContextVar("inline_work", default=None)
 inline_work: Final = _CURRENT.get
-"""Return the work of the current request; None where its time has no limit, such as in a worker process."""
+"""Return the work of the current request; None if its time has no limit, such as in a worker process."""

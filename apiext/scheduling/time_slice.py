@@ -52,7 +52,7 @@ class _Turns:
             return
         while self._waiting:
             turn = self._waiting.popleft()
-            # the task of a turn that is done was cancelled
+            # a cancelled task's turn is done already
             if not turn.done():
                 turn.set_result(None)
                 break
