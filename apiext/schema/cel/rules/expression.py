@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH
-from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.cel.cost.estimator import estimate_cost
 from apiext.schema.cel.cost.sizes import declared_sizes
 from apiext.schema.cel.cost.worst_case import worst_case
@@ -99,11 +99,8 @@ class ExpressionCompiler:
             program = compile_program(checked, variables, environment.functions)
             return Expression(checked, self._declaration, environment.functions, program)
 
-        work = inline_work()
-        if work is None:
-            return compile_now(source)
-        if len(source) > MAX_INLINE_EXPRESSION_LENGTH:
-            raise HeavyWorkError
+        work = current_work()
+        work.check_size(len(source), MAX_INLINE_EXPRESSION_LENGTH)
         return work.run(compile_now, source)
 
     def _environment(self, *, stored: bool, optional: bool) -> Environment:
