@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apiext.scheduling.time_slice import Pace
+from apiext.scheduling.time_slice import paced
 from apiext.storage import stored_object
 from apiext.storage.interface import CorruptObjectError
 from apiext.storage.rendering.object_change import Change
@@ -18,12 +18,9 @@ async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, En
     at any of them knows every change: on this server it gets 410 and lists anew, on another one the true changes. A later
     revision would hide changes from it, except at the end of all changes.
     """
-    pace = Pace(urgent=True)
     deleted: list[Change] = []
     changed: list[Change] = []
-    for key, entry in before.items():
-        if pace.due:
-            await pace.pause()
+    async for key, entry in paced(before.items(), urgent=True):
         now = after.get(key)
         if now is not None and now.revision == entry.revision:
             continue
