@@ -13,9 +13,9 @@ from apiext.schema.cel.compiler.nodes import compile_functions
 from apiext.schema.cel.compiler.selections import type_of_shape
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, NO_SUCH_OVERLOAD, BudgetError, CelError
-from apiext.schema.cel.json_conversion import Shape
-from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.types import DYN
+from apiext.schema.cel.values.json_conversion import Shape
+from apiext.schema.cel.values.protobuf_messages import MESSAGES
 
 _FILE: Final = "<CEL>"
 _MISMATCHES: Final = (TypeError, AttributeError, LookupError, ValueError)

@@ -9,7 +9,7 @@ from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.libraries.costs import actual_size, pattern_cost, string_cost
 from apiext.schema.cel.libraries.library import Cost, Overload
 from apiext.schema.cel.types import BYTES, STRING
-from apiext.schema.cel.values import OpaqueValue, OptionalValue
+from apiext.schema.cel.values.run_time_values import OpaqueValue, OptionalValue
 
 
 def _size(value: object) -> int:

@@ -12,10 +12,10 @@ from apiext.schema.cel.ast import Call, Expression, Identifier, Select
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError, no_such_attribute, no_such_key
-from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.standard.operators import index, qualify
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, optional_of
-from apiext.schema.cel.values import OPTIONAL_NONE, OptionalValue
+from apiext.schema.cel.values.json_conversion import Shape
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, OptionalValue
 
 QUALIFIERS: Final = frozenset({"_[_]", "_[?_]", "_?._"})
 CONDITIONAL: Final = "_?_:_"

@@ -13,9 +13,9 @@ from apiext.schema.cel.cost.estimator import estimate_cost
 from apiext.schema.cel.cost.sizes import declared_sizes
 from apiext.schema.cel.cost.worst_case import worst_case
 from apiext.schema.cel.declarations import DeclaredTypes
-from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.program import Program, compile_program
 from apiext.schema.cel.rule_compiler import rule_environment, uses_old_self
+from apiext.schema.cel.values.json_conversion import Shape
 from apiext.schema.cel.versions import new_environment, stored_environment
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from apiext.scheduling.workqueue import RequeueError, WorkQueue
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
+    from apiext.definitions.controllers.status_writer import StatusWriter
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
-    from apiext.definitions.status_writer import StatusWriter
     from apiext.meta.encoding.json_codec import Object
 
 _LOG: Final = get_logger(__name__)

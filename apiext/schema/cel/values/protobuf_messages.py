@@ -9,11 +9,8 @@ from types import NoneType
 from typing import Any, Final
 
 from apiext.meta.golang.formatting import quote
-from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
-from apiext.schema.cel.json_values import JsonList, JsonMap, ObjectValue, UnknownJson
-from apiext.schema.cel.protobuf_json import JSON_CONTAINERS, Mismatch, to_list, to_list_value, to_struct, to_struct_value
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.types import (
     ANY,
@@ -32,7 +29,19 @@ from apiext.schema.cel.types import (
     map_of,
     wrapper_of,
 )
-from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, EmptyMessage, OpaqueValue, Timestamp, checked_timestamp
+from apiext.schema.cel.values.associative import AssociativeList
+from apiext.schema.cel.values.json_values import JsonList, JsonMap, ObjectValue, UnknownJson
+from apiext.schema.cel.values.protobuf_json import JSON_CONTAINERS, Mismatch, to_list, to_list_value, to_struct, to_struct_value
+from apiext.schema.cel.values.run_time_values import (
+    INT_MAX,
+    INT_MIN,
+    NANOSECONDS,
+    Duration,
+    EmptyMessage,
+    OpaqueValue,
+    Timestamp,
+    checked_timestamp,
+)
 
 _PACKAGE: Final = "google.protobuf."
 _INT32: Final = 1 << 31

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 from yarl import URL
 
-from apiext.webhook.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
-from apiext.webhook.exec_plugin import run_command, seconds_since_epoch
+from apiext.webhook.clientcmd.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
+from apiext.webhook.clientcmd.exec_plugin import run_command, seconds_since_epoch
 from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import approval, conditions
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
-from apiext.definitions.naming import AcceptedNames, accept_names, needs_names
+from apiext.definitions.controllers.naming import AcceptedNames, accept_names, needs_names
 from apiext.meta import field
 
 if TYPE_CHECKING:
