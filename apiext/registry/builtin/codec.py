@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from apiext.meta.encoding import json_codec
 from apiext.meta.golang.type_model import Decoder
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupVersionKind
 
 
+_message_of: Final = cache(kinds.message_of)
+
+
 def _cluster_scoped(obj: Object) -> dict[str, str]:
     return {"metadata.name": obj["metadata"].get("name", ""), "metadata.namespace": ""}
 
@@ -28,7 +32,6 @@ class TypedCodec:
 
     gvk: GroupVersionKind
     struct: Struct
-    message: kinds.Message
     selectable: Callable[[Object], dict[str, str]] = _cluster_scoped
     """Returns the selectable fields of an object."""
     default: Callable[[Object], None] | None = None
@@ -61,7 +64,7 @@ class TypedCodec:
             ValueError: the data cannot be decoded.
         """
         if data.startswith(kinds.PREFIX):
-            obj = kinds.read(data, self.message)
+            obj = kinds.read(data, _message_of(self.struct))
         else:
             obj = json_codec.loads(data)
             Decoder(report=False).run(self.struct, obj)
