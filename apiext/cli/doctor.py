@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apiext.operator.checks.sequence import Report
     from apiext.operator.checks.snapshot import CheckTarget
     from apiext.operator.checks.verdict import Finding
-    from apiext.webhook.kubeconfig import Endpoint
+    from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 _SIGNS: Final = {"ok": ("✓", "green"), "broken": ("✗", "bold red"), "untold": ("?", "yellow")}
 _WIDTH: Final = 20

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from apiext.meta.encoding.json_codec import Object
     from apiext.server.options.options import StorageOptions
-    from apiext.webhook.kubeconfig import Endpoint
+    from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
     Ask = Callable[[str, Sequence[str], Mapping[str, str]], Awaitable[Object]]
     """Returns the document at a path below `/stored/`, given by its segments, with query parameters. Raises ClickException."""

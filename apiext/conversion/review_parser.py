@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from apiext.meta.encoding import json_codec
 from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
-from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import current_work
 from apiext.scheduling.time_slice import Pace
 
 _MIN_BYTES: Final = 32 * 1024
@@ -42,8 +42,7 @@ def _loads(data: bytes) -> Any:
 
 def _check_size(size: int) -> None:
     """Raise HeavyWorkError if a part of this size takes too long for the event loop."""
-    if size > MAX_INLINE_RENDERING_BYTES and inline_work() is not None:
-        raise HeavyWorkError
+    current_work().check_size(size, MAX_INLINE_RENDERING_BYTES)
 
 
 async def _parse_parts(data: bytes) -> Any:

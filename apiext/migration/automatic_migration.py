@@ -25,8 +25,8 @@ from apiext.storage.stored.version_counts import UNKNOWN
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
+    from apiext.definitions.controllers.status_writer import StatusWriter
     from apiext.definitions.definition import Definition
-    from apiext.definitions.status_writer import StatusWriter
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.encoding.json_codec import Object
     from apiext.registry.rest import ResourceRest

@@ -15,9 +15,8 @@ from apiext.openapi import naming, schemas
 from apiext.openapi.builtin_definitions import V3_PREFIX
 from apiext.openapi.operations import DocumentedResource
 from apiext.openapi.schemas import Schema
-from apiext.scheduling.inline_work import InlineWork
 from apiext.schema.model import Props, unsupported_field
-from apiext.schema.structural import structural_errors
+from apiext.schema.structural import stored_structural_errors
 
 V2_PREFIX: Final = "#/definitions/"
 _OBJECT_META: Final = f"{naming.META}.ObjectMeta"
@@ -71,8 +70,7 @@ def published_schema(version: Version) -> Props | None:
     props: Props | None = version.schema
     if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))):
         return None
-    with InlineWork(trusting=True):
-        return None if structural_errors(props, ROOT) else props
+    return None if stored_structural_errors(props, ROOT) else props
 
 
 def _list_schema(definition: Definition, resource: DocumentedResource, *, v2: bool) -> Schema:

@@ -10,9 +10,9 @@ import orjson
 
 from apiext.operator.options import OperatorOptions
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.webhook import kubeconfig, service_account
 from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd import kubeconfig, service_account
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.webhook.pager import Pager
 
 Json = dict[str, Any]

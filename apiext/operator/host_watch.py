@@ -18,7 +18,7 @@ from apiext.meta.host_annotations import DOMAIN
 from apiext.meta.log import get_logger
 from apiext.operator.api_clients import Json
 from apiext.operator.watched_state import WatchedState
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.webhook.transport import open_session
 
 _LOG: Final = get_logger(__name__)

@@ -23,7 +23,7 @@ from apiext.operator.serving_certificate.ca_bundle import CABundleFile, CABundle
 from apiext.operator.serving_certificate.secret import ServingSecret, certificate_hosts
 from apiext.operator.watched_state import WatchedState
 from apiext.scheduling.tasks import end_tasks
-from apiext.webhook.kubeconfig import KubeconfigError
+from apiext.webhook.clientcmd.kubeconfig import KubeconfigError
 
 _LOG: Final = get_logger(__name__)
 _LONGEST_RETRY_SECONDS: Final = 15.0

@@ -64,8 +64,7 @@ async def _delete_page(rest: Collection, ctx: RequestContext, options: DeleteOpt
 
     async def work() -> None:
         for item in queue:
-            if pace.due:
-                await pace.pause()
+            await pace.checkpoint()
             namespace = item.fields.get("metadata.namespace", "")
             target = ctx if namespace == ctx.namespace else dataclasses.replace(ctx, namespace=namespace)
             try:

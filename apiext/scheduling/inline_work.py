@@ -1,11 +1,11 @@
-"""Limits the processor time that a request takes on the event loop, for work that depends on what clients wrote before."""
+"""Limits the processor time of a request on the event loop, where its work depends on stored objects and schemas."""
 
 from __future__ import annotations
 
 import math
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from apiext.meta.limits import MAX_INLINE_SECONDS, MAX_INLINE_STEPS
 
@@ -22,19 +22,21 @@ class HeavyWorkError(Exception):
 
 
 class InlineWork:
-    """The measured work of a request on the event loop; a context manager in which `inline_work` returns it."""
+    """Measures the work of a request on the event loop. `current_work` returns it inside its `with` block."""
 
     __slots__ = ("_left", "_steps", "_token", "trusting")
+    is_limited: ClassVar = True
+    """Whether the work must not hold the event loop for long."""
 
     def __init__(self, *, trusting: bool = False) -> None:
-        """Begin the work. `trusting` work is the server's own: it need not repeat checks of what is stored when its time is used."""
+        """Begin the work. `trusting` marks the server's own work: it may skip checks of stored data after its time is used up."""
         self.trusting = trusting
         self._left = MAX_INLINE_SECONDS
         self._steps = math.inf if trusting else MAX_INLINE_STEPS
-        self._token: Token[InlineWork | None] | None = None
+        self._token: Token[InlineWork] | None = None
 
     def run(self, work: Callable[[A], T], subject: A) -> T:
-        """Return `work(subject)`, which must not take longer than about MAX_INLINE_SECONDS.
+        """Return `work(subject)`. One call must not take longer than about MAX_INLINE_SECONDS.
 
         Raises:
             HeavyWorkError: the request has used its time.
@@ -57,6 +59,15 @@ class InlineWork:
         if self._steps < 0:
             raise HeavyWorkError
 
+    def check_size(self, size: int, limit: int) -> None:
+        """Check the size of work that takes too long for the event loop beyond the limit.
+
+        Raises:
+            HeavyWorkError: the size is greater.
+        """
+        if size > limit:
+            raise HeavyWorkError
+
     def __enter__(self) -> None:
         self._token = _CURRENT.set(self)
 
@@ -67,6 +78,24 @@ class InlineWork:
             _CURRENT.reset(self._token)
 
 
-_CURRENT: Final[ContextVar[InlineWork | None]] = ContextVar("inline_work", default=None)
-inline_work: Final = _CURRENT.get
-"""Return the work of the current request; None where its time has no limit, such as in a worker process."""
+class _UnlimitedWork(InlineWork):
+    """Work whose time has no limit, such as in a worker process."""
+
+    __slots__ = ()
+    is_limited = False
+
+    def run(self, work: Callable[[A], T], subject: A) -> T:
+        """Return `work(subject)`."""
+        return work(subject)
+
+    def step(self, count: int = 1) -> None:
+        """Do nothing."""
+
+    def check_size(self, size: int, limit: int) -> None:
+        """Do nothing."""
+
+
+_UNLIMITED: Final = _UnlimitedWork()
+_CURRENT: Final[ContextVar[InlineWork]] = ContextVar("inline_work", default=_UNLIMITED)
+current_work: Final = _CURRENT.get
+"""Return the work of the current request."""

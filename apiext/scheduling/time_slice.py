@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import AsyncGenerator, Iterable
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -52,7 +53,7 @@ class _Turns:
             return
         while self._waiting:
             turn = self._waiting.popleft()
-            # the task of a turn that is done was cancelled
+            # a cancelled task's turn is done already
             if not turn.done():
                 turn.set_result(None)
                 break
@@ -70,7 +71,7 @@ class Pace:
     Urgent work, which many clients wait for, continues in the next iteration after a pause.
     """
 
-    __slots__ = ("_turns", "_until", "_urgent")
+    __slots__ = ("_turns", "_urgent", "until")
 
     def __init__(self, *, urgent: bool = False) -> None:
         self._urgent = urgent
@@ -79,22 +80,37 @@ class Pace:
         if turns is None:
             turns = _TURNS[loop] = _Turns()
         self._turns = turns
-        self._until = _SHORT_SLICE_SECONDS + time.perf_counter() if turns else self._next_end()
+        self.until = _SHORT_SLICE_SECONDS + time.perf_counter() if turns else self._next_end()
+        """When the slice ends, by the performance counter."""
 
     @property
     def due(self) -> bool:
         """Report whether the slice has ended: 2 ms after the last pause, or sooner if other work waits or small requests come."""
-        return time.perf_counter() >= self._until
+        return time.perf_counter() >= self.until
 
     async def pause(self) -> None:
         """Give way to other tasks until it is this task's turn again. A task that pauses has no small request."""
         SMALL_REQUESTS.end()
         await (asyncio.sleep(0) if self._urgent else self._turns.wait())
-        self._until = self._next_end()
+        self.until = self._next_end()
+
+    async def checkpoint(self) -> None:
+        """Pause if the slice has ended."""
+        if time.perf_counter() >= self.until:
+            await self.pause()
 
     def _next_end(self) -> float:
         shared = SMALL_REQUESTS.expected and not self._urgent
         return time.perf_counter() + (_SHARED_SLICE_SECONDS if shared else _SLICE_SECONDS)
+
+
+async def paced(items: Iterable[T], *, urgent: bool = False) -> AsyncGenerator[T]:
+    """Yield items; give way to other tasks every 2 ms or sooner. A loop that often ends early, or is very hot, uses a Pace instead."""
+    pace, clock = Pace(urgent=urgent), time.perf_counter
+    for item in items:
+        if clock() >= pace.until:
+            await pace.pause()
+        yield item
 
 
 async def in_slices(steps: Steps[T]) -> T:

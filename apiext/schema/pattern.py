@@ -9,7 +9,7 @@ from functools import partial
 import re2
 
 from apiext.meta.limits import MAX_INLINE_PATTERN_SIZE, MAX_INLINE_PATTERN_STEPS, MAX_OPTIONAL_REPETITIONS, MAX_PATTERN_BYTES
-from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import HeavyWorkError, current_work
 from apiext.schema.pattern_size import size_bound
 
 _MAX_CACHED_RESULTS = 256
@@ -81,11 +81,8 @@ class Pattern:
         return found
 
     def _search(self, text: str) -> bool:
-        data, work = text.encode(), inline_work()
-        if work is None:
-            return self._compiled.search(data) is not None
-        if self._size * len(data) > MAX_INLINE_PATTERN_STEPS:
-            raise HeavyWorkError
+        data, work = text.encode(), current_work()
+        work.check_size(self._size * len(data), MAX_INLINE_PATTERN_STEPS)
         return work.run(self._compiled.search, data) is not None
 
     def find_all(self, text: str) -> Iterator[str]:
@@ -94,13 +91,12 @@ class Pattern:
         Raises:
             HeavyWorkError: the search may take too long for the event loop.
         """
-        data, work = text.encode(), inline_work()
-        if work is not None and self._size * len(data) > MAX_INLINE_PATTERN_STEPS:
-            raise HeavyWorkError
+        data, work = text.encode(), current_work()
+        work.check_size(self._size * len(data), MAX_INLINE_PATTERN_STEPS)
         search = partial(self._compiled.search, data)
         position, last_end = 0, -1
         while position <= len(data):
-            found = search(position) if work is None else work.run(search, position)
+            found = work.run(search, position)
             if found is None:
                 return
             start, end = found.span()
@@ -123,8 +119,7 @@ def compile_pattern(expression: str) -> Pattern:
         PatternError: the expression is malformed, too large or too deep.
         HeavyWorkError: the compilation may take too long for the event loop.
     """
-    work = inline_work()
-    return _compile(expression) if work is None else work.run(_compile_small, expression)
+    return current_work().run(_compile, expression)
 
 
 def check_pattern(expression: str) -> None:
@@ -137,20 +132,14 @@ def check_pattern(expression: str) -> None:
     try:
         compile_pattern(expression)
     except HeavyWorkError:
-        work = inline_work()
-        if work is None or not work.trusting:
+        if not current_work().trusting:
             raise
 
 
-def _compile_small(expression: str) -> Pattern:
-    """Compile an expression if it is small. Raises PatternError or HeavyWorkError."""
-    if len(expression) > MAX_INLINE_PATTERN_SIZE or size_bound(expression) > MAX_INLINE_PATTERN_SIZE:
-        raise HeavyWorkError
-    return _compile(expression)
-
-
 def _compile(expression: str) -> Pattern:
-    """Compile an expression. Raises PatternError."""
+    """Compile an expression. Raises PatternError, or HeavyWorkError for a large one on the event loop."""
+    if current_work().is_limited and (len(expression) > MAX_INLINE_PATTERN_SIZE or size_bound(expression) > MAX_INLINE_PATTERN_SIZE):
+        raise HeavyWorkError
     if expression.count("(") >= _MAX_DEPTH and _depth(expression) >= _MAX_DEPTH:
         raise PatternError(f"error parsing regexp: expression nests too deeply: `{expression}`")
     if sum(max(0, int(most) - int(least)) for least, most in _OPTIONAL.findall(expression)) > MAX_OPTIONAL_REPETITIONS:

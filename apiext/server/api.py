@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from apiext.conversion.factory import ConverterFactory
 from apiext.definitions.catalog import Catalog
-from apiext.definitions.controllers import DefinitionControllers
+from apiext.definitions.controllers.definition_controllers import DefinitionControllers
+from apiext.definitions.controllers.stored_versions_controller import StoredVersionsController
 from apiext.definitions.definition_informer import DefinitionInformer
-from apiext.definitions.stored_versions_controller import StoredVersionsController
 from apiext.discovery.handler import DiscoveryHandler
 from apiext.endpoints.scopes.open_watches import Watches
 from apiext.managedfields.field_manager import SERVER

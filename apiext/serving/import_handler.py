@@ -105,8 +105,7 @@ class _Import:
             async with aclosing(_read_lines(request, MAX_BODY_BYTES)) as lines:
                 async for number, line in lines:
                     await self._add(number, line)
-                    if pace.due:
-                        await pace.pause()
+                    await pace.checkpoint()
         except errors.StatusError:
             # The lines before the invalid one are written.
             await self._flush()

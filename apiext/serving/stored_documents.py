@@ -26,7 +26,7 @@ from apiext.definitions.stored_report import stored_report
 from apiext.meta import errors
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.registry.errors import StorageFailure, interpret
-from apiext.scheduling.time_slice import Pace
+from apiext.scheduling.time_slice import Pace, paced
 from apiext.serving.stored_repairs import StoredRepairs
 from apiext.serving.stored_validation import StoredProblem, find_problems_remotely
 from apiext.storage import stored_object
@@ -176,8 +176,7 @@ class StoredDocuments:
         async for pairs in pages.of(self._stored(definition)):
             for pair in pairs:
                 # an apiVersion that is not at the beginning takes milliseconds to find
-                if pace.due:
-                    await pace.pause()
+                await pace.checkpoint()
                 items.append(_about(pair, prefix))
         return {"items": items, "continue": pages.after}
 
@@ -194,11 +193,8 @@ class StoredDocuments:
 
 async def _base64(data: bytes) -> str:
     """Encode data in time slices."""
-    pace, view, parts = Pace(), memoryview(data), list[bytes]()
-    for at in range(0, len(data), _ENCODED_BYTES):
-        if pace.due:
-            await pace.pause()
-        parts.append(base64.b64encode(view[at : at + _ENCODED_BYTES]))
+    view = memoryview(data)
+    parts = [base64.b64encode(view[at : at + _ENCODED_BYTES]) async for at in paced(range(0, len(data), _ENCODED_BYTES))]
     return b"".join(parts).decode("ascii")
 
 

@@ -14,12 +14,12 @@ import aiohttp
 import orjson
 
 from apiext.meta.encoding import json_codec
-from apiext.webhook.credentials import CredentialError
+from apiext.webhook.clientcmd.credentials import CredentialError
 from apiext.webhook.transport import Transport
 
 if TYPE_CHECKING:
-    from apiext.webhook.credentials import Credential
-    from apiext.webhook.kubeconfig import Endpoint
+    from apiext.webhook.clientcmd.credentials import Credential
+    from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 TIMEOUT: Final = 10.0
 """Seconds for one attempt."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from apiext.webhook.credentials import CredentialError
+from apiext.webhook.clientcmd.credentials import CredentialError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
-    from apiext.webhook.credentials import Credential
-    from apiext.webhook.kubeconfig import Endpoint
+    from apiext.webhook.clientcmd.credentials import Credential
+    from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 
 class Transport:

@@ -1,5 +1,6 @@
 """The documents are complete and agree with the code."""
 
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from apiext.cli.main import apiext
 from hack.lib import flag_tables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-DOCUMENTS: Final = ("README.md", "apiext/README.md", "crds/README.md", "hack/README.md", "manifests/README.md")
+ARCHITECTURE: Final = ("apiext/README.md", "apiext/scheduling/README.md")
+DOCUMENTS: Final = ("README.md", *ARCHITECTURE, "crds/README.md", "hack/README.md", "manifests/README.md")
 MAX_README: Final = 8192  # bytes
 _LINK: Final = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 _PATH: Final = re.compile(r"`((?:apiext|crds|hack|manifests|tests)/[\w./-]*\w/?)`")
@@ -108,9 +110,10 @@ def test_folder_is_described_completely(document: str, folder: str, pattern: str
     assert [name for name in names if not re.search(rf"`(?:{re.escape(folder)}/)?{re.escape(name)}[`/ ]", text)] == []
 
 
-def test_architecture_names_existing_files() -> None:
+@pytest.mark.parametrize("name", ARCHITECTURE)
+def test_architecture_names_existing_files(name: str) -> None:
     """Name only files and folders of the package that exist."""
-    named = re.findall(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`", _text("apiext/README.md"))
+    named = re.findall(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`", _text(name))
 
     assert [path for path in named if not (ROOT / "apiext" / path).exists() and not (ROOT / path).exists()] == []
 
@@ -121,3 +124,16 @@ def test_every_room_is_described() -> None:
     rooms = [path.parent.name for path in (ROOT / "apiext").glob("*/__init__.py")]
 
     assert [room for room in rooms if f"`{room}`" not in text] == []
+
+
+def test_limits_of_bounded_work_are_those_of_the_code() -> None:
+    """State the values that constants have."""
+    rows = re.findall(r"^\| (`\w+`.*) \| (.*) \| `(\S+)\.py` \|$", _text("apiext/scheduling/README.md"), re.MULTILINE)
+    stated, actual = [], []
+    for names, values, path in rows:
+        module = importlib.import_module(f"apiext.{path.replace('/', '.')}")
+        stated += [float(value) for value in re.findall(r"(?:^|, )([0-9.]+)", values)]
+        actual += [getattr(module, name) for name in re.findall(r"`(\w+)`", names)]
+
+    assert actual
+    assert stated == actual

@@ -85,8 +85,7 @@ async def _untyped(request: web.BaseRequest, parts: Sequence[bytes]) -> Sequence
     pace = Pace()
 
     async def made_from(data: bytes) -> bytes:
-        if pace.due:
-            await pace.pause()
+        await pace.checkpoint()
         if len(data) <= _SEARCHED_BYTES and not json_codec.may_be_typed(data):
             return data
         if len(data) <= _INLINE_BYTES:

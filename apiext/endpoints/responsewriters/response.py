@@ -93,8 +93,7 @@ class Reply(_Framed):
             for piece in pieces((head, *self.parts)):
                 await writer.write(piece)
                 # a fast client never fills the transport's buffer
-                if pace.due:
-                    await pace.pause()
+                await pace.checkpoint()
         return writer
 
     async def write_eof(self, data: bytes = b"") -> None:

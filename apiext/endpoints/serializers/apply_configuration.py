@@ -11,7 +11,7 @@ from apiext.meta import errors
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.golang import type_model
 from apiext.meta.limits import MAX_INLINE_YAML_BYTES
-from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import current_work
 
 FROM_YAML: Final = "error converting YAML to JSON: "
 # YAML refuses these characters and surrogates, or reads them as line breaks. A tab's meaning depends on its place.
@@ -31,8 +31,7 @@ def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
     known = _as_json(data)
     if known is not None:
         return known, []
-    if len(data) > MAX_INLINE_YAML_BYTES and inline_work() is not None:
-        raise HeavyWorkError
+    current_work().check_size(len(data), MAX_INLINE_YAML_BYTES)
     from apiext.endpoints.serializers import yaml_codec
 
     try:

@@ -10,7 +10,7 @@ from typing import Final
 
 from apiext.operator.api_clients import Json, json_object, trusting
 from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.kubeconfig import Endpoint, KubeconfigError
+from apiext.webhook.clientcmd.kubeconfig import Endpoint, KubeconfigError
 
 _TIMEOUT_SECONDS: Final = 10.0
 

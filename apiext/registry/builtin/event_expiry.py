@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
 from apiext.meta.log import get_logger
-from apiext.scheduling.time_slice import Pace
+from apiext.scheduling.time_slice import paced
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import InvalidObjectError, KeyNotFoundError, StorageError
 from apiext.storage.interface import ListOptions, Preconditions, WriteOptions
@@ -93,10 +93,7 @@ class EventExpiry:
         marks = [mark for mark in marks if mark[0] >= expired]
         marked, at = marks[-1] if marks else (0, 0.0)
         unmarked, old = False, []
-        pace = Pace()
-        for item in listed.items:
-            if pace.due:
-                await pace.pause()
+        async for item in paced(listed.items):
             unmarked = unmarked or item.revision > marked
             if item.revision <= expired:
                 old.append(item)

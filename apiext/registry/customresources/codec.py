@@ -17,7 +17,7 @@ from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
 from apiext.meta.objectmeta import canonical
-from apiext.scheduling.time_slice import Pace
+from apiext.scheduling.time_slice import paced
 from apiext.storage import stored_object
 from apiext.storage.encoded_object import EncodedObject
 
@@ -134,11 +134,8 @@ class _AwaitedConversion:
                 sent.append((place, obj, obj.get("metadata", {}).pop("resourceVersion", None)))
         if sent:
             converted = await self._converter.convert([obj for _, obj, _ in sent], api_version, log)
-            pace = Pace()
-            for (place, _, revision), found in zip(sent, converted, strict=True):
+            async for (place, _, revision), found in paced(zip(sent, converted, strict=True)):
                 result[place] = found if isinstance(found, ValueError) else self._coerced(found, revision)
-                if pace.due:
-                    await pace.pause()
         return result
 
     def _coerced(self, obj: Object, revision: str | None) -> Object | ValueError:

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from apiext.schema.cel.ast import CheckedAst, StructLiteral, post_order
 from apiext.schema.cel.compiler.code_value import CodeValue
-from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.compiler.folding import fold
+from apiext.schema.cel.compiler.nodes import compile_functions
 from apiext.schema.cel.compiler.selections import type_of_shape
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, NO_SUCH_OVERLOAD, BudgetError, CelError
-from apiext.schema.cel.json_conversion import Shape
-from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.types import DYN
+from apiext.schema.cel.values.json_conversion import Shape
+from apiext.schema.cel.values.protobuf_messages import MESSAGES
 
 _FILE: Final = "<CEL>"
 _MISMATCHES: Final = (TypeError, AttributeError, LookupError, ValueError)
@@ -117,14 +117,12 @@ class Program:
         return scope["evaluate"]  # type: ignore[return-value]
 
     def _compile(self, *, counting: bool) -> tuple[str, dict[str, object]]:
-        compiler = Compiler(self._checked, self._functions, self._constants, counting=counting)
         with deep_recursion():
             variables = [
                 (name, CodeValue(f"v{place}", DYN if shape is None else type_of_shape(shape), shape))
                 for place, (name, shape) in enumerate(self._variables.items())
             ]
-            source = compiler.source(variables)
-        return source, compiler.globals
+            return compile_functions(self._checked, variables, self._functions, self._constants, counting=counting)
 
 
 def compile_program(checked: CheckedAst, variables: Mapping[str, Shape | None], functions: Mapping[str, Sequence[object]]) -> Program:

@@ -24,9 +24,9 @@ from apiext.schema.cel.libraries.sets import SETS
 from apiext.schema.cel.libraries.strings import STRINGS
 from apiext.schema.cel.libraries.two_variable_comprehensions import TWO_VARIABLE_COMPREHENSIONS
 from apiext.schema.cel.libraries.urls import URLS
-from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.syntax.macros import LISTS_MACROS, OPTIONAL_MACROS, STANDARD_MACROS, TWO_VARIABLE_MACROS, Macros
 from apiext.schema.cel.types import DURATION, TIMESTAMP, type_of
+from apiext.schema.cel.values.protobuf_messages import MESSAGES
 
 Version = tuple[int, int]
 

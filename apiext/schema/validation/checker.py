@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.scheduling.inline_work import inline_work
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.model import RULES
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
@@ -61,8 +61,7 @@ def compile_spec(spec: Spec) -> Check:
     Raises:
         HeavyWorkError: the compilation takes too long for the event loop.
     """
-    if (work := inline_work()) is not None:
-        work.step(_COMPILE_STEPS)
+    current_work().step(_COMPILE_STEPS)
     common = _combinations(spec)
     table: dict[type, Check] = {
         type(None): _reject if type_violation(spec, None, "") or spec.enum else _accept,

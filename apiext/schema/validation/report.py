@@ -7,7 +7,7 @@ from typing import Any, Final
 from apiext.meta.encoding import json_values
 from apiext.meta.field import ErrorType
 from apiext.meta.golang.formatting import quote
-from apiext.scheduling.inline_work import inline_work
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.jsontype import type_violation
@@ -36,8 +36,7 @@ def report(spec: Spec, value: Any, name: DottedPath, known: Correlated | None = 
     Raises:
         HeavyWorkError: the report takes too long for the event loop.
     """
-    if (work := inline_work()) is not None:
-        work.step()
+    current_work().step()
     result = Result()
     if value is None:
         wrong = type_violation(spec, value, name)
@@ -160,11 +159,10 @@ def _object(spec: Spec, value: dict[str, Any], name: DottedPath, known: Correlat
             break
         if key in value:
             result.merge(report_change(child, value[key], DottedPath(name, f".{key}" if name else key), _member(known, name, key)))
-    work = inline_work()
+    work = current_work()
     for key in spec.required:
         if key not in value and not result.is_full:
-            if work is not None:
-                work.step()
+            work.step()
             message = f"{name}.{key} in body is required"
             result.add(Violation(ErrorType.REQUIRED, f"{name}.{key}", message))
 

@@ -10,7 +10,7 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_values import identity
 from apiext.meta.field import supported_values
 from apiext.meta.golang import formatting
-from apiext.scheduling.inline_work import inline_work
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.model import Props
 from apiext.schema.strfmt.registry import is_known_format
 
@@ -102,8 +102,7 @@ _LISTS = {"all_of": "allOf", "any_of": "anyOf", "one_of": "oneOf"}
 
 def _counted(children: S) -> S:
     """Count the schemas below a node as work of the current request. Raises HeavyWorkError if they are too many for the event loop."""
-    if (work := inline_work()) is not None:
-        work.step(len(children))
+    current_work().step(len(children))
     return children
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.status_writer import StatusWriter
+from apiext.definitions.controllers.status_writer import StatusWriter
 from apiext.managedfields.field_manager import SERVER
 from apiext.storage.replicas.lock import ReplicaLock
 

@@ -38,8 +38,8 @@ class HostClients:
 
     def _open(self, delegate: KubeconfigSource) -> WebhookClient:
         # imported only if the options name another server
-        from apiext.webhook import kubeconfig, service_account
         from apiext.webhook.client import WebhookClient
+        from apiext.webhook.clientcmd import kubeconfig, service_account
 
         try:
             endpoint = service_account.load() if delegate.kubeconfig is None else kubeconfig.load(delegate.kubeconfig)

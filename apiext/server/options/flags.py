@@ -188,7 +188,7 @@ def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:
         path = reader.file(flag)
         if path is not None:
             return KubeconfigSource(f"--{flag.replace('_', '-')}", path)
-    from apiext.webhook.service_account import in_cluster
+    from apiext.webhook.clientcmd.service_account import in_cluster
 
     named = any(reader.value(flag) for flag in _KUBECONFIGS)
     if named or "Webhook" not in reader.names("authorization_mode") or not in_cluster():
@@ -230,7 +230,7 @@ def _host(reader: FlagReader) -> KubeconfigSource | None:
     delegate = _delegate(reader, "kubeconfig")
     if delegate is not None or reader.value("crd_selector") is None:
         return delegate
-    from apiext.webhook.service_account import in_cluster
+    from apiext.webhook.clientcmd.service_account import in_cluster
 
     if in_cluster():
         return KubeconfigSource("the pod's service account")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apiext.scheduling.time_slice import Pace
+from apiext.scheduling.time_slice import paced
 from apiext.storage import stored_object
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.rendering.object_change import ObjectChange
@@ -18,12 +18,9 @@ async def derive(before: Mapping[str, StoredEntry], first: int, after: Mapping[s
     server then answers 410 and the client lists again; another server sends the true changes. A later revision would hide changes
     from the client, except at the end of all changes.
     """
-    pace = Pace(urgent=True)
     deleted: list[ObjectChange] = []
     changed: list[ObjectChange] = []
-    for key, entry in before.items():
-        if pace.due:
-            await pace.pause()
+    async for key, entry in paced(before.items(), urgent=True):
         now = after.get(key)
         if now is not None and now.revision == entry.revision:
             continue

@@ -116,8 +116,7 @@ class HistoryRefill:
                         while changes and size > history.free:
                             dropped = changes.popleft()
                             size, after = size - dropped.size, dropped.revision
-                        if pace.due:
-                            await pace.pause()
+                        await pace.checkpoint()
                     # the history may have dropped changes meanwhile
                     if batch.revision >= history.floor:
                         found = list(changes)

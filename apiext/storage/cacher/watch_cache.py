@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from apiext.meta.steps import Steps, at_once
 from apiext.scheduling.tasks import SharedWork
-from apiext.scheduling.time_slice import Pace, in_slices
+from apiext.scheduling.time_slice import Pace, in_slices, paced
 from apiext.storage import keys
 from apiext.storage.backend import Backend, BackendEvent, CompactedError
 from apiext.storage.cacher import lost_changes
@@ -165,15 +165,12 @@ class WatchCache:
 
     async def _render_ahead(self, page: Sequence[StoredEntry]) -> None:
         """Render what waiting readers want of a page, while the backend reads the next one."""
-        pace = Pace()
-        for view, (_, scope) in tuple(self._ahead.items()):
-            for entry in page:
-                if keys.covers(scope, entry.key) and view.is_ready(entry):
-                    # the reader gets the error
-                    with suppress(CorruptObjectError):
-                        view.item(entry)
-                if pace.due:
-                    await pace.pause()
+        wanted = tuple(self._ahead.items())
+        async for view, scope, entry in paced((view, scope, entry) for view, (_, scope) in wanted for entry in page):
+            if keys.covers(scope, entry.key) and view.is_ready(entry):
+                # the reader gets the error
+                with suppress(CorruptObjectError):
+                    view.item(entry)
 
     async def reload(self, revision: int) -> None:
         """Implement FeedFollower.reload: dispatch the differences as changes."""

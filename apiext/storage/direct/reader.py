@@ -101,8 +101,7 @@ class DirectReader:
         for each in shown:
             if plan.limit and len(items) >= plan.limit:
                 return False
-            if pace.due:
-                await pace.pause()
+            await pace.checkpoint()
             try:
                 if not isinstance(each, StoredEntry):
                     item = each

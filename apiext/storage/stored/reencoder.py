@@ -61,8 +61,7 @@ class Reencoder:
         async for page in latest_pages(self._backend, self._renderer.prefix):
             todo = []
             for pair in page:
-                if pace.due:
-                    await pace.pause()
+                await pace.checkpoint()
                 if stored_object.api_version(pair.value) != codec.gvk.api_version:
                     todo.append(pair)
             for first in range(0, len(todo), _BATCH):

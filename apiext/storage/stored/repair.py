@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
-from apiext.scheduling.time_slice import Pace
+from apiext.scheduling.time_slice import paced
 from apiext.storage import stored_object
 from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.rendering import stored_entry as entries
@@ -68,13 +68,7 @@ class Repair:
         if self._codec.conversion is None:
             shown = await VersionView(self._codec, self._renderer).items(read)
             return [one if isinstance(one, CorruptObjectError) else None for one in shown]
-        errors: list[CorruptObjectError | None] = []
-        pace = Pace()
-        for one in read:
-            errors.append(await self._error(one))
-            if pace.due:
-                await pace.pause()
-        return errors
+        return [await self._error(one) async for one in paced(read)]
 
     async def _error(self, entry: StoredEntry) -> CorruptObjectError | None:
         """Return the error of an entry that cannot be decoded; a worker process decodes a large one."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.scheduling.time_slice import Pace
+from apiext.scheduling.time_slice import Pace, paced
 from apiext.storage import stored_object
 from apiext.storage.backend import CompactedError
 from apiext.storage.paged_reads import pages
@@ -97,21 +97,17 @@ class StoredVersions:
 
     async def _objects(self) -> AsyncGenerator[tuple[str, int, str]]:
         """Yield key, revision and version of each object."""
-        pace = Pace()
         cache = await self._store.latest_cache() if self._store is not None else None
         if cache is not None:
-            for entry in cache.range(""):
-                if pace.due:
-                    await pace.pause()
+            async for entry in paced(cache.range("")):
                 yield entry.key, entry.revision, self._version(entry.api_version)
             return
-        start = ""
+        pace, start = Pace(), ""
         while True:
             try:
                 async for page in pages(self._backend, self._prefix, start=start):
                     for pair in page.items:
-                        if pace.due:
-                            await pace.pause()
+                        await pace.checkpoint()
                         yield pair.key[len(self._prefix) :], pair.revision, self._version(stored_object.api_version(pair.value))
                         start = f"{pair.key}\0"
             except CompactedError:
@@ -140,8 +136,7 @@ class StoredVersions:
             for pair in page.items:
                 api_version = stored_object.api_version(pair.value)
                 counts[api_version] = counts.get(api_version, 0) + 1
-                if pace.due:
-                    await pace.pause()
+                await pace.checkpoint()
         return self._counts(counts, revision)
 
     def _counts(self, by_api_version: Mapping[str, int], revision: int) -> StoredCounts:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from apiext.webhook.client import WebhookClient
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 COLLECTION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

@@ -18,7 +18,7 @@ from apiext.authorization.authorizer import AuthorizationModes, Authorize, is_ma
 from apiext.conversion.circuits import ConversionCircuits
 from apiext.conversion.factory import ConverterFactory
 from apiext.definitions.catalog import Catalog
-from apiext.definitions.controllers import DefinitionControllers
+from apiext.definitions.controllers.definition_controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.endpoints.scopes.open_watches import Watches

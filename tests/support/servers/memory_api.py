@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from apiext.meta.patch import merge_patch
 from apiext.operator.api_clients import ApiClient, ApiError
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 Json = dict[str, Any]
 

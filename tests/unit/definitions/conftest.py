@@ -11,7 +11,7 @@ import pytest
 from apiext.conversion.circuits import ConversionCircuits
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import RESOURCE
-from apiext.definitions.controllers import DefinitionControllers
+from apiext.definitions.controllers.definition_controllers import DefinitionControllers
 from apiext.definitions.definition import Definition
 from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.meta.encoding.json_codec import Object

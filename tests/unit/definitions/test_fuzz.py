@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from apiext.definitions import types
 from apiext.definitions.codec import CRDCodec
-from apiext.definitions.naming import AcceptedNames
-from apiext.definitions.reconcile import reconcile_status
+from apiext.definitions.controllers.naming import AcceptedNames
+from apiext.definitions.controllers.reconcile import reconcile_status
 from apiext.definitions.validation.definition import validate_create, validate_status_update, validate_update
 from apiext.definitions.validation.warnings import warnings
 from apiext.meta import errors

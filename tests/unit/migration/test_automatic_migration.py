@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apiext.definitions.status_writer import StatusWriter
+from apiext.definitions.controllers.status_writer import StatusWriter
 from apiext.managedfields.field_manager import SERVER
 from apiext.meta import host_annotations, limits
 from apiext.migration import automatic_migration

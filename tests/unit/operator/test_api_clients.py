@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from apiext.operator.api_clients import ApiClient, ApiError
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.webhook.transport import open_session
 
 

@@ -16,7 +16,7 @@ from apiext.operator import host_watch
 from apiext.operator.host_watch import HostWatch
 from apiext.operator.watched_state import WatchedState
 from apiext.scheduling.tasks import end_tasks
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.event_loop import until
 from tests.unit.operator.parts import GROUP, SELECTOR, api_service, crd
 

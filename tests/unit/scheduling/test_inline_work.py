@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiext.meta.limits import MAX_INLINE_SECONDS
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, inline_work
+from apiext.meta.limits import MAX_INLINE_SECONDS, MAX_INLINE_STEPS
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, current_work
 
 
 @pytest.fixture(autouse=True)
@@ -19,13 +19,35 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_stops_when_the_time_is_used() -> None:
     """Finish the work that is running at the limit, and refuse more of the same request, also after an error."""
-    assert inline_work() is None
     with InlineWork():
-        work = inline_work()
-        assert work is not None
+        work = current_work()
+        assert work.is_limited
         with pytest.raises(ValueError, match="invalid literal"):
             work.run(int, "x")
         with pytest.raises(HeavyWorkError):
             work.run(int, "1")
-    assert inline_work() is None
     assert work.run(int, "1") == 1
+
+
+def test_stops_after_many_steps_or_for_a_large_size() -> None:
+    """Count the steps of a request, and compare each size for itself."""
+    with InlineWork():
+        work = current_work()
+        work.step(MAX_INLINE_STEPS)
+        with pytest.raises(HeavyWorkError):
+            work.step()
+        work.check_size(5, 5)
+        with pytest.raises(HeavyWorkError):
+            work.check_size(6, 5)
+
+
+def test_other_work_has_no_limits() -> None:
+    """Limit nothing outside requests on the event loop, such as in worker processes."""
+    with InlineWork():
+        pass
+    work = current_work()
+
+    assert not work.is_limited
+    work.step(MAX_INLINE_STEPS + 1)
+    work.check_size(6, 5)
+    assert [work.run(int, "1"), work.run(int, "2")] == [1, 2]

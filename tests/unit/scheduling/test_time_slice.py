@@ -10,7 +10,7 @@ from apiext.meta.steps import Steps, at_once
 from apiext.scheduling import small_requests, time_slice
 from apiext.scheduling.small_requests import SMALL_REQUESTS
 from apiext.scheduling.tasks import end_tasks
-from apiext.scheduling.time_slice import Pace, in_slices
+from apiext.scheduling.time_slice import Pace, in_slices, paced
 from tests.support.event_loop import settle
 
 
@@ -111,3 +111,32 @@ async def test_a_small_request_does_not_hold_its_own_work(monkeypatch: pytest.Mo
     await in_slices(counting(3, log, "a"))
 
     assert log == ["a"] * 3
+
+
+async def test_yields_paced_items() -> None:
+    """Yield all items in order, and let other work run between them."""
+    log: dict[str, None] = {}
+
+    async def walk(name: str) -> None:
+        async for number in paced(range(3)):
+            log[f"{name}{number}"] = None
+
+    await asyncio.gather(walk("a"), walk("b"))
+
+    assert list(log) == ["a0", "b0", "a1", "b1", "a2", "b2"]
+
+
+async def test_checkpoints_pause_only_at_the_end_of_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let other work run at a checkpoint after the end of the slice, and not before."""
+    log: list[str] = []
+    pace = Pace()
+    other = asyncio.create_task(in_slices(counting(1, log, "other")))
+
+    await pace.checkpoint()
+    assert log == ["other"]
+    monkeypatch.setattr(pace, "until", math.inf)
+    later = asyncio.create_task(in_slices(counting(1, log, "later")))
+    await pace.checkpoint()
+    assert log == ["other"]
+
+    await asyncio.gather(other, later)

@@ -6,7 +6,7 @@ import pytest
 
 from apiext.meta.field import Path
 from apiext.schema.model import unsupported_field
-from apiext.schema.structural import structural_errors
+from apiext.schema.structural import stored_structural_errors, structural_errors
 
 INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -203,3 +203,11 @@ def test_rejects_deeper_schemas() -> None:
         schema = at_a(**schema)
 
     assert errors(schema) == ["<nil>: Forbidden: must not be nested deeper than 200 levels"]
+
+
+def test_patterns_of_stored_schemas() -> None:
+    """Report a malformed pattern that was stored, but leave out what takes long; in a new schema check that too."""
+    malformed, large = at_a(type="string", pattern="("), at_a(type="string", pattern="(a{1000}){2}")
+
+    assert [len(stored_structural_errors(schema, Path())) for schema in (malformed, large)] == [1, 0]
+    assert [len(structural_errors(schema, Path())) for schema in (malformed, large)] == [1, 1]

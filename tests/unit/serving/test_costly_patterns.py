@@ -37,7 +37,7 @@ async def test_common_patterns_stay_on_the_event_loop(server: InProcess, monkeyp
 async def test_costly_patterns_are_compiled_in_workers(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Create, change, publish and use a definition with a costly pattern without compiling it in the server."""
     compiled: list[str] = []
-    monkeypatch.setattr("apiext.schema.pattern._compile", compiled.append)
+    monkeypatch.setattr("apiext.schema.pattern.Pattern", compiled.append)
     await server.define(definition("^" + "a{1000}" * 4 + "$"))
     assert (await server.ask("PATCH", CRD, {"spec": {"names": {"shortNames": ["w"]}}}, **MERGE)).status == 200
     assert (await server.ask("POST", CRDS, definition("(a{1000}{2})" * 300))).status == 422

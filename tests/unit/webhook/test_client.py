@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 
 class Remote:

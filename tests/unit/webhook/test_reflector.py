@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.webhook.reflector import Follower, Latest, Link, Reflector, single_object
 
 Found = dict[str, Any]

@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.kubeconfig import Endpoint, load
+from apiext.webhook.clientcmd.kubeconfig import Endpoint, load
 from apiext.webhook.transport import open_session
 from hack.lib.servers.certificates import Authority, KeyPair
 

@@ -23,7 +23,6 @@ from apiext.schema.cel.ast import (
 from apiext.schema.cel.checking.type_inference import Inference, display_type, is_less_specific, is_variable, unwrap_optional
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.environment import Environment
-from apiext.schema.cel.protobuf_messages import CONSTANTS, MESSAGES
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
 from apiext.schema.cel.types import (
     ANY,
@@ -43,6 +42,7 @@ from apiext.schema.cel.types import (
     optional_of,
     unwrapped,
 )
+from apiext.schema.cel.values.protobuf_messages import CONSTANTS, MESSAGES
 
 _LIBRARY_TYPES: Final = "kubernetes."
 """Prefix of type names that the reference declares as objects without fields."""

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.schema.cel.ast import Call
 from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.compiler.costs import charge_call, charge_equality, library_cost
 from apiext.schema.cel.compiler.folding import is_set_literal
 from apiext.schema.cel.compiler.logic import compile_conditional, compile_logic
 from apiext.schema.cel.compiler.operands import compile_operands
 from apiext.schema.cel.compiler.selections import read
-from apiext.schema.cel.equality import equal, unequal
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.library import Overload
 from apiext.schema.cel.standard.functions import CHECKED_TEMPLATES, DYNAMIC, OVERLOADS, TEMPLATES, ConstantPattern
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.types import BOOL, INT, STRING, CelType
-from apiext.schema.cel.values import INT_MAX, INT_MIN, OPTIONAL_NONE, OptionalValue, checked_int
-
-if TYPE_CHECKING:
-    from apiext.schema.cel.compiler.compiler import Compiler
+from apiext.schema.cel.values.equality import equal, unequal
+from apiext.schema.cel.values.run_time_values import INT_MAX, INT_MIN, OPTIONAL_NONE, OptionalValue, checked_int
 
 _SMALL: Final = f"{INT_MIN} <= {{0}} <= {INT_MAX}"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, UINT, CelType
+from apiext.schema.cel.values.json_conversion import Shape
 
 PRIMITIVES: Final = frozenset({BOOL, BYTES, INT, UINT, STRING, TIMESTAMP, DURATION, DOUBLE})
 _SIMPLE_TYPES: Final = PRIMITIVES | {NULL}

@@ -1,30 +1,15 @@
-"""Compiles expressions node by node."""
+"""The state of a compilation, with which the compilers of all kinds of nodes work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from keyword import iskeyword
 from typing import Any, Final
 
-from apiext.schema.cel.ast import (
-    Call,
-    CheckedAst,
-    Comprehension,
-    Constant,
-    Expression,
-    Identifier,
-    ListLiteral,
-    Select,
-    StructLiteral,
-)
-from apiext.schema.cel.compiler.calls import compile_call
+from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, Identifier, Select
 from apiext.schema.cel.compiler.code_value import CodeValue
-from apiext.schema.cel.compiler.literals import compile_list, compile_map, compile_object
-from apiext.schema.cel.compiler.loops import compile_comprehension
-from apiext.schema.cel.compiler.selections import QUALIFIERS, compile_index, compile_select, read
 from apiext.schema.cel.compiler.writer import MAX_DEPTH, FunctionWriter
-from apiext.schema.cel.errors import no_such_attribute
 from apiext.schema.cel.libraries.library import Overload
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.types import BOOL, DYN, INT, NULL, STRING, CelType, unwrapped
@@ -34,13 +19,14 @@ _LITERALS: Final = (bool, int, str, type(None))
 
 
 class Compiler:
-    """Compiles one expression to the source of functions."""
+    """Compiles one expression to the source of functions; `nodes.py` has the compilers of its nodes."""
 
     def __init__(
         self,
         checked: CheckedAst,
         functions: Mapping[str, Sequence[object]],
         constants: Mapping[int, object],
+        compile_node: Callable[[Compiler, Expression], CodeValue],
         *,
         counting: bool,
     ) -> None:
@@ -54,6 +40,7 @@ class Compiler:
         """Number of qualifiers that follow in the chain of the node that is compiled."""
         self._bound: dict[int, str] = {}
         """Names of global variables by the identity of their values."""
+        self._compile_node = compile_node
         self._functions = functions
         self._sources: list[str] = []
         self._scope: dict[str, list[CodeValue]] = {}
@@ -74,28 +61,7 @@ class Compiler:
             return self.constant(self.folded[node.id], self.checked.types.get(node.id))
         if self.writer.depth > MAX_DEPTH and not isinstance(node, Identifier | Constant | Select):
             return self._outline(node)
-        return self._compile(node)
-
-    def _compile(self, node: Expression) -> CodeValue:
-        match node:
-            case Identifier():
-                return self._identifier(node)
-            case Select():
-                return compile_select(self, node)
-            case Call() if node.function in QUALIFIERS:
-                return compile_index(self, node)
-            case Constant():
-                return self.constant(node.value)
-        with self.chain(0):
-            match node:
-                case Call():
-                    return compile_call(self, node)
-                case Comprehension():
-                    return compile_comprehension(self, node)
-                case ListLiteral():
-                    return compile_list(self, node)
-                case StructLiteral():
-                    return compile_object(self, node) if node.type_name else compile_map(self, node)
+        return self._compile_node(self, node)
 
     def _outline(self, node: Expression) -> CodeValue:
         """Compile a node to a function of its own, and write its call."""
@@ -103,7 +69,7 @@ class Compiler:
         parameters = tuple(dict.fromkeys(operand.code for stack in self._scope.values() for operand in stack if _is_variable(operand.code)))
         name = self.name("f")
         with self.writer.region():
-            operand = self._compile(node)
+            operand = self._compile_node(self, node)
             self.writer.line(f"return {operand.code}")
         self._sources.append(self.writer.function(name, parameters))
         self.writer = outer
@@ -111,18 +77,10 @@ class Compiler:
         self.writer.line(f"{result} = {name}({', '.join(('meter', 'memo', *parameters))})")
         return CodeValue(result, operand.type, operand.shape, operand.may_fail, operand.plain)
 
-    def _identifier(self, node: Identifier) -> CodeValue:
-        self.writer.charge(1)
-        full_name = self.checked.names.get(node.id, node.name)
-        name = full_name.removeprefix(".")
-        if not self._scope.get(name):
-            self.writer.line(f"raise {self.bind(no_such_attribute)}({name!r})")
-            return CodeValue("None", DYN, may_fail=True)
-        # A leading dot means the variable of the environment, whatever a loop calls its own.
-        operand = self._scope[name][0 if full_name.startswith(".") else -1]
-        if operand.shape is None or not operand.shape.strict or operand.shape.optional:
-            return operand
-        return read(self, self.assign(operand.code, operand.type, may_fail=False).code, operand.shape)
+    def variable(self, name: str, *, outermost: bool) -> CodeValue | None:
+        """Return the variable of a name: the outermost one, which the environment declares, or else the innermost one."""
+        found = self._scope.get(name)
+        return found[0 if outermost else -1] if found else None
 
     def constant(self, value: object, declared: CelType | None = None) -> CodeValue:
         """Return a constant."""

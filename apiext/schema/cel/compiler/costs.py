@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.schema.cel.compiler.code_value import PRIMITIVES, CodeValue
+from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.libraries.costs import actual_size, pattern_cost, string_cost
 from apiext.schema.cel.libraries.library import Cost, Overload
 from apiext.schema.cel.types import BYTES, STRING
-from apiext.schema.cel.values import OpaqueValue, OptionalValue
-
-if TYPE_CHECKING:
-    from apiext.schema.cel.compiler.compiler import Compiler
+from apiext.schema.cel.values.run_time_values import OpaqueValue, OptionalValue
 
 
 def _size(value: object) -> int:

@@ -19,11 +19,11 @@ from apiext.schema.cel.ast import (
     post_order,
 )
 from apiext.schema.cel.errors import CelError
-from apiext.schema.cel.mixed_map import MixedMap
-from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.standard.functions import CONVERSIONS, DYNAMIC
 from apiext.schema.cel.types import CelType
-from apiext.schema.cel.values import OptionalValue
+from apiext.schema.cel.values.mixed_map import MixedMap
+from apiext.schema.cel.values.protobuf_messages import MESSAGES
+from apiext.schema.cel.values.run_time_values import OptionalValue
 
 _CONVERSIONS: Final = frozenset(CONVERSIONS) | {"type", "dyn"}
 _SET_MEMBERS: Final = (bool, int, float, str)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.schema.cel.ast import ListLiteral, StructLiteral
 from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.errors import CelError
-from apiext.schema.cel.mixed_map import MixedMap
-from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.types import DYN, list_of, map_of
-from apiext.schema.cel.values import OptionalValue
-
-if TYPE_CHECKING:
-    from apiext.schema.cel.compiler.compiler import Compiler
+from apiext.schema.cel.values.mixed_map import MixedMap
+from apiext.schema.cel.values.protobuf_messages import MESSAGES
+from apiext.schema.cel.values.run_time_values import OptionalValue
 
 _LIST_COST: Final = 10
 _MAP_COST: Final = 30

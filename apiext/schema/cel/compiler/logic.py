@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.schema.cel.ast import Call, Expression
 from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.compiler.selections import base_cost
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.types import BOOL
-
-if TYPE_CHECKING:
-    from apiext.schema.cel.compiler.compiler import Compiler
 
 AND: Final = "_&&_"
 OR: Final = "_||_"

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Identifier, ListLiteral, StructLiteral, children
 from apiext.schema.cel.compiler.code_value import PRIMITIVES, CodeValue
+from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.compiler.logic import AND, OR, require_bool
 from apiext.schema.cel.compiler.selections import CONDITIONAL, read
 from apiext.schema.cel.errors import BudgetError, CelError
-from apiext.schema.cel.mixed_map import MixedMap
 from apiext.schema.cel.standard.kinds import LIST, MAP, type_of
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of
-
-if TYPE_CHECKING:
-    from apiext.schema.cel.compiler.compiler import Compiler
+from apiext.schema.cel.values.mixed_map import MixedMap
 
 _LENIENT: Final = "@not_strictly_false"
 _INSERT: Final = "cel.@mapInsert"

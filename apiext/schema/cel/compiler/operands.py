@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from apiext.schema.cel.ast import Comprehension, Expression, children
 from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.errors import CelError
-
-if TYPE_CHECKING:
-    from apiext.schema.cel.compiler.compiler import Compiler
 
 _Compile = Callable[[Expression], CodeValue]
 

@@ -1,4 +1,4 @@
-"""Fields, keys and indices (cel-go interpreter/attributes.go).
+"""Variables, fields, keys and indices (cel-go interpreter/attributes.go).
 
 cel-go reads a chain such as `a.b[0].c` as one attribute with qualifiers: the attribute costs 1, and each qualifier 1.
 """
@@ -6,18 +6,16 @@ cel-go reads a chain such as `a.b[0].c` as one attribute with qualifiers: the at
 from __future__ import annotations
 
 from ast import literal_eval
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.schema.cel.ast import Call, Expression, Identifier, Select
 from apiext.schema.cel.compiler.code_value import CodeValue
-from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError, no_such_key
-from apiext.schema.cel.json_conversion import Shape
+from apiext.schema.cel.compiler.compiler import Compiler
+from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError, no_such_attribute, no_such_key
 from apiext.schema.cel.standard.operators import index, qualify
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, optional_of
-from apiext.schema.cel.values import OPTIONAL_NONE, OptionalValue
-
-if TYPE_CHECKING:
-    from apiext.schema.cel.compiler.compiler import Compiler
+from apiext.schema.cel.values.json_conversion import Shape
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, OptionalValue
 
 QUALIFIERS: Final = frozenset({"_[_]", "_[?_]", "_?._"})
 CONDITIONAL: Final = "_?_:_"
@@ -49,6 +47,20 @@ def base_cost(compiler: Compiler, node: Expression) -> int:
         else:
             break
     return 1
+
+
+def compile_identifier(compiler: Compiler, node: Identifier) -> CodeValue:
+    """Compile the name of a variable. A leading dot means that of the environment, whatever a loop calls its own."""
+    compiler.writer.charge(1)
+    full_name = compiler.checked.names.get(node.id, node.name)
+    name = full_name.removeprefix(".")
+    operand = compiler.variable(name, outermost=full_name.startswith("."))
+    if operand is None:
+        compiler.writer.line(f"raise {compiler.bind(no_such_attribute)}({name!r})")
+        return CodeValue("None", DYN, may_fail=True)
+    if operand.shape is None or not operand.shape.strict or operand.shape.optional:
+        return operand
+    return read(compiler, compiler.assign(operand.code, operand.type, may_fail=False).code, operand.shape)
 
 
 def compile_select(compiler: Compiler, node: Select) -> CodeValue:

@@ -13,7 +13,7 @@ from apiext.schema.cel.libraries.costs import actual_size, read_once, string_cos
 from apiext.schema.cel.libraries.ip import IpValue, is_mapped, parse_ip
 from apiext.schema.cel.libraries.library import Cost, Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, INT, STRING, CelType
-from apiext.schema.cel.values import OpaqueValue
+from apiext.schema.cel.values.run_time_values import OpaqueValue
 
 _CIDR: Final = CelType("net.CIDR")
 

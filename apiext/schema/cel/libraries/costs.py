@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from apiext.meta.names import size
 from apiext.schema.cel.cost.standard import PATTERN_FACTOR, STRING_FACTOR
-from apiext.schema.cel.values import OpaqueValue
+from apiext.schema.cel.values.run_time_values import OpaqueValue
 
 LIST_CREATION_COST: Final = 10
 """Cost of a list made by a call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from apiext.schema.cel.values import OptionalValue
+from apiext.schema.cel.values.run_time_values import OptionalValue
 
 
 def equality_key(value: object) -> Hashable:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from apiext.meta.golang.formatting import quote
-from apiext.schema.cel.values import INT_MAX
+from apiext.schema.cel.values.run_time_values import INT_MAX
 
 CLAUSE: Final = re.compile(r"%(?:(%)|(?:\.([0-9]*))?(.)?)", re.DOTALL)
 """Groups: a second percent sign, for a literal one; the digits of the precision; the verb."""

@@ -13,7 +13,7 @@ from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once, read_twice
 from apiext.schema.cel.libraries.library import Cost, Library, Overload
 from apiext.schema.cel.types import BOOL, INT, STRING, CelType
-from apiext.schema.cel.values import OpaqueValue
+from apiext.schema.cel.values.run_time_values import OpaqueValue
 
 _IP: Final = CelType("net.IP")
 _HIGHEST: Final = IPv4Address("255.255.255.255")

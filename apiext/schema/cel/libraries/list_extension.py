@@ -14,7 +14,7 @@ from apiext.schema.cel.libraries.library import Cost, Implementation, Library, O
 from apiext.schema.cel.libraries.lists import COMPARABLE, order
 from apiext.schema.cel.standard.kinds import type_of, undefined
 from apiext.schema.cel.types import DYN, INT, CelType, list_of
-from apiext.schema.cel.values import Duration, Timestamp
+from apiext.schema.cel.values.run_time_values import Duration, Timestamp
 
 _MAX_RANGE: Final = 1_000_000
 """Elements that `lists.range` makes at most."""

@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Final, cast
 
 from apiext.schema.cel.ast import Uint
-from apiext.schema.cel.equality import compare, equal
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import traversal
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, CelType, list_of
-from apiext.schema.cel.values import Duration, checked_duration, checked_int, checked_uint
+from apiext.schema.cel.values.equality import compare, equal
+from apiext.schema.cel.values.run_time_values import Duration, checked_duration, checked_int, checked_uint
 
 COMPARABLE: Final = {
     "int": INT,

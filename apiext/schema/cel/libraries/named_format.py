@@ -11,7 +11,7 @@ from apiext.meta.golang.url import parse_request_uri
 from apiext.schema.cel.libraries.costs import pattern_cost
 from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.types import STRING, CelType, list_of, optional_of
-from apiext.schema.cel.values import OPTIONAL_NONE, OpaqueValue, OptionalValue
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, OpaqueValue, OptionalValue
 from apiext.schema.strfmt.registry import Predicate, format_checker
 
 _FORMAT: Final = CelType("kubernetes.NamedFormat")

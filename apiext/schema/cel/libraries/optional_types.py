@@ -8,7 +8,7 @@ from apiext.meta.golang import formatting
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of, optional_of
-from apiext.schema.cel.values import OPTIONAL_NONE, Duration, EmptyMessage, OptionalValue, Timestamp
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, Duration, EmptyMessage, OptionalValue, Timestamp
 
 _ZERO_TIME: Final = -62_135_596_800_000_000_000
 """Nanoseconds of Go's zero time, the year 1."""

@@ -12,7 +12,7 @@ from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, DOUBLE, INT, STRING, CelType
-from apiext.schema.cel.values import INT_MAX, INT_MIN, OpaqueValue
+from apiext.schema.cel.values.run_time_values import INT_MAX, INT_MIN, OpaqueValue
 
 _QUANTITY: Final = CelType("kubernetes.Quantity")
 _EXACT: Final = decimal.Context(prec=1000, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)

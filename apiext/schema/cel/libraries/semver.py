@@ -12,7 +12,7 @@ from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, INT, STRING, CelType
-from apiext.schema.cel.values import INT_MAX, UINT_MAX, OpaqueValue
+from apiext.schema.cel.values.run_time_values import INT_MAX, UINT_MAX, OpaqueValue
 
 _SEMVER: Final = CelType("kubernetes.Semver")
 _DIGITS: Final = re.compile("[0-9]*", re.ASCII)

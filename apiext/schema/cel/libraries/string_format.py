@@ -16,7 +16,7 @@ from apiext.schema.cel.libraries.result_size import check_result_size
 from apiext.schema.cel.standard.conversions import to_text
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.types import CelType
-from apiext.schema.cel.values import Duration, Timestamp
+from apiext.schema.cel.values.run_time_values import Duration, Timestamp
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION_PREFIX: Final = 1_000_000

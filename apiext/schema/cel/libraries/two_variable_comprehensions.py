@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.meta.golang import formatting
-from apiext.schema.cel.equality import MISSING, find
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.types import CelType, map_of
+from apiext.schema.cel.values.equality import MISSING, find
 
 
 def _insert(entries: dict[object, object], key: object, value: object) -> dict[object, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
-from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import HeavyWorkError, current_work
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.program import CostMeter
 
@@ -41,7 +41,7 @@ class Budget:
         self.strict = False
         """Whether the next values may exceed limits of the schema, or be of other types."""
         # the event loop may only use a part of the budget
-        self._reserve = max(limit - MAX_INLINE_RULE_COST, 0) if inline_work() is not None else 0
+        self._reserve = max(limit - MAX_INLINE_RULE_COST, 0) if current_work().is_limited else 0
 
     def require_some(self) -> None:
         """Check that the budget allows another rule.
@@ -71,8 +71,8 @@ class Budget:
         return expression.program.evaluate(*values)
 
     def _count(self, expression: Expression, values: tuple[object, ...]) -> object:
-        work = inline_work()
-        limit = MAX_CALL_COST if work is None else min(MAX_INLINE_EVALUATION_COST, self.left - self._reserve)
+        work = current_work()
+        limit = min(MAX_INLINE_EVALUATION_COST, self.left - self._reserve) if work.is_limited else MAX_CALL_COST
         meter = CostMeter(min(limit, self.left))
         program = expression.program.strict if self.strict else expression.program
         result: object = None
@@ -82,12 +82,12 @@ class Budget:
             return program.evaluate_counted(*values, meter=meter)
 
         try:
-            result = evaluate(None) if work is None else work.run(evaluate, None)
+            result = work.run(evaluate, None)
         except (CelError, BudgetError) as error:
             failure = error
         if meter.cost > self.left:
             raise SpentError if self._exact else InexactError
-        if work is not None and isinstance(failure, BudgetError):
+        if work.is_limited and isinstance(failure, BudgetError):
             raise HeavyWorkError if self._exact or limit == MAX_INLINE_EVALUATION_COST else InexactError
         self.left -= meter.cost
         if failure is not None:

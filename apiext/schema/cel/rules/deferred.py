@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, TypeVar
 
-from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import HeavyWorkError, current_work
 
 T = TypeVar("T")
 _SWITCH_SECONDS: Final = 0.0005
@@ -43,11 +43,11 @@ class Deferred(Generic[T]):
             HeavyWorkError: the value is not ready, and takes too long for the event loop.
         """
         if not self.is_made:
-            work = inline_work()
-            if work is not None and (self._is_large or self._is_huge):
+            work = current_work()
+            if work.is_limited and (self._is_large or self._is_huge):
                 self._start()
                 raise HeavyWorkError
-            self._made = [self._make()] if work is None else [work.run(lambda _: self._make(), None)]
+            self._made = [work.run(lambda _: self._make(), None)]
         return self._made[0]
 
     def _start(self) -> None:

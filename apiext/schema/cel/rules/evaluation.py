@@ -11,7 +11,7 @@ from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, BudgetError, CelError
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST, Budget, InexactError, SpentError
 from apiext.schema.cel.rules.correlation import is_unchanged
 from apiext.schema.cel.rules.messages import CostlyMessageError, failure_message
-from apiext.schema.cel.values import OPTIONAL_NONE, OptionalValue
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, OptionalValue
 from apiext.schema.lazy_path import Location, MapKey, path_of
 from apiext.schema.validation.correlated import Correlated, KeyedItems
 

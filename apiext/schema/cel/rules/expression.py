@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH
-from apiext.scheduling.inline_work import HeavyWorkError, inline_work
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.cel.cost.estimator import estimate_cost
 from apiext.schema.cel.cost.sizes import declared_sizes
 from apiext.schema.cel.cost.worst_case import worst_case
 from apiext.schema.cel.declarations import DeclaredTypes
-from apiext.schema.cel.json_conversion import Shape
 from apiext.schema.cel.program import Program, compile_program
 from apiext.schema.cel.rule_compiler import rule_environment, uses_old_self
+from apiext.schema.cel.values.json_conversion import Shape
 from apiext.schema.cel.versions import new_environment, stored_environment
 
 if TYPE_CHECKING:
@@ -99,11 +99,8 @@ class ExpressionCompiler:
             program = compile_program(checked, variables, environment.functions)
             return Expression(checked, self._declaration, environment.functions, program)
 
-        work = inline_work()
-        if work is None:
-            return compile_now(source)
-        if len(source) > MAX_INLINE_EXPRESSION_LENGTH:
-            raise HeavyWorkError
+        work = current_work()
+        work.check_size(len(source), MAX_INLINE_EXPRESSION_LENGTH)
         return work.run(compile_now, source)
 
     def _environment(self, *, stored: bool, optional: bool) -> Environment:

@@ -11,7 +11,7 @@ from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
 from apiext.schema.cel.standard.times import format_duration, format_timestamp, parse_timestamp
 from apiext.schema.cel.types import CelType
-from apiext.schema.cel.values import (
+from apiext.schema.cel.values.run_time_values import (
     INT_MAX,
     INT_MIN,
     NANOSECONDS,

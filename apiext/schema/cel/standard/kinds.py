@@ -7,7 +7,7 @@ from typing import Any, Final
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, CelType
-from apiext.schema.cel.values import Duration, OpaqueValue, OptionalValue, Timestamp
+from apiext.schema.cel.values.run_time_values import Duration, OpaqueValue, OptionalValue, Timestamp
 
 LIST: Final = CelType("list")
 MAP: Final = CelType("map")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
-from apiext.schema.cel.equality import MISSING, compare, contains, find
 from apiext.schema.cel.errors import (
     DIVISION_BY_ZERO,
     INT_OVERFLOW,
@@ -16,9 +14,11 @@ from apiext.schema.cel.errors import (
     CelError,
     no_such_key,
 )
-from apiext.schema.cel.json_values import MistypedJson, ObjectValue
 from apiext.schema.cel.standard.kinds import type_of, undefined
-from apiext.schema.cel.values import (
+from apiext.schema.cel.values.associative import AssociativeList
+from apiext.schema.cel.values.equality import MISSING, compare, contains, find
+from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue
+from apiext.schema.cel.values.run_time_values import (
     INT_MAX,
     INT_MIN,
     Duration,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from apiext.schema.cel.errors import CelError
-from apiext.schema.cel.values import NANOSECONDS, Duration, Timestamp
+from apiext.schema.cel.values.run_time_values import NANOSECONDS, Duration, Timestamp
 
 _LAYOUT: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))?",

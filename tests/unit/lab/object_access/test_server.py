@@ -12,7 +12,7 @@ from apiext.lab import rescue
 from apiext.lab.object_access.interface import RescueError
 from apiext.lab.object_access.server import ServerObjects
 from apiext.webhook.client import WebhookClient
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.builders.crds import crd, version
 from tests.support.conversion_webhook import ConversionWebhook, conversion_webhook, converting, failing
 from tests.support.servers.in_process import InProcess

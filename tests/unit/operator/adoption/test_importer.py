@@ -8,7 +8,7 @@ import pytest
 from apiext.operator.adoption.importer import Importer
 from apiext.operator.adoption.store_diff import Difference, stored_object
 from apiext.operator.api_clients import ApiClient, ApiError
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 
 class Receiver:

@@ -25,7 +25,7 @@ from apiext.operator.host_definitions import ConditionReason
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.builders.crds import widget_crd
 from tests.support.servers.memory_backend import MemoryBackend
 

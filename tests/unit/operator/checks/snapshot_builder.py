@@ -12,7 +12,7 @@ from apiext.operator.checks.connections import Answer, Asks, Connections
 from apiext.operator.checks.sequence import Report, examine
 from apiext.operator.checks.snapshot import CheckTarget, Snapshot
 from apiext.operator.names import NamespacedName
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from hack.lib.servers.certificates import Authority
 
 GROUP: Final = "g.example.com"

@@ -4,7 +4,7 @@ import pytest
 
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.program import CostMeter
-from apiext.schema.cel.values import OPTIONAL_NONE, OptionalValue
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, OptionalValue
 from tests.support.cel_values import program
 
 NUMBERS = {"type": "array", "items": {"type": "integer"}}

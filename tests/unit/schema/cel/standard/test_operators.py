@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.standard.operators import add, divide, modulo, multiply, negate, subtract
-from apiext.schema.cel.values import INT_MAX, INT_MIN
+from apiext.schema.cel.values.run_time_values import INT_MAX, INT_MIN
 
 INTS = st.integers(INT_MIN, INT_MAX) | st.sampled_from([INT_MIN, INT_MAX, -1, 0, 1])
 

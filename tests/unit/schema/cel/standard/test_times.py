@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.standard.times import civil, format_duration, format_timestamp, parse_timestamp, zone_offset
-from apiext.schema.cel.values import Duration, Timestamp
+from apiext.schema.cel.values.run_time_values import Duration, Timestamp
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000_000

@@ -11,9 +11,9 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.credentials import CredentialError
-from apiext.webhook.exec_plugin import exec_plugin
-from apiext.webhook.kubeconfig import Endpoint, load
+from apiext.webhook.clientcmd.credentials import CredentialError
+from apiext.webhook.clientcmd.exec_plugin import exec_plugin
+from apiext.webhook.clientcmd.kubeconfig import Endpoint, load
 from apiext.webhook.transport import open_session
 from hack.lib.servers.certificates import Authority
 from tests.support.event_loop import advance, until

@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from apiext.webhook.auth_provider import auth_provider
-from apiext.webhook.credentials import CredentialError
+from apiext.webhook.clientcmd.auth_provider import auth_provider
+from apiext.webhook.clientcmd.credentials import CredentialError
 
 PAST, FUTURE = 1_000_000_000, 4_102_444_800
 """Seconds since the epoch: in 2001, and the start of 2100."""

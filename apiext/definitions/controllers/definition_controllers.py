@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
+from apiext.definitions.controllers.finalizer import Finalizer, needs_cleanup
+from apiext.definitions.controllers.naming import accepted_names
+from apiext.definitions.controllers.reconcile import depends_on_schemas, reconcile_status, webhook_condition
+from apiext.definitions.controllers.status_writer import StatusWriter
 from apiext.definitions.definition_informer import FAILURES
-from apiext.definitions.finalizer import Finalizer, needs_cleanup
-from apiext.definitions.naming import accepted_names
-from apiext.definitions.reconcile import depends_on_schemas, reconcile_status, webhook_condition
-from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
 from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
@@ -25,10 +25,10 @@ from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
 if TYPE_CHECKING:
     from apiext.conversion.circuits import ConversionCircuits
     from apiext.definitions.conditions import Condition
+    from apiext.definitions.controllers.finalizer import Instances
+    from apiext.definitions.controllers.status_writer import RecordFields
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
-    from apiext.definitions.finalizer import Instances
-    from apiext.definitions.status_writer import RecordFields
     from apiext.meta.encoding.json_codec import Object
     from apiext.webhook.circuit_breaker import CircuitBreaker
 

@@ -3,10 +3,10 @@
 import pytest
 
 from apiext.schema.cel.ast import Uint
-from apiext.schema.cel.equality import MISSING, compare, contains, equal, find
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.types import INT, list_of
-from apiext.schema.cel.values import OPTIONAL_NONE, Duration, OptionalValue, Timestamp
+from apiext.schema.cel.values.equality import MISSING, compare, contains, equal, find
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, Duration, OptionalValue, Timestamp
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import NAN_UNORDERED, NO_SUCH_OVERLOAD, CelError
-from apiext.schema.cel.json_values import MistypedJson, ObjectValue, UnknownJson
-from apiext.schema.cel.mixed_map import MixedMap
 from apiext.schema.cel.types import CelType
-from apiext.schema.cel.values import Duration, OpaqueValue, OptionalValue, Timestamp
+from apiext.schema.cel.values.associative import AssociativeList
+from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.values.mixed_map import MixedMap
+from apiext.schema.cel.values.run_time_values import Duration, OpaqueValue, OptionalValue, Timestamp
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _PLAIN: Final = frozenset({str, bytes, bool, Timestamp, Duration})

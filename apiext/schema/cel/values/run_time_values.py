@@ -40,7 +40,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptionalValue:
-    """A value of optional_type; `value` is None if there is none. Compare it with `apiext.schema.cel.equality`."""
+    """A value of optional_type; `value` is None if there is none. Compare it with `apiext.schema.cel.values.equality`."""
 
     value: object
     present: bool = True

@@ -10,7 +10,6 @@ from typing import Any, Final
 from apiext.meta.golang.formatting import quote
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
-from apiext.schema.cel.protobuf_json import mismatch, to_list, to_list_value, to_struct, to_struct_value
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.types import (
     ANY,
@@ -29,7 +28,8 @@ from apiext.schema.cel.types import (
     map_of,
     wrapper_of,
 )
-from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, EmptyMessage, Timestamp, checked_timestamp
+from apiext.schema.cel.values.protobuf_json import mismatch, to_list, to_list_value, to_struct, to_struct_value
+from apiext.schema.cel.values.run_time_values import INT_MAX, INT_MIN, NANOSECONDS, Duration, EmptyMessage, Timestamp, checked_timestamp
 
 _PACKAGE: Final = "google.protobuf."
 _INT32: Final = 1 << 31

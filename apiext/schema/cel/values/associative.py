@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
 from apiext.schema.cel.errors import CelError
-from apiext.schema.cel.json_values import MistypedJson
+from apiext.schema.cel.values.json_values import MistypedJson
 
 _SCALARS_ONLY: Final = "listSet operations are only supported on lists of scalar values"
 

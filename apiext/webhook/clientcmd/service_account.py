@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from apiext.webhook.kubeconfig import Endpoint, KubeconfigError, proxy_for
+from apiext.webhook.clientcmd.kubeconfig import Endpoint, KubeconfigError, proxy_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

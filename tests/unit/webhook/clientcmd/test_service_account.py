@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
-from apiext.webhook.kubeconfig import KubeconfigError
-from apiext.webhook.service_account import in_cluster, load
+from apiext.webhook.clientcmd.kubeconfig import KubeconfigError
+from apiext.webhook.clientcmd.service_account import in_cluster, load
 from hack.lib.servers.certificates import Authority
 
 POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apiext.webhook.kubeconfig import KubeconfigError, load
+from apiext.webhook.clientcmd.kubeconfig import KubeconfigError, load
 from hack.lib.servers.certificates import Authority
 
 V1 = "client.authentication.k8s.io/v1"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from yarl import URL
 
 from apiext.meta.configuration import parse_configuration
-from apiext.webhook.credentials import CachedCredential, Credential, basic_authorization
-from apiext.webhook.kubeconfig_schema import KUBECONFIG
+from apiext.webhook.clientcmd.credentials import CachedCredential, Credential, basic_authorization
+from apiext.webhook.clientcmd.kubeconfig_schema import KUBECONFIG
 from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ def _plugin(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -
 def _cached_plugin(section: str, user: str, cluster: str, folder: Path) -> CachedCredential:
     """Return a credential that all endpoints with the same plugin share, so that it runs once (client-go exec.go, globalCache)."""
     if section == "exec":
-        from apiext.webhook.exec_plugin import exec_plugin
+        from apiext.webhook.clientcmd.exec_plugin import exec_plugin
 
         return CachedCredential(exec_plugin(json.loads(user), json.loads(cluster), folder))
-    from apiext.webhook.auth_provider import auth_provider
+    from apiext.webhook.clientcmd.auth_provider import auth_provider
 
     return CachedCredential(auth_provider(json.loads(user), folder))
 

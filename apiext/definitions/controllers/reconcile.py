@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import approval, conditions
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
-from apiext.definitions.naming import AcceptedNames, accept_names, needs_names
+from apiext.definitions.controllers.naming import AcceptedNames, accept_names, needs_names
 from apiext.meta import field
-from apiext.scheduling.inline_work import InlineWork
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -98,7 +97,7 @@ def _non_structural(crd: Object) -> Condition | None:
         return None
     # Loaded with the first definition of this kind: most servers never have one.
     from apiext.schema.model import unsupported_field
-    from apiext.schema.structural import structural_errors
+    from apiext.schema.structural import stored_structural_errors
 
     spec, errors = crd["spec"], []
     if spec.get("preserveUnknownFields"):
@@ -112,6 +111,5 @@ def _non_structural(crd: Object) -> Condition | None:
             message = f"failed to check validation schema for version {version['name']}: {unsupported}"
             return Condition(NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
         path = field.Path("spec", "versions").index(index).child("schema", "openAPIV3Schema")
-        with InlineWork(trusting=True):
-            errors += structural_errors(schema, path)
+        errors += stored_structural_errors(schema, path)
     return Condition(NON_STRUCTURAL_SCHEMA, "True", "Violations", field.aggregate(field.limited(errors))) if errors else None

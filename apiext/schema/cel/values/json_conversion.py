@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import Any, Final
 
 from apiext.meta.time import local_fault
-from apiext.schema.cel.associative import AssociativeList, map_key, set_key
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.escaping import escape, unescape
-from apiext.schema.cel.json_values import JsonList, JsonMap, MistypedJson, ObjectValue, UnknownJson
 from apiext.schema.cel.standard.times import parse_timestamp
-from apiext.schema.cel.type_mismatch import type_mismatch
-from apiext.schema.cel.values import Duration, OptionalValue, Timestamp
+from apiext.schema.cel.values.associative import AssociativeList, map_key, set_key
+from apiext.schema.cel.values.json_values import JsonList, JsonMap, MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.values.run_time_values import Duration, OptionalValue, Timestamp
+from apiext.schema.cel.values.type_mismatch import type_mismatch
 from apiext.schema.model import Structural
 from apiext.schema.strfmt.datetimes import parse_duration
 

@@ -20,9 +20,9 @@ from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
 from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
+    from apiext.definitions.controllers.status_writer import StatusWriter
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
-    from apiext.definitions.status_writer import StatusWriter
     from apiext.meta.encoding.json_codec import Object
 
 _LOG: Final = get_logger(__name__)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 from yarl import URL
 
-from apiext.webhook.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
+from apiext.webhook.clientcmd.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
 from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:

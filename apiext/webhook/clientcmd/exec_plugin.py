@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import time
-from apiext.webhook.credentials import Credential, CredentialError
+from apiext.webhook.clientcmd.credentials import Credential, CredentialError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 from typing import Final
 
-from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import CelError
-from apiext.schema.cel.json_values import JsonList, JsonMap, ObjectValue
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.standard.times import format_duration, format_timestamp
-from apiext.schema.cel.values import Duration, EmptyMessage, OptionalValue, Timestamp
+from apiext.schema.cel.values.associative import AssociativeList
+from apiext.schema.cel.values.json_values import JsonList, JsonMap, ObjectValue
+from apiext.schema.cel.values.run_time_values import Duration, EmptyMessage, OptionalValue, Timestamp
 
 _EXACT: Final = (1 << 53) - 1
 """Magnitude up to which integers are JSON numbers. Greater ones become text."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.definitions.stored_versions_controller import StoredVersionsController
+from apiext.definitions.controllers.stored_versions_controller import StoredVersionsController
 from apiext.meta.gvk import GroupResource
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
 from apiext.storage.stored.version_counts import UNKNOWN, StoredCounts, StoredVersions

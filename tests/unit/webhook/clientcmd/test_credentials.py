@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.webhook.credentials import CachedCredential, Credential, CredentialError
+from apiext.webhook.clientcmd.credentials import CachedCredential, Credential, CredentialError
 
 
 class Plugin:

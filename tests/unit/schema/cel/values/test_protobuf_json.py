@@ -6,7 +6,7 @@ import pytest
 
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.program import CostMeter
-from apiext.schema.cel.values import EmptyMessage
+from apiext.schema.cel.values.run_time_values import EmptyMessage
 from tests.support.cel_values import program
 
 SCHEMA: Final = {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}}}}

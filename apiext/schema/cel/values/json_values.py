@@ -7,7 +7,7 @@ from typing import Any
 
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.types import CelType
-from apiext.schema.cel.values import OpaqueValue
+from apiext.schema.cel.values.run_time_values import OpaqueValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from apiext.definitions import conditions, finalizer
+from apiext.definitions import conditions
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.conditions import CLEANUP_FINALIZER, Condition
+from apiext.definitions.controllers import finalizer
 from apiext.definitions.definition import Definition
 from apiext.meta.errors import StatusError
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionStatusStrategy

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import unused_versions
 from apiext.definitions.catalog_follower import CatalogFollower
+from apiext.definitions.controllers.status_writer import StatusWriter
 from apiext.definitions.definition_informer import FAILURES
-from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
 from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
@@ -19,9 +19,9 @@ from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from apiext.definitions.controllers.status_writer import RecordFields
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
-    from apiext.definitions.status_writer import RecordFields
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
     from apiext.storage.stored.version_counts import StoredCounts, StoredVersions

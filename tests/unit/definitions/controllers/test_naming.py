@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from apiext.definitions.controllers.naming import AcceptedNames, accept_names, accepted_names
+from apiext.definitions.controllers.reconcile import reconcile_status
 from apiext.definitions.definition import Definition
-from apiext.definitions.naming import AcceptedNames, accept_names, accepted_names
-from apiext.definitions.reconcile import reconcile_status
 from tests.support.builders.crds import parsed
 from tests.unit.definitions.recorded import body, decoded, records
 

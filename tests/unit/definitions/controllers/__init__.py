@@ -1,0 +1,1 @@
+"""Unit tests of definitions, and recorded responses of the reference."""
