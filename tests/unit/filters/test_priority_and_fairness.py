@@ -166,8 +166,8 @@ async def test_waits_for_a_quarter_of_the_timeout(exchange: Make) -> None:
     assert control.controller.levels["pl"].queues.seats_in_use == 1
 
     path = "/apis/example.com/v1/namespaces/default/widgets"
-    waiting = [await start(exchange(f"{path}{rest}", user=ANN), deadline) for rest in ("/a", "?watch=1&timeout=10ms")]
-    done = await exchange(f"{path}/a?timeout=10ms", user=ANN).through(deadline)
+    waiting = [await start(exchange(f"{path}{rest}", user=ANN), deadline) for rest in ("/a", "?watch=1&timeout=400ms")]
+    done = await exchange(f"{path}/a?timeout=400ms", user=ANN).through(deadline)
 
     assert (done.status, [task.done() for task in waiting]) == (429, [False, False])
     assert control.controller.count_requests() == {(Phase.EXECUTING, READ_ONLY): 1, (Phase.WAITING, READ_ONLY): 2}
