@@ -1,9 +1,9 @@
 """Tests of the house rules that no tool checks: sizes, names, charters, and which rooms may import a library."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -35,26 +35,24 @@ def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@cache
-def _parsed(path: Path) -> ast.Module:
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a file, parsed once for all tests."""
     return ast.parse(path.read_text())
 
 
 def _functions(path: Path) -> Iterator[Function]:
-    for node in ast.walk(_parsed(path)):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
-@cache
-def _imports(path: Path) -> frozenset[str]:
-    found: set[str] = set()
-    for node in ast.walk(_parsed(path)):
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
+            yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return frozenset(found)
+            yield node.module.partition(".")[0]
 
 
 def test_files_are_short() -> None:
@@ -92,7 +90,7 @@ def test_every_room_has_a_charter_and_no_code() -> None:
     for path in PACKAGE:
         if path.name != "__init__.py":
             continue
-        module = _parsed(path)
+        module = _tree(path)
         rest = module.body[1:]
         if path.parent.name == "apiext":
             rest = [node for node in rest if "__version__" not in ast.unparse(node)]
@@ -106,7 +104,7 @@ def test_public_class_names_are_unique() -> None:
     """Require that each public class name of apiext belongs to one class."""
     places: dict[str, list[str]] = {}
     for path in PACKAGE:
-        for node in _parsed(path).body:
+        for node in _tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(_name(path))
 
@@ -162,7 +160,7 @@ def test_public_functions_say_what_they_raise() -> None:
 def _public_functions() -> Iterator[tuple[Path, str, Function, str]]:
     """Yield path, class, function and the docstrings of both; commands and methods that inherit their docstring are left out."""
     for path in PACKAGE:
-        module = _parsed(path)
+        module = _tree(path)
         owners: list[ast.Module | ast.ClassDef] = [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]
         for owner in owners:
             name = owner.name if isinstance(owner, ast.ClassDef) else ""

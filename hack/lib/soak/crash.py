@@ -1,4 +1,4 @@
-"""Kills a server, and its etcd, at random moments under writers, and compares what is stored with what was acknowledged."""
+"""Kills a server, and its etcd, at random moments under writers, and compares stored with acknowledged objects."""
 
 import random
 import time
@@ -15,12 +15,12 @@ from hack.lib.waiting import until
 
 _WRITERS: Final = 6
 _LONGEST_ROUND: Final = 1.5
-"""Seconds of writes before the kill, at most."""
+"""Maximum of seconds of writes before the kill."""
 _FIRST_WRITES: Final = 20
 _LONGEST_START: Final = 0.6
-"""Seconds after which a starting server is killed, at most."""
+"""Maximum of seconds before a starting server is killed."""
 _KILLED_STARTS: Final = 0.5
-"""Share of the starts during which the server is killed once more."""
+"""Share of starts with a second kill."""
 _NO_CACHE: Final = "--watch-cache=false"
 
 
@@ -51,7 +51,7 @@ class Crashes(Rounds):
         until(self._serve, "being ready")
 
     def _start_again(self, *, with_cache: bool) -> None:
-        """Start the server; kill the first attempt at times."""
+        """Start the server; sometimes kill the first attempt."""
         command = self._server.process.command
         command[:] = [*(flag for flag in command if flag != _NO_CACHE), *([] if with_cache else [_NO_CACHE])]
         if self._random.random() < _KILLED_STARTS:
@@ -65,6 +65,6 @@ class Crashes(Rounds):
 
 
 def run(folder: Path, store: str, rounds: int, *, durable: bool = True) -> Counts:
-    """Start a server on a store, kill it in every round, and return what the rounds found."""
+    """Start a server on a store, kill it in every round, and return the counts."""
     with fleets.alone(folder, store, durable=durable) as fleet:
         return Crashes(fleet).run(rounds)

@@ -1,4 +1,4 @@
-"""Restarts servers under many informers: none of them may have to list again."""
+"""Restarts servers under many informers. No informer may have to list again."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ from hack.lib.soak.writer import Writer, count
 INFORMERS: Final = 500
 _WRITERS: Final = 2
 _WRITE_INTERVAL: Final = 0.1
-"""Seconds between two writes of a writer: each of them is an event for every informer."""
+"""Seconds between two writes of a writer: each write is an event for every informer."""
 _WRITES: Final = 5
 """Acknowledged writes before, between and after restarts."""
 _SILENCE: Final = 60.0
@@ -22,9 +22,9 @@ _SILENCE: Final = 60.0
 
 
 class Restarts(Rounds):
-    """Running servers. Even rounds kill all at once, odd ones replace one after the other if there are several.
+    """Running servers. Even rounds kill all at once. Odd rounds replace one after the other, if there are several.
 
-    Behind a host every round replaces: when a server is killed, kube-apiserver aborts its watches, and informers list again after that.
+    Behind a host every round replaces: after a kill, kube-apiserver aborts the watches, and informers list again.
     """
 
     def __init__(self, fleet: Fleet, informers: int = INFORMERS) -> None:
@@ -53,6 +53,6 @@ class Restarts(Rounds):
 
 
 def run(folder: Path, store: str, rounds: int, *, informers: int = INFORMERS, behind_host: bool = False, durable: bool = True) -> Counts:
-    """Start the servers of a store, restart them in every round, and return what the rounds found."""
+    """Start the servers of a store, restart them in every round, and return the counts."""
     with fleets.aggregated(folder) if behind_host else fleets.alone(folder, store, replicas=2, durable=durable) as fleet:
         return Restarts(fleet, informers).run(rounds)

@@ -25,13 +25,13 @@ _RECONNECT: Final = 0.1
 class Writer(Pausable):
     """Writes to objects of its own, one request after the other.
 
-    `held` is the acknowledged state of each object, None if it is gone. `doubts` is the value that an object may have instead,
-    None if it may be gone, because its last write got no answer or a server error. `writes` counts acknowledged writes.
-    `problems` lists answers that no write of a single owner may get.
+    `held` is the acknowledged state of each object, None if it is gone. `doubts` has the possible other value of an object whose
+    last write got no answer or a server error, None for a deletion. `writes` counts acknowledged writes. `problems` lists answers
+    that no write of a single owner may get.
     """
 
     def __init__(self, access: Access | Replicas, prefix: str, *, interval: float = 0.0) -> None:
-        """Prepare a writer; `interval` are the seconds before each request."""
+        """Prepare a writer; `interval` is the delay before each request in seconds."""
         super().__init__()
         self._access = access
         self._interval = interval
