@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -17,6 +18,9 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
+_TESTS: Final = Path(__file__).parent
+_ORDER: Final = ("conformance", "check", "e2e", "differential", "integration", "contract")
+"""Folders of tests, the one with the longest files first."""
 _LOGGERS: Final = ("", "apiext", "aiohttp.server", "asyncio")
 
 
@@ -36,14 +40,20 @@ def pytest_report_header() -> str | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the conformance suite first, and leave out the samples of tests that run completely.
+    """Run long files first, and leave out the samples of tests that run completely.
 
-    The suite takes minutes, and would end last where several processes share the files.
+    Where several processes share the files, a long file that begins last would leave the other processes idle.
     """
     complete = {_function(item) for item in items if item.get_closest_marker("slow")}
     samples = {item for item in items if item.get_closest_marker("sample") and _function(item) in complete}
     config.hook.pytest_deselected(items=[item for item in items if item in samples])
-    items[:] = sorted((item for item in items if item not in samples), key=lambda item: item.path.parent.name != "conformance")
+    items[:] = sorted((item for item in items if item not in samples), key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Return the place of a test's folder in `_ORDER`; those that are not there come last."""
+    folder = item.path.relative_to(_TESTS).parts[0]
+    return _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
 
 
 def _function(item: pytest.Item) -> str:

@@ -203,10 +203,14 @@ async def test_leaves_time_for_another_server(etcd: Etcd, prefix: str) -> None:
         assert found.value == b"1"
 
 
-async def test_needs_one_reachable_server(etcd: Etcd) -> None:
-    """Connect when only one of the given servers can be reached."""
+async def test_needs_one_reachable_server(etcd: Etcd, prefix: str) -> None:
+    """Connect when only one of the given servers can be reached, and use that one."""
     async with connected(f"http://127.0.0.1:{free_port()}", etcd.url) as backend:
-        await backend.healthy()
+        await backend.create(prefix + "a", b"1")
+        found, _ = await backend.get(prefix + "a")
+
+        assert found is not None
+        assert (_port(backend), found.value) == (etcd.port, b"1")
 
 
 async def test_names_the_server_that_cannot_be_reached() -> None:

@@ -175,8 +175,12 @@ async def test_cancels_one_writer(backend: Backend, prefix: str) -> None:
 
 
 async def test_reports_health(backend: Backend) -> None:
-    """Return from `healthy` when the backend answers."""
+    """Return from `healthy` when the backend answers; nothing is written for that."""
+    before = await backend.revision()
+
     await backend.healthy()
+
+    assert await backend.revision() == before
 
 
 async def test_rejects_calls_after_close(backend: Backend, prefix: str) -> None:

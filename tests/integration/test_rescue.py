@@ -14,6 +14,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd, gateway
 from hack.lib.waiting import until
 from tests.support.builders.crds import crd, version
+from tests.support.clients.client import Client, Reply
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAME: Final = "widgets.example.com"
@@ -50,7 +51,7 @@ def broken(server: ApiextServer, etcd: Etcd) -> Iterator[None]:
     _ask(
         server, "POST", CRDS, crd("widgets", version("v1", storage=True, schema=_schema("new")), version("v1beta1", schema=_schema("old")))
     )
-    until(lambda: _ask(server, "GET", WIDGETS)[0] == http.HTTPStatus.OK)
+    until(lambda: _ask(server, "GET", WIDGETS).status == http.HTTPStatus.OK)
     _store(etcd, "gone", b'{"apiVersion":"example.com/v9","kind":"Widget","metadata":{"name":"gone"},"spec":{"old":1}}')
     _store(etcd, "sealed", b"k8s:enc:kms:v2:x:\xff\x00")
     _store(etcd, "good", b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"good","namespace":"default"}}')
@@ -58,16 +59,16 @@ def broken(server: ApiextServer, etcd: Etcd) -> Iterator[None]:
     _ask(server, "DELETE", f"{CRDS}/{NAME}")
     for name in ("gone", "sealed"):
         gateway(etcd.url, "kv/deleterange", key=f"{PREFIX}/example.com/widgets/default/{name}".encode())
-    until(lambda: _ask(server, "GET", f"{CRDS}/{NAME}")[0] == http.HTTPStatus.NOT_FOUND)
+    until(lambda: _ask(server, "GET", f"{CRDS}/{NAME}").status == http.HTTPStatus.NOT_FOUND)
 
 
 def _store(etcd: Etcd, name: str, data: bytes) -> None:
     gateway(etcd.url, "kv/put", key=f"{PREFIX}/example.com/widgets/default/{name}".encode(), value=data)
 
 
-def _ask(server: ApiextServer, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    status, _, data = server.request(method, path, json.dumps(body) if body else None, headers={"Content-Type": "application/json"})
-    return status, json.loads(data)
+def _ask(server: ApiextServer, method: str, path: str, body: Any = None) -> Reply:
+    with Client(server) as client:
+        return client.ask(method, path, body)
 
 
 @pytest.mark.usefixtures("broken")
@@ -75,14 +76,14 @@ def test_repairs_on_a_running_server(server: ApiextServer, run: Run) -> None:
     """Relabel what fits a version and delete the rest: the server lists all objects again."""
     listed = json.loads(run("list", NAME, "-o", "json").stdout)
     assert [row["key"] for row in listed] == ["default/gone", "default/sealed"]
-    assert _ask(server, "GET", f"{WIDGETS}?limit=500")[0] == http.HTTPStatus.INTERNAL_SERVER_ERROR
+    assert _ask(server, "GET", f"{WIDGETS}?limit=500").status == http.HTTPStatus.INTERNAL_SERVER_ERROR
 
     rewritten, deleted = run("rewrite", NAME, "default/gone", "--yes"), run("delete", NAME, "--all", "--yes")
 
     assert (rewritten.returncode, rewritten.stdout) == (0, "default/gone: rewritten as v1beta1\n")
     assert (deleted.returncode, deleted.stdout.partition(" (")[0]) == (0, "default/sealed: deleted")
-    assert [item["metadata"]["name"] for item in _ask(server, "GET", WIDGETS)[1]["items"]] == ["gone", "good"]
-    assert _ask(server, "GET", "/apis/example.com/v1beta1/namespaces/default/widgets/gone")[1]["spec"] == {"old": 1}
+    assert [item["metadata"]["name"] for item in _ask(server, "GET", WIDGETS).json["items"]] == ["gone", "good"]
+    assert _ask(server, "GET", "/apis/example.com/v1beta1/namespaces/default/widgets/gone").json["spec"] == {"old": 1}
 
 
 @pytest.mark.usefixtures("broken")
@@ -93,7 +94,7 @@ def test_works_on_etcd_too(server: ApiextServer, etcd: Etcd, run: Run, tmp_path:
 
     assert exported.returncode == 0, exported.stderr
     assert (tmp_path / NAME / "default" / "sealed").read_bytes() == b"k8s:enc:kms:v2:x:\xff\x00"
-    assert [item["metadata"]["name"] for item in _ask(server, "GET", WIDGETS)[1]["items"]] == ["good"]
+    assert [item["metadata"]["name"] for item in _ask(server, "GET", WIDGETS).json["items"]] == ["good"]
 
 
 @pytest.mark.usefixtures("broken")
@@ -104,7 +105,7 @@ def test_unblocks_a_deletion(server: ApiextServer, run: Run) -> None:
     assert "its deletion waits for these objects" in listed.stdout
     assert run("delete", NAME, "--all", "--yes").returncode == 0
 
-    until(lambda: _ask(server, "GET", f"{CRDS}/{NAME}")[0] == http.HTTPStatus.NOT_FOUND)
+    until(lambda: _ask(server, "GET", f"{CRDS}/{NAME}").status == http.HTTPStatus.NOT_FOUND)
 
 
 def test_reports_a_server_that_does_not_answer(run: Run) -> None:

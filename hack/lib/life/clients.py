@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hack.lib.life.definition import GROUP, KIND, NEW, PROTOCOL_ANNOTATION, path
-from hack.lib.life.pausable import Pausable
+from hack.lib.pausable import Pausable
 from hack.lib.soak.access import Access
 from hack.lib.soak.attack import BROKEN, JSON, MERGE_PATCH
 
@@ -156,17 +156,6 @@ class Owner(Client):
                 assert status == http.HTTPStatus.CREATED, answer
                 self.staying.append(name)
                 self.held[name] = fields
-
-    def settle(self, found: dict[str, Fields]) -> None:
-        """Compare the stored objects with the acknowledged ones, and adopt the state of objects in doubt."""
-        self._findings.doubts += len(self.doubts)
-        for name, fields in self.held.items():
-            stored = found.get(name)
-            if name in self.doubts and stored == self.doubts[name]:
-                self.held[name] = stored
-            elif stored != fields:
-                self._findings.problems.append(f"{name} is {stored}, acknowledged was {fields}")
-        self.doubts.clear()
 
     def _step(self, connection: http.client.HTTPSConnection) -> bool:
         alive = [name for name, fields in self.held.items() if fields and name not in self.doubts]

@@ -9,13 +9,11 @@ from typing import Final
 
 from hack.lib.life.definition import NAME
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
-from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Caller
-from hack.lib.servers.certificates import KeyPair
 from hack.lib.servers.controlplane import ControlPlane
-from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.process import Service
 from hack.lib.servers.webhook_server import WebhookServer
+from hack.lib.soak import fleets
 from hack.lib.soak.access import Access
 
 
@@ -45,18 +43,9 @@ def _webhook(folder: Path) -> WebhookServer:
 @contextmanager
 def standalone(folder: Path, store: str) -> Iterator[Deployment]:
     """Start apiext on SQLite or etcd for the block."""
-    etcd = Etcd(folder / "etcd", durable=False) if store == "etcd" else None
-    with _webhook(folder) as webhook:
-        if etcd:
-            etcd.start()
-        try:
-            with ApiextServer(folder, etcd_url=etcd.url if etcd else None) as server:
-                pair = KeyPair(server.client_cert, server.client_key)
-                access, admin = Access(server.port, server.ca, pair), Caller(server.url, server.ca, pair)
-                yield Deployment(access, admin, webhook, [server, webhook, *([etcd] if etcd else [])])
-        finally:
-            if etcd:
-                etcd.stop()
+    with _webhook(folder) as webhook, fleets.alone(folder, store, durable=False) as fleet:
+        (access,) = fleet.direct
+        yield Deployment(access, access.caller, webhook, [*fleet.servers, webhook, *fleet.etcds])
 
 
 @contextmanager

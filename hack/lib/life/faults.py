@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from hack.lib.life.pausable import Pausable
+from hack.lib.pausable import Pausable
 from hack.lib.servers.process import Service
 
 _LONGEST_LIFE: Final = 4.0

@@ -18,6 +18,7 @@ from hack.lib.life.faults import Faults
 from hack.lib.life.time_limits import TimeLimits
 from hack.lib.life.transcript import Line
 from hack.lib.soak.follower import Follower
+from hack.lib.soak.writer import settle
 from hack.lib.waiting import until
 
 _OWNERS: Final = 4
@@ -111,11 +112,12 @@ class Story:
         for version in set(self._followers) - set(served):
             self._unfollow(version)
         for version in set(served) - set(self._followers):
-            self._followers[version] = Follower(self._deployment.access, path(version), read).__enter__()
+            self._followers[version] = Follower(self._deployment.access, path(version), read)
+            self._followers[version].start()
 
     def _unfollow(self, version: str) -> None:
         follower = self._followers.pop(version)
-        follower.__exit__()
+        follower.pause()
         self.findings.problems += [f"watch in {version}: {problem}" for problem in follower.problems]
 
     def _answers(self, version: str) -> bool:
@@ -127,7 +129,7 @@ class Story:
             where = f"{path(version, name)}?dryRun=All&fieldManager=asker&force=true"
             applied = Fields().body(name, version) | {"spec": {"tags": {"probe": "x"}}}
             code, answer = self._deployment.admin.ask("PATCH", where, applied, APPLY.items())
-            if code != http.HTTPStatus.OK and "invalid group/version" not in answer["message"]:
+            if code != http.HTTPStatus.OK and "invalid group/version" not in str(answer):
                 return False
         return True
 
@@ -136,7 +138,8 @@ class Story:
         for version in chapter.served:
             found = self._stored(version)
             for owner in self._owners:
-                owner.settle(found)
+                self.findings.doubts += len(owner.doubts)
+                self.findings.problems += settle(owner.held, owner.doubts, found, lambda fields: fields)
             if strangers := found.keys() - {name for owner in self._owners for name in owner.held} - _SAMPLES:
                 self.findings.problems.append(f"{chapter.title}: nobody created {sorted(strangers)[:3]}")
         revisions = [revision for owner in self._owners for revision in owner.revisions]

@@ -18,12 +18,13 @@ REFUSED: Final = (401, "Unauthorized")
 
 
 class Caller:
-    """A client with a certificate, a token or no credentials."""
+    """A client with a certificate, a token or no credentials. `patience` are the seconds to wait for an answer."""
 
-    def __init__(self, url: str, ca: Path, pair: KeyPair | None = None, *, token: str = "") -> None:
+    def __init__(self, url: str, ca: Path, pair: KeyPair | None = None, *, token: str = "", patience: float = 20.0) -> None:
         self._netloc = urlsplit(url).netloc
         self._context = client_context(ca, pair.cert, pair.key) if pair else client_context(ca)
         self._token = token
+        self._patience = patience
 
     def ask(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Answer:
         """Send a request and return the response; the body is sent as JSON unless a header names another type."""
@@ -40,7 +41,7 @@ class Caller:
 
     def connect(self) -> http.client.HTTPSConnection:
         """Return a connection for several requests."""
-        return http.client.HTTPSConnection(self._netloc, timeout=20, context=self._context)
+        return http.client.HTTPSConnection(self._netloc, timeout=self._patience, context=self._context)
 
     def send(
         self, connection: http.client.HTTPSConnection, method: str, path: str, body: Any = None, headers: Headers = ()

@@ -23,7 +23,8 @@ _GRACE: Final = 5.0
 class ControlPlane:
     """etcd, kube-apiserver and, with `controller_manager`, kube-controller-manager, with all files in one folder.
 
-    With `etcd_url` it uses a running etcd below `etcd_prefix` and does not stop it. `front_proxy` is the authority of the
+    With `etcd_url` it uses a running etcd below `etcd_prefix` and does not stop it. Without `durable` its own etcd does not wait for
+    the disk, and the block kills the programs at its end: nobody reads their data after it. `front_proxy` is the authority of the
     aggregation layer, `proxy_client` its client certificate.
     """
 
@@ -39,6 +40,7 @@ class ControlPlane:
     ) -> None:
         self.folder = folder
         self.etcd = None if etcd_url else Etcd(folder / "etcd", durable=durable)
+        self._kept = durable or self.etcd is None
         self.etcd_url = etcd_url or (self.etcd.url if self.etcd else "")
         self.etcd_prefix = etcd_prefix
         self.port = free_port()
@@ -110,8 +112,17 @@ class ControlPlane:
     def __enter__(self) -> Self:
         return self.start()
 
+    def kill(self) -> None:
+        """Kill all programs that were started here and keep the folder."""
+        for program in (self.controller_manager, self.apiserver, self.etcd):
+            if program:
+                program.kill()
+
     def __exit__(self, *_exc: object) -> None:
-        self.stop()
+        if self._kept:
+            self.stop()
+        else:
+            self.kill()
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return a client context with the administrator's certificate."""

@@ -13,6 +13,7 @@ from hack.lib.reference import binaries
 from hack.lib.servers import process
 from hack.lib.soak import crash, hostile, report, restart, targets
 from hack.lib.soak.inputs import catalogue
+from hack.lib.soak.rounds import Counts
 
 STORES: Final = ("sqlite", "etcd")
 
@@ -77,9 +78,7 @@ def _hostile(store: str, inputs: list[hostile.Input], options: argparse.Namespac
     return violations
 
 
-def _rounds(
-    name: str, run: Callable[[Path, str, int], crash.Counts | restart.Counts], store: str, options: argparse.Namespace
-) -> list[str]:
+def _rounds(name: str, run: Callable[[Path, str, int], Counts], store: str, options: argparse.Namespace) -> list[str]:
     """Kill the servers on a store in every round, print the counts, and return the missed goals."""
     with _folder(options.dir, f"{name} on {store}") as folder:
         found = run(folder, store, options.rounds)

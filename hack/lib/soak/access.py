@@ -8,9 +8,15 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final, Self
 
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.caller import Caller
 from hack.lib.servers.certificates import KeyPair
 from hack.lib.servers.tls_connection import client_context
+
+_PATIENCE: Final = 60.0
+"""Seconds that a caller waits for an answer."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,16 @@ class Access:
     port: int
     ca: Path
     pair: KeyPair
+
+    @classmethod
+    def of(cls, server: ApiextServer) -> Self:
+        """Return the access of the administrator of a server."""
+        return cls(server.port, server.ca, KeyPair(server.client_cert, server.client_key))
+
+    @cached_property
+    def caller(self) -> Caller:
+        """Return a client of the server with the client certificate."""
+        return Caller(f"https://127.0.0.1:{self.port}", self.ca, self.pair, patience=_PATIENCE)
 
     @cached_property
     def authenticated(self) -> ssl.SSLContext:
@@ -43,6 +59,11 @@ class Replicas:
     """The servers behind one name; each connection goes to any of them."""
 
     servers: Sequence[Access]
+
+    @property
+    def caller(self) -> Caller:
+        """Return a client of any of the servers."""
+        return random.choice(self.servers).caller  # noqa: S311 -- no secret
 
     def connection(self, patience: float | None = None) -> AbstractContextManager[http.client.HTTPSConnection]:
         """Provide a connection for the block, as Access."""

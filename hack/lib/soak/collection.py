@@ -7,6 +7,11 @@ from hack.lib import definitions
 GROUP: Final = "hostile.apiext.dev"
 API_VERSION: Final = f"{GROUP}/v1"
 KIND: Final = "Widget"
+GADGETS: Final = "gadgets"
+GADGET: Final = "Gadget"
+"""Plural and kind of a definition that inputs create and delete."""
+OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES: Final = "/api/v1/namespaces"
 NAMESPACE: Final = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "attacked"}}
@@ -45,7 +50,6 @@ FORMATS: Final = (
     "k8s-long-name",
 )
 
-_OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _KEYED: Final = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
 _SPEC: Final[dict[str, Any]] = {
     "type": "object",
@@ -53,7 +57,7 @@ _SPEC: Final[dict[str, Any]] = {
         "shard": {"type": "string"},
         "payload": {"type": "string"},
         "count": {"type": "integer", "default": 1},
-        "any": _OPEN,
+        "any": OPEN,
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
         "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": _KEYED},
         "numbers": {"type": "array", "items": {"type": "integer", "maximum": 0}},

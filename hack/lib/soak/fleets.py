@@ -8,7 +8,6 @@ from pathlib import Path
 from hack.lib.servers.aggregated_cluster import SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.balanced import Balanced
-from hack.lib.servers.certificates import KeyPair
 from hack.lib.servers.etcd import Etcd
 from hack.lib.soak.access import Access, Replicas
 from hack.lib.soak.collection import definition
@@ -16,11 +15,12 @@ from hack.lib.soak.collection import definition
 
 @dataclass(frozen=True)
 class Fleet:
-    """Running servers on one store: the access of clients, the single servers, and the function that replaces one."""
+    """Running servers on one store: the access of clients, the single servers, their etcd if any, and the function that replaces one."""
 
     servers: Sequence[ApiextServer]
     front: Access | Replicas
     direct: Sequence[Access]
+    etcds: Sequence[Etcd] = ()
     replace: Callable[[ApiextServer], None] = ApiextServer.restart
 
     @property
@@ -30,20 +30,19 @@ class Fleet:
 
 
 @contextmanager
-def alone(folder: Path, store: str, *, durable: bool = True) -> Iterator[Fleet]:
-    """Run one server on SQLite, or two on one etcd, for the block."""
+def alone(folder: Path, store: str, *, replicas: int = 1, durable: bool = True, flags: Sequence[str] = ()) -> Iterator[Fleet]:
+    """Run one server on SQLite, or `replicas` on one etcd, for the block. Without `durable` the etcd does not wait for the disk."""
     with ExitStack() as stack:
-        if store == "sqlite":
-            servers = [stack.enter_context(ApiextServer(folder))]
-        else:
-            etcd = stack.enter_context(Etcd(folder / "etcd", durable=durable))
-            servers = [stack.enter_context(ApiextServer(folder / name, etcd_url=etcd.url)) for name in ("first", "second")]
-        direct = [Access(one.port, one.ca, KeyPair(one.client_cert, one.client_key)) for one in servers]
-        yield Fleet(servers, Replicas(direct), direct)
+        etcds = [stack.enter_context(Etcd(folder / "etcd", durable=durable))] if store == "etcd" else []
+        url = etcds[0].url if etcds else None
+        folders = [folder / f"apiext-{number}" for number in range(replicas if etcds else 1)]
+        servers = [stack.enter_context(ApiextServer(one, etcd_url=url, extra_args=flags)) for one in folders]
+        direct = [Access.of(server) for server in servers]
+        yield Fleet(servers, Replicas(direct), direct, etcds)
 
 
 @contextmanager
-def aggregated(folder: Path, _store: str) -> Iterator[Fleet]:
+def aggregated(folder: Path) -> Iterator[Fleet]:
     """Run two servers on one etcd behind kube-apiserver, which reaches them through a load balancer, for the block."""
     with ExitStack() as stack:
         delay = ["--shutdown-delay-duration=5s"]
@@ -60,4 +59,4 @@ def aggregated(folder: Path, _store: str) -> Iterator[Fleet]:
         stack.enter_context(cluster.another_operator("operator", f"--service-port={balancer.port}", f"--server={balancer.url}"))
         cluster.adopt(definition())
         direct = [Access(one.port, one.ca, plane.admin) for one in servers]
-        yield Fleet(servers, Access(plane.port, plane.ca, plane.admin), direct, balanced.roll)
+        yield Fleet(servers, Access(plane.port, plane.ca, plane.admin), direct, [cluster.etcd], balanced.roll)

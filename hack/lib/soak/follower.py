@@ -2,17 +2,16 @@
 
 import http.client
 import json
-import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from hack.lib.pausable import Pausable
 from hack.lib.soak.access import Access, Replicas
 from hack.lib.soak.attack import BROKEN
 
 V = TypeVar("V")
 _PAUSE: Final = 0.05
 """Seconds between two attempts; no event announces that the server is back."""
-
 _SHOWN: Final = 200
 """Maximum of kept characters of a refusal."""
 
@@ -26,7 +25,7 @@ class WatchError(Exception):
         self.retry_after = retry_after
 
 
-class Follower(Generic[V]):
+class Follower(Pausable, Generic[V]):
     """Follows a collection in a thread during the block; `value` returns the compared value of an object.
 
     `items` is the state after all events, and `seen` has the events by revision. `lists` counts lists; `skipped` has the ranges
@@ -42,12 +41,11 @@ class Follower(Generic[V]):
         patience: float = 1.0,
     ) -> None:
         """Prepare a follower; it connects again after `patience` seconds without an event."""
+        super().__init__()
         self._access = access
         self._path = path
         self._value = value
         self._patience = patience
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
         self._revision = 0
         self._expired = True
         self.items: dict[str, tuple[V, int]] = {}
@@ -55,14 +53,6 @@ class Follower(Generic[V]):
         self.lists = 0
         self.skipped: list[range] = []
         self.problems: list[str] = []
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self._ended.set()
-        self._thread.join()
 
     def missed(self, revisions: list[int]) -> list[int]:
         """Return the revisions that no event and no list covered so far."""

@@ -1,12 +1,12 @@
 """Observes a server during one input: answers, memory, log and process."""
 
-import threading
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
+from hack.lib.pausable import Pausable
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.resources import process_tree, resident_mib
 from hack.lib.soak.ordinary_client import ClientObservations
@@ -89,24 +89,15 @@ class LogTail:
         return data.splitlines()
 
 
-class MemoryPeak:
+class MemoryPeak(Pausable):
     """Samples the memory of a process and its children during the block; `mib` is the highest."""
 
     def __init__(self, pid: int) -> None:
+        super().__init__()
         self._pid = pid
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
         self.mib = 0.0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
+    def _run(self) -> None:
         while not self._ended.wait(_SAMPLE_INTERVAL):
             self.mib = max(self.mib, memory(self._pid))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hack.lib.servers.aggregated_cluster import SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_server import ApiextServer
-from hack.lib.servers.certificates import Authority, KeyPair
-from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.certificates import Authority
+from hack.lib.soak import fleets
 from hack.lib.soak.access import Access
 from hack.lib.soak.attack import Attack
 from hack.lib.soak.collection import CRDS, KEPT, NAMESPACE, NAMESPACES, definition, ordinary
@@ -49,23 +49,14 @@ class Target:
         assert client.ask("GET", f"{KEPT}/kept-{objects - 1}") == http.HTTPStatus.OK, client.answers
 
 
-def standalone(server: ApiextServer, proxies: Authority) -> Target:
-    """Return a running server whose front proxies have certificates of `proxies`."""
-    direct = Access(server.port, server.ca, KeyPair(server.client_cert, server.client_key))
-    return Target(server, direct, direct, Access(server.port, server.ca, proxies.issue("proxy")))
-
-
 @contextmanager
 def alone(folder: Path, store: str) -> Iterator[Target]:
     """Start apiext on a store for the block."""
     proxies = Authority(folder / "proxies")
     flags = [f"--requestheader-client-ca-file={proxies.cert}"]
-    if store == "sqlite":
-        with ApiextServer(folder, extra_args=flags) as server:
-            yield standalone(server, proxies)
-        return
-    with Etcd(folder / "etcd") as etcd, ApiextServer(folder, etcd_url=etcd.url, extra_args=flags) as server:
-        yield standalone(server, proxies)
+    with fleets.alone(folder, store, flags=flags) as fleet:
+        (server,), (direct,) = fleet.servers, fleet.direct
+        yield Target(server, direct, direct, Access(server.port, server.ca, proxies.issue("proxy")))
 
 
 @contextmanager

@@ -3,64 +3,58 @@
 import http.client
 import json
 import random
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from hack.lib.pausable import Pausable
 from hack.lib.soak.access import Access, Replicas
 from hack.lib.soak.attack import BROKEN, JSON, MERGE_PATCH
 from hack.lib.soak.collection import KEPT, widget
 
-State = tuple[int, int] | None
-"""The value and the revision of an object, None if there is none."""
+State = tuple[int, int]
+"""The value and the revision of an object."""
+S = TypeVar("S")
+V = TypeVar("V")
 _PATIENCE: Final = 10.0
 """Seconds to wait for an answer; a write without one is in doubt."""
+_RECONNECT: Final = 0.1
+"""Seconds until the next connection where one breaks; no event announces that a server is back."""
 
 
-class Writer:
+class Writer(Pausable):
     """Writes to objects of its own, one request after the other.
 
-    `held` is the acknowledged state of each object. `doubts` has the possible other value of an object whose last write got no
-    answer or a server error, None for a deletion. `writes` counts acknowledged writes. `problems` lists answers that no write
-    of a single owner may get.
+    `held` is the acknowledged state of each object, None if it is gone. `doubts` has the possible other value of an object whose
+    last write got no answer or a server error, None for a deletion. `writes` counts acknowledged writes. `problems` lists answers
+    that no write of a single owner may get.
     """
 
-    def __init__(self, access: Access | Replicas, prefix: str, *, pause: float = 0.0) -> None:
-        """Prepare a writer; `pause` is the delay before each request in seconds."""
+    def __init__(self, access: Access | Replicas, prefix: str, *, interval: float = 0.0) -> None:
+        """Prepare a writer; `interval` is the delay before each request in seconds."""
+        super().__init__()
         self._access = access
-        self._pause = pause
+        self._interval = interval
         self._prefix = prefix
         self._random = random.Random(prefix)  # noqa: S311 -- no secret
         self._step = 0
-        self.held: dict[str, State] = {}
+        self.held: dict[str, State | None] = {}
         self.doubts: dict[str, int | None] = {}
         self._acknowledged: list[tuple[int, str, int]] = []
         self.writes = 0
         self.problems: list[str] = []
 
-    def run(self, ended: threading.Event) -> None:
-        """Write until `ended` is set or the connection breaks."""
-        with suppress(*BROKEN), self._access.connection(_PATIENCE) as connection:
-            while not ended.wait(self._pause):
-                self._write(connection)
-
-    def settle(self, found: dict[str, State]) -> list[str]:
-        """Compare the stored objects with the acknowledged ones, adopt the state of objects in doubt, and return the losses."""
-        lost = []
-        for name, state in self.held.items():
-            stored = found.get(name)
-            if name in self.doubts and (stored[0] if stored else None) == self.doubts[name]:
-                self.held[name] = stored
-            elif stored != state:
-                lost.append(f"{name} is {stored} (value, revision), acknowledged was {state}")
-        self.doubts.clear()
-        return lost
-
     def take(self) -> list[tuple[int, str, int]]:
         """Return revision, name and value of each acknowledged write since the last call; deletions have no revision."""
         taken, self._acknowledged = self._acknowledged, []
         return taken
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            with suppress(*BROKEN), self._access.connection(_PATIENCE) as connection:
+                while not self._ended.wait(self._interval):
+                    self._write(connection)
+            self._ended.wait(_RECONNECT)
 
     def _write(self, connection: http.client.HTTPSConnection) -> None:
         self._step += 1
@@ -115,15 +109,17 @@ def states(items: list[dict[str, Any]]) -> dict[str, State]:
     return {item["metadata"]["name"]: (count(item), int(item["metadata"]["resourceVersion"])) for item in items}
 
 
-def start(writers: list[Writer], ended: threading.Event) -> Callable[[], None]:
-    """Run writers in threads, and return a function that ends and joins them."""
-    threads = [threading.Thread(target=writer.run, args=(ended,), daemon=True) for writer in writers]
-    for thread in threads:
-        thread.start()
+def settle(held: dict[str, S | None], doubts: dict[str, V | None], found: Mapping[str, S], value: Callable[[S], V]) -> list[str]:
+    """Compare the stored objects with the acknowledged ones, adopt the state of those in doubt, and return what is lost.
 
-    def join() -> None:
-        ended.set()
-        for thread in threads:
-            thread.join()
-
-    return join
+    `value` returns what is known of a state before the write is acknowledged.
+    """
+    lost = []
+    for name, state in held.items():
+        stored = found.get(name)
+        if name in doubts and (None if stored is None else value(stored)) == doubts[name]:
+            held[name] = stored
+        elif stored != state:
+            lost.append(f"{name} is {stored}, acknowledged was {state}")
+    doubts.clear()
+    return lost

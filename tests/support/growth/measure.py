@@ -74,7 +74,6 @@ def _time(case: Case, size: int) -> float:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    gc.collect()
     gc.disable()
     try:
         yield

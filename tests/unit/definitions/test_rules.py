@@ -1,4 +1,4 @@
-"""Rules of definitions on updates; tests/differential/test_rules.py compares creations with kube-apiserver."""
+"""Rules of definitions on updates; tests/differential/cel/test_rules.py compares creations with kube-apiserver."""
 
 from typing import Any
 

@@ -30,6 +30,8 @@ ANN = UserInfo("ann", (AUTHENTICATED,))
 SCHEMA, LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 WATCH = "/api/v1/namespaces?watch=1"
+_ENOUGH_SEATS = 150
+"""With one seat in all, most of the bootstrap levels have none, and a request waits there for a quarter of its deadline."""
 
 
 class Gate:
@@ -63,10 +65,11 @@ async def start(exchange: Exchange, chain: Handler) -> "asyncio.Task[Exchange]":
 
 async def test_names_the_classification(exchange: Make) -> None:
     """Add the uids of the FlowSchema and of the priority level to every answer."""
-    chain, control = limited(hello)
+    chain, control = limited(hello, seats=_ENOUGH_SEATS)
     control.configure(BOOTSTRAP)
     done = await exchange(user=ANN).through(chain)
 
+    assert done.status == 200
     by_name = {one.name: one.uid for one in BOOTSTRAP.schemas}
     assert (done.headers[SCHEMA], done.headers[LEVEL]) == (by_name["global-default"], BOOTSTRAP.levels["global-default"].uid)
     exempt = await exchange(user=ADMIN).through(chain)
@@ -163,8 +166,8 @@ async def test_waits_for_a_quarter_of_the_timeout(exchange: Make) -> None:
     assert control.controller.levels["pl"].queues.seats_in_use == 1
 
     path = "/apis/example.com/v1/namespaces/default/widgets"
-    waiting = [await start(exchange(f"{path}{rest}", user=ANN), deadline) for rest in ("/a", "?watch=1&timeout=10ms")]
-    done = await exchange(f"{path}/a?timeout=10ms", user=ANN).through(deadline)
+    waiting = [await start(exchange(f"{path}{rest}", user=ANN), deadline) for rest in ("/a", "?watch=1&timeout=400ms")]
+    done = await exchange(f"{path}/a?timeout=400ms", user=ANN).through(deadline)
 
     assert (done.status, [task.done() for task in waiting]) == (429, [False, False])
     assert control.controller.count_requests() == {(Phase.EXECUTING, READ_ONLY): 1, (Phase.WAITING, READ_ONLY): 2}
@@ -236,7 +239,7 @@ def test_mandatory_objects_have_no_uid() -> None:
 
 async def test_logs_the_classification(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
     """Log FlowSchema, priority level and seats of a request."""
-    chain, control = limited(hello)
+    chain, control = limited(hello, seats=_ENOUGH_SEATS)
     control.configure(BOOTSTRAP)
     with caplog.at_level(logging.INFO):
         await exchange(user=ANN).through(RequestLogging(chain, everything=True))

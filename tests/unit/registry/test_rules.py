@@ -1,4 +1,4 @@
-"""When the rules of custom resources are evaluated; tests/differential/test_rules.py compares the answers with kube-apiserver."""
+"""When the rules of custom resources are evaluated; tests/differential/cel/test_rules.py compares the answers with kube-apiserver."""
 
 from typing import Any
 

@@ -4,22 +4,17 @@ import json
 from typing import Any, Final
 
 from hack.lib.soak.attack import Attack
-from hack.lib.soak.collection import CRDS, GROUP, KIND, definition, widget
-
-_TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
-_OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_PLURAL: Final = "gadgets"
-_GADGET: Final = "Gadget"
+from hack.lib.soak.collection import CRDS, GADGET, GADGETS, GROUP, KIND, OPEN, TABLE, definition, widget
 
 
 def _use(attack: Attack, *specs: dict[str, Any], schema: dict[str, Any] | None = None, **version: Any) -> None:
     """Serve a definition, write objects of it, and read them and its documents in every form."""
-    with attack.defined(definition(_PLURAL, _GADGET, spec=schema or _OPEN, **version)) as path:
+    with attack.defined(definition(GADGETS, GADGET, spec=schema or OPEN, **version)) as path:
         for number, spec in enumerate(specs):
-            attack.ask("POST", path, widget(f"gadget-{number}", kind=_GADGET, **spec))
-        attack.ask("GET", path, headers=_TABLE)
+            attack.ask("POST", path, widget(f"gadget-{number}", kind=GADGET, **spec))
+        attack.ask("GET", path, headers=TABLE)
         if not attack.reduced:
-            attack.ask("GET", f"{path}?watch=true&timeoutSeconds=1", headers=_TABLE)
+            attack.ask("GET", f"{path}?watch=true&timeoutSeconds=1", headers=TABLE)
         attack.ask("GET", path)
         for document in (f"/openapi/v3/apis/{GROUP}/v1", "/openapi/v2"):
             attack.ask("GET", document)
@@ -153,7 +148,7 @@ def schemas(attack: Attack) -> None:
             {"a": ["x"] * 10 * count},
         ),
         (deep, {"a": {}}),
-        ({**_OPEN, "description": "x" * attack.size(1_000_000, 100_000)}, {}),
+        ({**OPEN, "description": "x" * attack.size(1_000_000, 100_000)}, {}),
         ({"type": "object", "properties": {"k" * attack.size(100_000, 9_000): text}}, {"a": 1}),
     ):
         _use(attack, spec, schema=schema)
@@ -162,7 +157,7 @@ def schemas(attack: Attack) -> None:
 def definition_lists(attack: Attack) -> None:
     """Create definitions with many versions, names, selectable fields and labels."""
     count = attack.size(5_000, 300)
-    base = definition(_PLURAL, _GADGET, spec=_OPEN)
+    base = definition(GADGETS, GADGET, spec=OPEN)
     version = base["spec"]["versions"][0]
     names = base["spec"]["names"]
     taken = {"names": {**names, "kind": KIND}}
@@ -195,15 +190,15 @@ def definition_lists(attack: Attack) -> None:
 
 def changing_definitions(attack: Attack) -> None:
     """Change a definition many times while it is read, and send bodies that are no definition."""
-    with attack.defined(definition(_PLURAL, _GADGET, spec=_OPEN)) as path:
-        name = f"{CRDS}/{_PLURAL}.{GROUP}"
+    with attack.defined(definition(GADGETS, GADGET, spec=OPEN)) as path:
+        name = f"{CRDS}/{GADGETS}.{GROUP}"
         for number in range(attack.size(50, 5)):
             body = {"spec": {"names": {"categories": [f"c{number}"]}}, "metadata": {"annotations": {"a": "x" * 100_000}}}
             attack.ask("PATCH", name, body, {"Content-Type": "application/merge-patch+json"})
-            attack.ask("GET", path, headers=_TABLE)
+            attack.ask("GET", path, headers=TABLE)
     broken: tuple[Any, ...] = ([], None, "x", {"versions": [None] * 9_000}, {"versions": {"a": 1}}, {"names": []}, {"versions": [[[]]]})
     for spec in broken:
-        attack.ask("POST", CRDS, json.dumps({**definition(_PLURAL), "spec": spec}).encode())
+        attack.ask("POST", CRDS, json.dumps({**definition(GADGETS), "spec": spec}).encode())
 
 
 INPUTS: Final = (printer_columns, patterns, rules, schemas, definition_lists, changing_definitions)

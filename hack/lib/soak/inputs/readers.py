@@ -8,13 +8,12 @@ from functools import partial
 from typing import Final
 
 from hack.lib.soak.attack import Attack
-from hack.lib.soak.collection import ALL, ATTACKED, KEPT, widget
+from hack.lib.soak.collection import ALL, ATTACKED, KEPT, TABLE, widget
 
-_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _FORMS: Final = (
     "application/json",
     "application/yaml",
-    _TABLE,
+    TABLE["Accept"],
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
     "application/cbor",
 )

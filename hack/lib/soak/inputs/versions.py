@@ -9,15 +9,11 @@ from typing import Any, Final
 
 from hack.lib.servers.webhook_server import WebhookServer
 from hack.lib.soak.attack import BROKEN, MERGE_PATCH, Attack
-from hack.lib.soak.collection import CRDS, GROUP, definition, widget
+from hack.lib.soak.collection import CRDS, GADGET, GADGETS, GROUP, OPEN, TABLE, definition, widget
 from hack.lib.soak.webhook import LARGE, ODD, SLOW
 
-_PLURAL: Final = "gadgets"
-_KIND: Final = "Gadget"
-_NAME: Final = f"{_PLURAL}.{GROUP}"
-_NEW: Final = f"/apis/{GROUP}/v2/namespaces/attacked/{_PLURAL}"
-_OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+_NAME: Final = f"{GADGETS}.{GROUP}"
+_NEW: Final = f"/apis/{GROUP}/v2/namespaces/attacked/{GADGETS}"
 _MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 
 
@@ -34,25 +30,25 @@ def _conversion(client_config: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def _versioned(attack: Attack, objects: int, client_config: dict[str, Any] | None = None, *, length: int = 100) -> Iterator[str]:
     """Serve a definition with two versions and objects of the first for the block; yield the path of their collection."""
-    crd = definition(_PLURAL, _KIND, spec=_OPEN)
+    crd = definition(GADGETS, GADGET, spec=OPEN)
     (first,) = crd["spec"]["versions"]
     crd["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
     if client_config:
         crd["spec"]["conversion"] = _conversion(client_config)
     with attack.defined(crd) as path:
-        attack.create(path, [widget(f"gadget-{number}", kind=_KIND, payload="x" * length) for number in range(objects)])
+        attack.create(path, [widget(f"gadget-{number}", kind=GADGET, payload="x" * length) for number in range(objects)])
         yield path
 
 
 def _read_and_write(attack: Attack, patience: int = 5, *, watches: bool = True) -> None:
     """Read and write objects in the version that needs conversion, all at the same time; requests end after some seconds."""
     timeout = f"timeout={patience}s"
-    obj = {**widget("gadget-1", kind=_KIND), "apiVersion": f"{GROUP}/v2"}
+    obj = {**widget("gadget-1", kind=GADGET), "apiVersion": f"{GROUP}/v2"}
     one, patch = f"{_NEW}/gadget-1?{timeout}", {"spec": {"a": 1}}
     calls: list[tuple[Any, ...]] = [
         ("GET", f"{_NEW}?{timeout}"),
         ("GET", f"{_NEW}?{timeout}&limit=10"),
-        ("GET", f"{_NEW}?{timeout}&resourceVersion=0", None, _TABLE),
+        ("GET", f"{_NEW}?{timeout}&resourceVersion=0", None, TABLE),
         ("GET", one),
         ("PATCH", one, patch, MERGE_PATCH),
         ("PUT", one, obj),
@@ -60,7 +56,7 @@ def _read_and_write(attack: Attack, patience: int = 5, *, watches: bool = True) 
         ("DELETE", f"{_NEW}?{timeout}&labelSelector=a=b"),
     ]
     if watches:
-        calls += [("GET", f"{path}?watch=true&timeoutSeconds=1") for path in (_NEW, f"/apis/{GROUP}/v2/{_PLURAL}")]
+        calls += [("GET", f"{path}?watch=true&timeoutSeconds=1") for path in (_NEW, f"/apis/{GROUP}/v2/{GADGETS}")]
     attack.together([partial(attack.ask, *call) for call in calls], len(calls))
 
 
@@ -142,7 +138,7 @@ def repairs_of_what_is_stored(attack: Attack) -> None:
         large = attack.size(3_000_000, 300_000)
         head = b'{"apiVersion":"%b/v1","kind":"%b","metadata":{"name":"gadget-1","namespace":"attacked"},"spec":' % (
             GROUP.encode(),
-            _KIND.encode(),
+            GADGET.encode(),
         )
         bodies = [
             head + b'{"a":[' + b"{}," * (large // 3) + b"{}]}}",
@@ -176,11 +172,11 @@ def migrations_by_the_hundred(attack: Attack) -> None:
     """Create many migrations: of resources that do not exist, and all of one resource; delete some in the middle, then all."""
     count = attack.size(500, 40)
     with _versioned(attack, attack.size(100, 10)):
-        resources = [f"none{number}" if number % 2 else _PLURAL for number in range(count)]
+        resources = [f"none{number}" if number % 2 else GADGETS for number in range(count)]
         creations = [partial(attack.ask, "POST", _MIGRATIONS, _migration(*pair)) for pair in enumerate(resources)]
         attack.together(creations)
         attack.together([partial(attack.ask, "DELETE", f"{_MIGRATIONS}/hostile-{number}") for number in range(0, count, 3)])
-        attack.ask("GET", _MIGRATIONS, headers=_TABLE)
+        attack.ask("GET", _MIGRATIONS, headers=TABLE)
         attack.ask("DELETE", _MIGRATIONS)
 
 
@@ -190,16 +186,16 @@ def migrations_of_many_objects(attack: Attack) -> None:
         patch = {"spec": {"versions": _flipped()}}
         attack.ask("PATCH", f"{CRDS}/{_NAME}", patch, MERGE_PATCH)
         for number in range(attack.size(5, 2)):
-            attack.ask("POST", _MIGRATIONS, _migration(number, _PLURAL))
+            attack.ask("POST", _MIGRATIONS, _migration(number, GADGETS))
             attack.ask("GET", f"{_MIGRATIONS}?watch=true&timeoutSeconds=1")
             attack.ask("DELETE", f"{_MIGRATIONS}/hostile-{number}")
-        attack.ask("POST", _MIGRATIONS, _migration(0, _PLURAL))
+        attack.ask("POST", _MIGRATIONS, _migration(0, GADGETS))
     attack.ask("DELETE", _MIGRATIONS)
 
 
 def _flipped() -> list[dict[str, Any]]:
     """Return the two versions, of which the second is stored."""
-    (first,) = definition(_PLURAL, _KIND, spec=_OPEN)["spec"]["versions"]
+    (first,) = definition(GADGETS, GADGET, spec=OPEN)["spec"]["versions"]
     return [{**first, "storage": False}, {**first, "name": "v2"}]
 
 

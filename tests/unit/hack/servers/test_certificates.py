@@ -2,20 +2,25 @@
 
 from pathlib import Path
 
+import pytest
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
 from hack.lib.servers.certificates import Authority, write_key
 
 
 def test_an_issued_certificate_is_signed_by_its_authority(tmp_path: Path) -> None:
-    """Verify an issued certificate with the authority's certificate."""
-    authority = Authority(tmp_path)
-    pair = authority.issue("server")
+    """Verify an issued certificate with the authority's certificate, and with no other one of this name."""
+    authority, other = Authority(tmp_path / "one"), Authority(tmp_path / "other")
+    own, foreign = (x509.load_pem_x509_certificate(one.cert.read_bytes()) for one in (authority, other))
 
-    certificate = x509.load_pem_x509_certificate(pair.cert.read_bytes())
+    certificate = x509.load_pem_x509_certificate(authority.issue("server").cert.read_bytes())
 
-    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.cert.read_bytes()))
+    certificate.verify_directly_issued_by(own)
+    assert certificate.issuer == own.subject == foreign.subject
+    with pytest.raises(InvalidSignature):
+        certificate.verify_directly_issued_by(foreign)
 
 
 def test_user_and_groups_are_the_subject(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ async def test_shows_one_revision(store: Store, selection: Selection) -> None:
     every = {item.key for item in before.items}
     changing = asyncio.create_task(relabel_at_random(store, states))
     wants_odd = selection.matches({"odd": "yes"}, {})
-    for number in range(12):
+    for number in range(6):
         past = str(next(iter(states)) if number % 3 == 2 else "")
         options = ListOptions(selection, resource_version=past, match=VersionMatch.EXACT if past else VersionMatch.UNSET)
         listed = await store.list("", CODEC, options)

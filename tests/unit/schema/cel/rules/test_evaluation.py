@@ -1,4 +1,4 @@
-"""Evaluation of rules over objects; tests/differential/test_rules.py compares it with kube-apiserver."""
+"""Evaluation of rules over objects; tests/differential/cel/test_rules.py compares it with kube-apiserver."""
 
 from typing import Any
 

@@ -1,10 +1,11 @@
 """Work in a thread that can be paused."""
 
 import threading
+from typing import Self
 
 
 class Pausable:
-    """Runs `_run` in a thread between `start` and `pause`; `_run` returns soon once `_ended` is set."""
+    """Runs `_run` in a thread between `start` and `pause`, or during a block; `_run` returns soon once `_ended` is set."""
 
     def __init__(self) -> None:
         self._ended = threading.Event()
@@ -21,6 +22,13 @@ class Pausable:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.pause()
 
     def _run(self) -> None:
         raise NotImplementedError

@@ -1,0 +1,27 @@
+"""Tests of work in a thread that can be paused."""
+
+from hack.lib.pausable import Pausable
+
+
+class _Counter(Pausable):
+    """Counts until it is paused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = 0
+
+    def _run(self) -> None:
+        self.runs += 1
+        self._ended.wait()
+
+
+def test_goes_on_after_a_pause() -> None:
+    """Run once for each start, end with the block, and take a second pause for none."""
+    counter = _Counter()
+    with counter:
+        counter.pause()
+        counter.pause()
+        counter.start()
+
+    assert counter.runs == 2
+    assert not counter._thread.is_alive()
