@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-_FLOATS: Final = ("maximum", "minimum", "multipleOf")
-_SCHEMAS: Final = ("additionalItems", "additionalProperties", "allOf", "anyOf", "items", "not", "oneOf")
+from apiext.schema.keywords import SCHEMA_MAPS, of_kind
+
+_FLOATS: Final = of_kind("number")
+_SCHEMAS: Final = of_kind("schema", "schema or bool", "schema or schemas", "schemas")
 """Members of a schema that are schemas, or lists of them."""
-_NAMED_SCHEMAS: Final = ("definitions", "dependencies", "patternProperties", "properties")
 
 
 def set_floats(value: Any) -> None:
@@ -26,5 +27,5 @@ def _set_in_schema(root: Any) -> None:
         elif type(schema) is dict:
             schema.update((name, float(schema[name])) for name in _FLOATS if name in schema)
             pending += [schema[name] for name in _SCHEMAS if name in schema]
-            for name in _NAMED_SCHEMAS:
+            for name in SCHEMA_MAPS:
                 pending += schema.get(name, {}).values()
