@@ -6,8 +6,7 @@ how its errors read is code, in validation/.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Kind = Literal[
     "text", "optional text", "url", "flag", "optional flag", "count", "number", "value", "values", "names", "rules", "docs",
@@ -20,8 +19,7 @@ POINTERS: Final[tuple[Kind, ...]] = (
 """The kinds that are pointers in Go, which tells an empty value from an absent one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keyword:
+class Keyword(NamedTuple):
     """A row of the table."""
 
     name: str
