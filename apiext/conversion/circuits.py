@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from apiext.conversion.calls import Hook
 
 Listener = Callable[[str, CircuitBreaker], None]
-"""Called with the name of a CRD and its circuit after the first answer of the webhook, and when the circuit opens or closes."""
+"""Called with a CRD's name and circuit, after the webhook's first answer and when the circuit opens or closes."""
 
 
 class GuardedHook:
-    """Implements Hook: calls a webhook through its circuit. While that is open, it raises the latest error."""
+    """Implements Hook: calls a webhook through its circuit. While the circuit is open, it raises the latest error."""
 
     __slots__ = ("_hook", "circuit")
 
@@ -33,7 +33,7 @@ class GuardedHook:
 
 
 class ConversionCircuits:
-    """The circuits of the CRDs whose webhooks were used, as long as their spec.conversion stays the same."""
+    """The circuits of CRDs whose webhooks were called. A circuit lasts as long as its spec.conversion."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -41,7 +41,7 @@ class ConversionCircuits:
         self._listeners: list[Listener] = []
 
     def __iter__(self) -> Iterator[tuple[str, CircuitBreaker]]:
-        """Iterate over the names of CRDs and their circuits."""
+        """Iterate over CRD names and circuits."""
         return iter([(name, circuit) for name, (_, circuit) in self._circuits.items()])
 
     def subscribe(self, listener: Listener) -> None:
@@ -49,7 +49,7 @@ class ConversionCircuits:
         self._listeners.append(listener)
 
     def guard(self, name: str, conversion: Mapping[str, Any], hook: Hook) -> GuardedHook:
-        """Return the webhook of a CRD with this spec.conversion behind the CRD's circuit."""
+        """Return a webhook with this spec.conversion behind the CRD's circuit."""
         known = self._circuits.get(name)
         if known is None or known[0] != conversion:
             circuit = CircuitBreaker(_is_silent, changed=lambda: self._report(name, circuit), clock=self._clock)
@@ -57,7 +57,7 @@ class ConversionCircuits:
         return GuardedHook(hook, known[1])
 
     def of(self, name: str) -> CircuitBreaker | None:
-        """Return the circuit of a CRD, None if its webhook was not used."""
+        """Return the circuit of a CRD, None if its webhook was never called."""
         known = self._circuits.get(name)
         return known[1] if known is not None else None
 

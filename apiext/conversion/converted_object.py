@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
 
 _SAME: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
-"""Members of metadata that a webhook must return, with their names in errors."""
+"""Members of metadata that a webhook must not change, with their names in errors."""
 _LABELS: Final = Path("metadata", "labels")
 _ANNOTATIONS: Final = Path("metadata", "annotation")
-"""As the reference names them."""
+"""Types as the reference names them."""
 
 
 def check_converted(original: Object, converted: Any, api_version: str) -> Object:
-    """Return a converted object with the metadata of the original, but for its own labels and annotations; it may share members.
+    """Return a converted object with its own labels and annotations and otherwise the original's metadata. It may share members.
 
     Raises:
-        ConversionError: it is no object, or another one than the original. The text is what follows the reference's prefix.
+        ConversionError: it is not the same object in the named version. The text follows the reference's prefix.
     """
     wrong = f"conversion webhook for {group_version_kind(original)} returned invalid"
     obj = _object(converted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ConverterFactory:
-    """Makes converters, and owns the connections of those that call webhooks."""
+    """Makes converters, and owns the connections to their webhooks."""
 
     def __init__(self, services: ServiceAddresses | None = None, circuits: ConversionCircuits | None = None) -> None:
         """Create the factory. `services` overrides the addresses of Services."""

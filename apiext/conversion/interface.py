@@ -17,7 +17,7 @@ class ConversionError(ValueError):
 
 
 Converted = Object | ConversionError
-"""A converted object, or the error that stands in its place."""
+"""A converted object, or the error in its place."""
 
 
 class Converter(Protocol):

@@ -43,9 +43,9 @@ class ConversionCall:
     name: str
     """The definition's."""
     sources: Collection[str]
-    """The versions of the objects."""
+    """The version of the objects before the conversion."""
     target: str
-    """The version that was asked for."""
+    """The requested version."""
     failure: str
     """Empty for a successful call."""
     seconds: float

@@ -1,4 +1,4 @@
-"""The ConversionReview that a webhook gets, and how its answer is read (apiextensions-apiserver pkg/apiserver/conversion)."""
+"""The ConversionReview for a webhook, and its answer (apiextensions-apiserver pkg/apiserver/conversion)."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ _REVIEWS: Final = {version: _review(version) for version in VERSIONS}
 
 
 class ConversionReviewError(ValueError):
-    """The answer of a webhook is no ConversionReview with converted objects; the text is the reference's."""
+    """A webhook's answer is no ConversionReview with converted objects. The text is the reference's."""
 
 
 def review_version(accepted: Sequence[str]) -> str | None:
-    """Return the version of the review for a webhook: the first known one that it accepts, None if there is none."""
+    """Return the first known review version that a webhook accepts, None if there is none."""
     return next((version for version in accepted if version in VERSIONS), None)
 
 
 def encode(version: str, uid: str, objects: Sequence[Object], api_version: str) -> bytes:
-    """Return the review that asks for objects in another version, with the empty response that the reference sends too."""
+    """Return the review that requests objects in another version. Like the reference's, it has an empty response."""
     return (
         b'{"kind":"%b","apiVersion":"%b/%b","request":{"uid":"%b","desiredAPIVersion":"%b","objects":%b},'
         b'"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}\n'

@@ -13,13 +13,13 @@ from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 from apiext.scheduling.time_slice import Pace
 
 _MIN_BYTES: Final = 32 * 1024
-"""Bytes from which on an answer is divided; parsing fewer takes less than a millisecond."""
+"""Bytes from which an answer is divided; parsing fewer takes less than a millisecond."""
 _BEGIN: Final = re.compile(rb'"convertedObjects"\s*:\s*\[\s*')
 _MEMBER: Final = rb'"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"'
 _HEAD: Final = re.compile(rb"\{\s*%b\s*,\s*%b" % (_MEMBER, _MEMBER))
-"""The beginning of an object as most webhooks write it."""
+"""The start of an object as most webhooks write it."""
 _MARK: Final = secrets.token_hex(16)
-"""Stands for the converted objects while the rest is parsed. It cannot be guessed: no text of an answer contains it."""
+"""Stands for the converted objects while the rest is parsed. Random: no text of an answer contains it."""
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -47,9 +47,9 @@ def _check_size(size: int) -> None:
 
 
 async def _parse_parts(data: bytes) -> Any:
-    """Return the value in an answer with several objects that begin alike; None if it has another form.
+    """Return the value of an answer whose objects all start alike; None for another form.
 
-    Texts that are values by themselves, with commas between them, are the elements of the array that they stand in.
+    Each part between two such starts is a JSON value, and so an element of the array.
     """
     begin = _BEGIN.search(data)
     head = _HEAD.match(data, begin.end()) if begin is not None else None

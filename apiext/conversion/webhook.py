@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _CallError(Exception):
-    """A call failed as a whole. The text follows the reference's prefix."""
+    """A call failed as a whole. Its text follows the reference's prefix."""
 
     def __init__(self, text: str, failure: str, *, divisible: bool = True) -> None:
         super().__init__(text[:MAX_HOOK_ERROR_CHARACTERS])
@@ -38,17 +38,17 @@ class _Refusals:
 
     count: int = 0
     last: str = ""
-    """The text of the latest error: the error itself would be a reference cycle through its traceback."""
+    """The text of the latest error. The error itself would be a reference cycle through its traceback."""
 
 
 class WebhookConverter:
-    """Implements CopiedConverter: sends objects to the webhook of their definition, all in one call.
+    """Implements CopiedConverter: sends all objects to the webhook of their definition in one call.
 
-    The results are those of a call for each object, as the reference makes them: if a call fails, its halves are sent again.
+    If a call fails, its halves are sent again. The results equal those of the reference, which makes a call for each object.
     """
 
     def __init__(self, name: str, conversion: Mapping[str, Any], calls: ConversionCalls) -> None:
-        """Create the converter of the definition with a name and a spec.conversion, whose webhook `calls` calls."""
+        """Create the converter for a definition's name and spec.conversion. `calls` calls its webhook."""
         self.conversion = conversion
         self._name = name
         self._calls = calls
@@ -118,7 +118,7 @@ class WebhookConverter:
 
 
 def _is_empty(obj: Object) -> bool:
-    """Report whether an object has nothing but apiVersion and kind. It needs no call."""
+    """Report whether an object has only apiVersion and kind. It needs no call."""
     return len(obj) == 2 and "kind" in obj and "apiVersion" in obj
 
 

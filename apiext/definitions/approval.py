@@ -1,4 +1,4 @@
-"""API approval annotation that definitions in community groups need (apiextensions-apiserver pkg/apihelpers)."""
+"""API approval annotation of definitions in community groups (apiextensions-apiserver pkg/apihelpers)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<host>[^/?\x00-\x20\x7f]
 
 
 class Approval(Enum):
-    """State of the annotation; the value is status and reason of the condition."""
+    """State of the annotation. The value is status and reason of the condition."""
 
     INVALID = "False", "InvalidAnnotation"
     APPROVED = "True", "ApprovedAnnotation"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 
 Listener = Callable[["Definition | None", "Definition | None"], None]
-"""Function that receives a definition's old and new state, None for a missing one, with each change.
+"""Listener to each change, called with the old and the new state of a definition; None stands for a missing one.
 
 It runs before the change is visible to other tasks. It must not raise or block.
 """
@@ -52,13 +52,13 @@ class Catalog:
         return self._by_name.get(name)
 
     def all(self) -> tuple[Definition, ...]:
-        """Return all definitions sorted by name, served or not; the same tuple until something changes."""
+        """Return all definitions sorted by name, served or not. Return the same tuple until something changes."""
         if self._all is None:
             self._all = tuple(self._by_name[name] for name in sorted(self._by_name))
         return self._all
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call a listener with every change from now on. Returns a function that ends the subscription."""
+        """Call a listener with every later change. Return a function that ends the subscription."""
         self._listeners.append(listener)
 
         def unsubscribe() -> None:
@@ -70,8 +70,8 @@ class Catalog:
     # --- written by the informer --------------------------------------------------------------------------------------
 
     def put(self, definition: Definition) -> bool:
-        """Add or replace a definition. Returns False if the catalog has the same or a newer revision."""
-        # A definition that is missing at a later revision of the catalog has been deleted.
+        """Add or replace a definition. Return False if the catalog has the same or a newer revision."""
+        # A definition is deleted if it is missing at a later revision of the catalog.
         if definition.revision < self.revision and definition.name not in self._by_name:
             return False
         return self._store(definition)
@@ -91,7 +91,7 @@ class Catalog:
         return True
 
     def remove(self, name: str, revision: int) -> bool:
-        """Remove a definition that was deleted at a revision. Returns False if it is missing or newer."""
+        """Remove a definition that was deleted at a revision. Return False if it is missing or newer."""
         known = self._by_name.get(name)
         if known is None or known.revision > revision:
             return False
@@ -102,7 +102,7 @@ class Catalog:
         return True
 
     def replace(self, definitions: Iterable[Definition], revision: int) -> None:
-        """Replace all definitions by a list from a revision."""
+        """Replace all definitions by a list that was read at a revision."""
         listed = {definition.name: definition for definition in definitions}
         for name in [name for name in self._by_name if name not in listed]:
             self.remove(name, revision)
@@ -111,11 +111,11 @@ class Catalog:
         self.advance(revision)
 
     def advance(self, revision: int) -> None:
-        """Record that the catalog has all changes up to a revision."""
+        """Record that the catalog includes all changes up to a revision."""
         if revision <= self.revision:
             return
         self.revision = revision
-        # `put` refuses older states of deleted definitions by the revision from here on.
+        # From this revision on, `put` refuses older states of deleted definitions.
         for name in [name for name, removed in self._removed.items() if removed <= revision]:
             del self._removed[name]
 

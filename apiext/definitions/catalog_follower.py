@@ -1,4 +1,4 @@
-"""What controllers that follow the catalog have in common: a subscription and tasks."""
+"""Base of controllers that follow the catalog: a subscription and tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CatalogFollower:
-    """A subscription to the catalog and the tasks of a controller, which begin and end together."""
+    """A controller's subscription to the catalog, and its tasks."""
 
     def __init__(self, catalog: Catalog, listener: Listener) -> None:
         self._catalog = catalog
@@ -23,7 +23,7 @@ class CatalogFollower:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, work: Mapping[str, Coroutine[Any, Any, None]]) -> None:
-        """Call the listener with every change from now on, and run the work in tasks with the given names."""
+        """Call the listener with every later change, and run the work in tasks with the given names."""
         self._unsubscribe = self._catalog.subscribe(self._listener)
         self._tasks = [asyncio.create_task(coroutine, name=name) for name, coroutine in work.items()]
 

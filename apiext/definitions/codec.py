@@ -1,6 +1,6 @@
 """Codec of CustomResourceDefinitions: request bodies, stored bytes, and dicts in canonical and compact form.
 
-The compact form lacks the empty lists and maps that only validation distinguishes from missing ones.
+The compact form lacks empty lists and maps. Only validation distinguishes these from missing ones.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class CRDCodec:
     gvk: Final = GVK
     cbor: Final = False
     conversion: Final = None
-    """The codec converts by itself."""
+    """The codec itself converts."""
     remote: Final = None
-    """Definitions are rendered in place: the first of them are read while the server starts."""
+    """Definitions are rendered in place: the first ones are read during the server's start."""
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Convert a parsed request body to canonical form, in place.
@@ -69,7 +69,7 @@ class CRDCodec:
         return Encoded(json_codec.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n")
 
     def decode(self, data: bytes) -> Object:
-        """Return a stored definition. Its schemas are not decoded again: they were canonical when stored.
+        """Return a stored definition. Do not decode its schemas: they were canonical when stored.
 
         Raises:
             ValueError: the bytes are not a definition.
@@ -83,7 +83,7 @@ class CRDCodec:
         return _complete(v1beta1.READ, obj)
 
     def recall(self, obj: Object) -> None:
-        """Implement Codec.recall: nothing is remembered."""
+        """Implement Codec.recall: the codec remembers nothing."""
 
     def decode_unchanged(self, data: bytes) -> None:
         """Implement Codec.decode_unchanged: unknown."""
@@ -123,7 +123,7 @@ def _set_conversion_defaults(conversion: Object) -> None:
         return
     client = webhook.get("clientConfig")
     if client is None and webhook["conversionReviewVersions"] is None:
-        # The stored v1beta1 form has no place for an empty webhook.
+        # The stored v1beta1 form cannot hold an empty webhook.
         del conversion["webhook"]
     elif client is not None and "service" in client:
         client["service"].setdefault("port", _WEBHOOK_PORT)
@@ -134,7 +134,7 @@ def _set_conversion_defaults(conversion: Object) -> None:
 
 
 def compact(spec: Object) -> Object:
-    """Return a canonical v1 spec whose versions have no empty lists and maps. Shares members with the given spec and changes none."""
+    """Return a canonical v1 spec without empty lists and maps in its versions. Share members with it and change none."""
     versions = spec["versions"]
     return spec | {"versions": [_compact_version(version) for version in versions]} if versions else spec
 
@@ -147,7 +147,7 @@ def _compact_version(version: Object) -> Object:
 
 
 def _compact_schema(value: Any) -> Any:
-    """Return the compact form of a schema, of a list of schemas, or of another value in the place of a schema."""
+    """Return the compact form of a schema, a list of schemas, or another value where a schema may be."""
     if isinstance(value, list):
         return [_compact_schema(item) for item in value]
     if not isinstance(value, Mapping):

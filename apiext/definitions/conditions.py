@@ -15,7 +15,7 @@ NAMES_ACCEPTED: Final = "NamesAccepted"
 NON_STRUCTURAL_SCHEMA: Final = "NonStructuralSchema"
 TERMINATING: Final = "Terminating"
 CONVERSION_WEBHOOK_AVAILABLE: Final = "ConversionWebhookAvailable"
-"""Set by apiext only: False while the conversion webhook does not answer, True when it does so again."""
+"""Set by apiext only: False while the conversion webhook does not answer, True once it answers again."""
 API_APPROVAL: Final = "KubernetesAPIApprovalPolicyConformant"
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -23,7 +23,7 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Condition to write into a definition's status; without the time."""
+    """Condition for a definition's status, without its time."""
 
     type: str
     status: str
@@ -51,13 +51,13 @@ def is_true(crd: Object, condition_type: str) -> bool:
 
 
 def put(crd: Object, condition: Condition) -> None:
-    """Set a condition, unless it is equal already. Replaces the list of conditions instead of changing it."""
+    """Set a condition, unless an equal one exists. Replace the list of conditions instead of changing it."""
     if not condition.equals(find(crd, condition.type)):
         crd["status"] = crd["status"] | {"conditions": conditions.with_condition(_all(crd), asdict(condition))}
 
 
 def remove(crd: Object, condition_type: str) -> None:
-    """Remove a condition, if it exists. Replaces the list of conditions instead of changing it."""
+    """Remove a condition, if it exists. Replace the list of conditions instead of changing it."""
     if find(crd, condition_type) is not None:
         kept = [condition for condition in _all(crd) if condition["type"] != condition_type]
         crd["status"] = crd["status"] | {"conditions": kept}

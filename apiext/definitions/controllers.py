@@ -1,8 +1,8 @@
 """Controllers of CustomResourceDefinitions: they reconcile the status and finalize deleted definitions.
 
-One queue with one worker reconciles the names, the Established condition and the other conditions, since two definitions of a group
-must not be given the same name at the same time. Another queue finalizes definitions (finalizer.py). Both are filled by the catalog's
-change notifications only.
+One queue with one worker reconciles the names, the Established condition and the other conditions: two definitions of a group must
+not get the same name at the same time. Another queue finalizes definitions (finalizer.py). Only the catalog's change notifications
+fill both queues.
 Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go (its controllers) and pkg/controller.
 """
 
@@ -55,12 +55,12 @@ class DefinitionControllers:
         self._follower = CatalogFollower(informer.catalog, self._on_change)
 
     def start(self) -> None:
-        """Reconcile every definition that the catalog reports from now on. Call it before the informer starts."""
+        """Reconcile every later change in the catalog. Call it before the informer starts."""
         self._follower.start({"definition-status": self._queue.run(), "definition-finalizer": self._finalizer.run()})
         self._circuits.subscribe(self._on_webhook)
 
     async def close(self) -> None:
-        """Stop. The next start continues unfinished work."""
+        """Stop. Unfinished work continues after the next start."""
         await self._follower.close()
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
@@ -78,12 +78,12 @@ class DefinitionControllers:
             self._finalizer.add(new.name)
 
     def _on_webhook(self, name: str, circuit: CircuitBreaker) -> None:
-        """Enqueue a definition whose webhook has stopped or begun to answer; implements circuits.Listener."""
+        """Enqueue a definition whose webhook stopped answering, or answers again; implements circuits.Listener."""
         self._webhooks[name] = webhook_condition(circuit.error)
         self._queue.add(name)
 
     def _check_webhook(self, definition: Definition) -> None:
-        """Let the next answer of a webhook that another server has found silent correct the condition: that server may be gone."""
+        """Recheck a webhook that another server reported as silent: the next answer corrects the condition, even if that server is gone."""
         circuit = self._circuits.of(definition.name)
         reported = definition.condition(CONVERSION_WEBHOOK_AVAILABLE) if circuit is not None else None
         if circuit is not None and reported is not None and reported["status"] == "False":
@@ -95,13 +95,13 @@ class DefinitionControllers:
             self._webhooks.pop(old.name, None)
 
     def _enqueue_waiting(self, group: str, *, except_for: str) -> None:
-        """Enqueue the definitions of a group that wait for names of others."""
+        """Enqueue the definitions of a group without accepted names: names may be free now."""
         for definition in self._catalog.all():
             if definition.group == group and definition.name != except_for and not definition.names_accepted:
                 self._queue.add(definition.name)
 
     async def _sync(self, name: str) -> None:
-        """Write the reconciled status of a definition, if it differs."""
+        """Write the reconciled status of a definition, if it has changed."""
         definition = self._catalog.get(name)
         if definition is None:
             return
@@ -113,7 +113,7 @@ class DefinitionControllers:
             if reconcile(crd) is not crd:
                 await self._writer.update(definition, reconcile)
         except (KeyNotFoundError, InvalidObjectError):
-            # Deleted, or deleted and created again. The watch event brings the new state.
+            # Deleted, or deleted and recreated. The watch event brings the new state.
             return
         if self._webhooks.get(name) is webhook:
             self._webhooks.pop(name, None)

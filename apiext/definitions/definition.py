@@ -1,4 +1,4 @@
-"""Parsed definition: immutable, created once per change, with the fields that the rest of the server reads."""
+"""Parsed definition: immutable, parsed once per change, with the fields that the server reads."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class Version:
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """Return the openAPIV3Schema, parsed from the stored bytes with each call: unused definitions then take little memory."""
+        """Return the openAPIV3Schema. Parse it from the stored bytes with each call: unused definitions then take little memory."""
         return self.read_schema()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """CustomResourceDefinition at one revision; compared by identity."""
+    """CustomResourceDefinition at one revision. Compared by identity."""
 
     name: str
     uid: str
@@ -96,22 +96,22 @@ class Definition:
     revision: int
     is_established: bool
     is_terminating: bool
-    """Deletion was requested: no new instances may be created."""
+    """Whether deletion was requested: no new instances may be created."""
     phase: str | None
-    """Phase of a mirror (meta/host_annotations.py); None for a definition that is not a mirror."""
+    """Phase of a mirror (meta/host_annotations.py); None if the definition is no mirror."""
     head: Object
     """The definition in canonical form without schemas. Must not be changed."""
     item: Item
-    """The definition as it is stored."""
+    """The stored bytes of the definition."""
 
     @property
     def object(self) -> Object:
-        """Return the whole definition with its schemas, parsed from the stored bytes with each call. Must not be changed."""
+        """Return the whole definition with its schemas, parsed with each call. The caller must not change it."""
         return self.item.object()
 
     @classmethod
     def from_item(cls, item: Item) -> Definition:
-        """Create a definition from a stored item. Keeps the item's bytes instead of the schemas.
+        """Create a definition from a stored item. Keep the item's bytes instead of the schemas.
 
         Raises:
             ValueError: the definition has no storage version.
@@ -144,9 +144,9 @@ class Definition:
 
     @property
     def owns_objects(self) -> bool:
-        """Report whether this store has the objects, and will keep them.
+        """Report whether this store holds the objects, and will keep them.
 
-        While a mirror's group moves, its objects are, or may be, in the host's store.
+        While a mirror's group moves, its objects may be in the host's store.
         """
         return self.is_established and not self.is_terminating and self.phase in (None, host_annotations.SERVING)
 
@@ -167,7 +167,7 @@ class Definition:
 
     @property
     def names_accepted(self) -> bool:
-        """Report whether the names do not conflict with those of other definitions (condition NamesAccepted)."""
+        """Report whether the names are free of conflicts with other definitions (condition NamesAccepted)."""
         return conditions.is_true(self.head, conditions.NAMES_ACCEPTED)
 
     def version(self, name: str) -> Version | None:
@@ -186,7 +186,7 @@ def _phase(annotations: Mapping[str, str]) -> str | None:
     if host_annotations.HOST_UID not in annotations:
         return None
     phase = annotations.get(host_annotations.PHASE) or host_annotations.IMPORTING
-    # A phase of a later release is treated as FROZEN: writes are refused.
+    # A server of a later release may set unknown phases: treat them as FROZEN, which refuses writes.
     return phase if phase in host_annotations.PHASES else host_annotations.FROZEN
 
 

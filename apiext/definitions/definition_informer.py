@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _MIN_PAUSE_SECONDS: Final = 0.05
 _MAX_PAUSE_SECONDS: Final = 5.0
-"""Seconds before the first and before later attempts to list and watch again."""
+"""Seconds before the first retry of list and watch, and before later ones."""
 FAILURES: Final = (BackendError, StorageError, StatusError)
-"""Expected exceptions of reads and writes in the store."""
+"""Expected exceptions of the store."""
 
 
 class DefinitionInformer:
@@ -53,17 +53,17 @@ class DefinitionInformer:
             await end_tasks(self._task)
 
     def observe(self, item: Item) -> None:
-        """Put a definition that was just read or written into the catalog, ahead of its watch event."""
+        """Put a definition that was just read or written into the catalog, before its watch event arrives."""
         definition = _definition(item)
         if definition is not None:
             self.catalog.put(definition)
 
     def forget(self, name: str, revision: int) -> None:
-        """Remove a definition that was deleted at a revision from the catalog, ahead of its watch event."""
+        """Remove a definition that was deleted at a revision from the catalog, before its watch event arrives."""
         self.catalog.remove(name, revision)
 
     async def refresh(self, name: str) -> None:
-        """Read a definition from the store into the catalog, ahead of its watch events.
+        """Read a definition from the store into the catalog, before its watch events arrive.
 
         Raises:
             BackendError, StorageError: the read failed.
@@ -73,18 +73,18 @@ class DefinitionInformer:
             self.observe(await self.store.get(name, self.codec))
         except KeyNotFoundError:
             if known is not None:
-                # The revision of the deletion is unknown, but later than the known one. The watch event brings it.
+                # The revision of the deletion is unknown, but above the known one. The watch event brings it.
                 self.forget(name, known.revision)
 
     async def read(self) -> int:
-        """List all definitions into the catalog; return the revision of the list. Raises as `start`."""
+        """List all definitions into the catalog. Return the revision of the list. Raises as `start`."""
         result = await self.store.list("", self.codec, ListOptions())
         definitions = [definition for item in result.items if (definition := _definition(item)) is not None]
         self.catalog.replace(definitions, result.revision)
         return result.revision
 
     async def _follow(self, revision: int) -> None:
-        """Watch for changes after a revision until cancelled; list again after each failure."""
+        """Watch for changes after a revision until cancelled. List again after each failure."""
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         while True:
             try:
@@ -122,7 +122,7 @@ class DefinitionInformer:
 
 
 def _definition(item: Item) -> Definition | None:
-    """Return the definition in an item; log an error and return None if the stored object is not a valid definition."""
+    """Return the definition in an item. If the stored object is not a valid definition, log an error and return None."""
     try:
         return Definition.from_item(item)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

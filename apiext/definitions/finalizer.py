@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 100
-"""Definitions finalized at the same time. Each may wait for its instances for `_TIMEOUT` seconds."""
+"""Definitions to finalize at the same time. Each may wait for its instances for `_TIMEOUT` seconds."""
 _MIN_PAUSE_SECONDS: Final = 0.05
 _MAX_PAUSE_SECONDS: Final = 5.0
-"""Seconds between checks for remaining instances, and before retries: twice as long each time, from the first to the second."""
+"""Seconds between checks for remaining instances, and before retries: doubled each time, from the first to the second."""
 _TIMEOUT: Final = 60.0
-"""Seconds after which remaining instances are reported in the condition."""
+"""Seconds after which the condition reports remaining instances."""
 
 
 class Instances(Protocol):
@@ -47,7 +47,7 @@ class Instances(Protocol):
 
 
 OVERLAPPING: Final = frozenset({("apiregistration.k8s.io", "apiservices"), ("apiextensions.k8s.io", "customresourcedefinitions")})
-"""Groups and resources of built-in objects, which a definition of the same name must not delete."""
+"""Groups and resources of built-in objects, which the end of a definition with the same name must not delete."""
 
 _IN_PROGRESS: Final = Condition(TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 _COMPLETED: Final = Condition(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
@@ -56,7 +56,7 @@ _OVERLAPS: Final = Condition(TERMINATING, "False", "OverlappingBuiltInResource",
 
 
 class _HasOtherFinalizersError(Exception):
-    """Other finalizers keep the definition."""
+    """The definition has other finalizers."""
 
 
 class Finalizer:
@@ -77,7 +77,7 @@ class Finalizer:
         )
 
     def add(self, name: str) -> None:
-        """Enqueue a definition. It is retried until it is finalized."""
+        """Enqueue a definition for finalization, with retries until success."""
         self._queue.add(name)
 
     async def run(self) -> None:
@@ -91,7 +91,7 @@ class Finalizer:
         try:
             await self._finalize(definition)
         except (KeyNotFoundError, InvalidObjectError):
-            # Removed, or removed and created again. The watch event brings the new state.
+            # Removed, or removed and recreated. The watch event brings the new state.
             return
 
     async def _finalize(self, definition: Definition) -> None:
@@ -106,7 +106,7 @@ class Finalizer:
         await self._remove_finalizer(definition, last)
 
     async def _delete_instances(self, definition: Definition) -> None:
-        """Delete all instances and wait until none is left. Reports a failure in the condition before it raises."""
+        """Delete all instances and wait until none is left. Write a failure into the condition before raising it."""
         try:
             namespaces = await self._instances.namespaces(definition)
         except FAILURES as error:
@@ -141,7 +141,7 @@ class Finalizer:
         await self._report(definition, Condition(TERMINATING, "True", reason, message))
 
     async def _report(self, definition: Definition, condition: Condition) -> None:
-        """Write the Terminating condition, if it differs."""
+        """Write the Terminating condition, if it has changed."""
 
         def change(existing: Object) -> Object:
             crd = dict(existing)
@@ -151,7 +151,7 @@ class Finalizer:
         await self._writer.update(definition, change)
 
     async def _remove_finalizer(self, definition: Definition, last: Condition) -> None:
-        """Remove the cleanup finalizer and write the last condition; delete the definition if it has no other finalizer."""
+        """Remove the cleanup finalizer and write the last condition. Delete the definition if no other finalizer is left."""
 
         async def require_no_other(existing: Object) -> None:
             if existing["metadata"].get("finalizers", []) not in ([], [CLEANUP_FINALIZER]):
@@ -174,5 +174,5 @@ class Finalizer:
 
 
 def needs_cleanup(definition: Definition) -> bool:
-    """Report whether a definition is being deleted and has the cleanup finalizer."""
+    """Report whether a definition is terminating and has the cleanup finalizer."""
     return definition.is_terminating and CLEANUP_FINALIZER in definition.head["metadata"].get("finalizers", ())

@@ -37,12 +37,12 @@ def accepted_names(definitions: Iterable[Definition], group: str) -> AcceptedNam
 
 
 def needs_names(crd: Object) -> bool:
-    """Report whether the names in the spec differ from the accepted ones."""
+    """Report whether the spec's names differ from the accepted ones."""
     return not json_values.equal(crd["spec"]["names"], crd["status"]["acceptedNames"])
 
 
 def accept_names(crd: Object, taken: AcceptedNames) -> tuple[Object, Condition]:
-    """Return the names that a definition may use and the condition NamesAccepted. A name in conflict keeps its accepted value."""
+    """Return the names that a definition may use, and the condition NamesAccepted. A conflicting name keeps its accepted value."""
     wanted, has = crd["spec"]["names"], crd["status"]["acceptedNames"]
     accepted, conflict = dict(has), None
     for key, reason, used in (
@@ -54,7 +54,7 @@ def accept_names(crd: Object, taken: AcceptedNames) -> tuple[Object, Condition]:
     ):
         problem = _short_names_problem(wanted, has, used) if key == "shortNames" else _problem(wanted.get(key, ""), has.get(key, ""), used)
         if problem:
-            # As in the reference, a later conflict replaces an earlier one.
+            # As in the reference, the last conflict wins.
             conflict = Condition(NAMES_ACCEPTED, "False", reason, problem)
         else:
             _copy(wanted, accepted, key)

@@ -1,7 +1,7 @@
 """Reconciliation of a definition's status: all conditions in one write.
 
-The reference has a controller for each condition, and each writes the status. Here one write sets all conditions; clients cannot
-rely on the states in between.
+The reference has a controller for each condition, and each writes the status. Here one write sets all conditions. Clients cannot
+rely on the reference's states in between.
 Mirrors apiextensions-apiserver pkg/controller: status, establish, nonstructuralschema, apiapproval.
 """
 
@@ -26,8 +26,8 @@ _BAD_CA_BUNDLE: Final = Condition(ESTABLISHED, "False", "InvalidCABundle", "The 
 def reconcile_status(crd: Object, taken: AcceptedNames, webhook: Condition | None = None) -> Object:
     """Return the definition with a reconciled status, or the same object if nothing changes.
 
-    `taken` are the accepted names in its group, including its own. `webhook` is a new state of the conversion webhook. Shares members
-    with the given definition and changes none of them.
+    `taken` are the accepted names in its group, including its own. `webhook` is a new condition of the conversion webhook. The result
+    shares members with the given definition and changes none of them.
     """
     status = crd["status"]
     out = dict(crd)
@@ -46,7 +46,7 @@ def reconcile_status(crd: Object, taken: AcceptedNames, webhook: Condition | Non
 
 
 def webhook_condition(error: Exception | None) -> Condition:
-    """Return the condition of a conversion webhook that fails with an error, or that answers again."""
+    """Return the condition of a conversion webhook: failing with an error, or available again."""
     if error is None:
         return Condition(CONVERSION_WEBHOOK_AVAILABLE, "True", "CallsSucceeded", "the conversion webhook answers again")
     return Condition(CONVERSION_WEBHOOK_AVAILABLE, "False", "CallsFailed", str(error))
@@ -60,7 +60,7 @@ def _report_webhook(crd: Object, webhook: Condition | None) -> None:
 
 
 def depends_on_schemas(crd: Object) -> bool:
-    """Report whether the status depends on the schemas of a definition. If not, they may be left out.
+    """Report whether the status depends on the definition's schemas. If not, the caller may omit them.
 
     Validation requires structural schemas unless preserveUnknownFields is set. A definition from an older server may have the condition.
     """
@@ -96,7 +96,7 @@ def _establish(crd: Object) -> None:
 def _non_structural(crd: Object) -> Condition | None:
     if not depends_on_schemas(crd):
         return None
-    # Imported with the first definition of this kind. Most servers never have one.
+    # Loaded with the first definition of this kind: most servers never have one.
     from apiext.schema.model import unsupported_field
     from apiext.schema.structural import structural_errors
 

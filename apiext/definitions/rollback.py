@@ -1,4 +1,4 @@
-"""The way back to an earlier state of a definition, which lacks versions that objects were stored in since."""
+"""Steps back to an earlier state of a definition without versions in which objects are now stored."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def blocking_versions(existing: Object, wanted: Object) -> list[str]:
-    """Return the entries of status.storedVersions that the wanted definition does not have."""
+    """Return the entries of status.storedVersions that the wanted definition lacks."""
     names = {version["name"] for version in wanted["spec"]["versions"] or ()}
     return [name for name in existing["status"]["storedVersions"] or () if name not in names]
 
 
 def steps(existing: Object, wanted: Object, counts: StoredCounts, *, migrates: bool) -> list[str]:
-    """Return what makes the wanted definition acceptable, as steps for a person, with the commands; none if nothing blocks it.
+    """Return the steps for a person, with commands, until the wanted definition is acceptable; none if nothing blocks it.
 
-    `counts` are the stored objects of the existing definition; `migrates` tells whether the server has StorageVersionMigrations.
+    `counts` are the stored objects of the existing definition. `migrates`: the server has StorageVersionMigrations.
     """
     blocking, spec = blocking_versions(existing, wanted), existing["spec"]
     name, target = existing["metadata"]["name"], _storage_version(wanted)
@@ -46,7 +46,7 @@ def _storage_version(crd: Object) -> str:
 
 
 def _flip(existing: Object, wanted: Object) -> str:
-    """Return the command that stores objects in the storage version of the wanted definition."""
+    """Return the command that makes the wanted definition's storage version the current one."""
     target, versions = _storage_version(wanted), existing["spec"]["versions"]
     if target not in (version["name"] for version in versions):
         names = ", ".join(version["name"] for version in versions)
@@ -54,7 +54,7 @@ def _flip(existing: Object, wanted: Object) -> str:
     changes: list[Object] = []
     for place, version in enumerate(versions):
         is_target = version["name"] == target
-        # the objects are rewritten through the API in this version
+        # the API rewrites the objects in this version, so it must be served
         wrong = {member: value for member, value in (("storage", is_target), ("served", True)) if version[member] != value}
         if not is_target:
             wrong.pop("served", None)
@@ -63,7 +63,7 @@ def _flip(existing: Object, wanted: Object) -> str:
 
 
 def _migration(spec: Object, target: str, *, migrates: bool) -> str:
-    """Return the command that stores all objects anew."""
+    """Return the command that rewrites all stored objects."""
     plural, group = spec["names"]["plural"], spec["group"]
     if not migrates:
         return f"kubectl get {plural}.{target}.{group} -A -o json | kubectl replace -f -"

@@ -1,4 +1,4 @@
-"""Writes of the controllers of definitions."""
+"""Writes of the controllers to definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
 
 RecordFields = Callable[["Object", "Object"], Awaitable[None]]
-"""Records in the managedFields of a new object which of its fields differ from the existing one."""
+"""Records in the managedFields of a new object its differences from the existing one."""
 
 
 class StatusWriter:
@@ -24,11 +24,11 @@ class StatusWriter:
         self._record = record
 
     async def update(self, definition: Definition, change: Callable[[Object], Object]) -> None:
-        """Change a definition. `change` returns a new object, or the given one where nothing changes.
+        """Change a definition. `change` returns a new object, or the given one if nothing changes.
 
         Raises:
             KeyNotFoundError: the definition was removed.
-            InvalidObjectError: it was removed and created again.
+            InvalidObjectError: it was removed and recreated.
         """
 
         async def update(existing: Object, _revision: int) -> Object:

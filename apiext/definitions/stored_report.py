@@ -1,4 +1,4 @@
-"""What is stored of a definition's objects, version by version: the document of `/stored/versions` and `apiext versions`."""
+"""Stored objects of a definition by version: the document of `/stored/versions` and `apiext versions`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def stored_report(definition: Definition, counts: StoredCounts) -> Object:
-    """Return the versions that a definition has, has had, or that its objects are stored in, with the number of objects."""
+    """Return all current and former versions of a definition with their numbers of stored objects."""
     entries = definition.head["status"]["storedVersions"] or []
     known = {version.name: version for version in definition.versions}
     others = sorted({*entries, *counts.by_version} - {*known, ""})

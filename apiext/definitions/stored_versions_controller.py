@@ -1,4 +1,4 @@
-"""Controller of status.storedVersions: compares it with what is stored. The reference has none.
+"""Controller of status.storedVersions: compares it with the stored objects. The reference has none.
 
 A definition with one stored version costs nothing, unless versions are guarded.
 """
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 INTERVAL_SECONDS: Final = 15.0
-"""Time between two counts of a definition's objects. An entry is reported as unused if both have none."""
+"""Seconds between two counts of a definition's objects. The condition reports an entry as unused after two counts without objects."""
 _SHARE: Final = 20
-"""A count that reads the store takes at most this part of the time."""
+"""A count that reads the store takes at most 1/20 of the time."""
 
 
 class StoredVersionsController:
-    """Names unused entries of storedVersions in a condition; with `restores`, adds missing ones back.
+    """Reports unused entries of storedVersions in a condition; with `restores`, adds missing entries back.
 
-    An entry is missing if objects are stored in a version that the spec has: a write overtook the update that removed the entry.
+    An entry is missing if objects are stored in a version of the spec: a write overtook the update that removed the entry.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class StoredVersionsController:
         self._follower = CatalogFollower(informer.catalog, self._on_change)
 
     def start(self) -> None:
-        """Check every definition that the catalog reports from now on. Call it before the informer starts."""
+        """Check every definition that changes from now on. Call it before the informer starts."""
         self._follower.start({"definition-stored-versions": self._queue.run()})
 
     async def close(self) -> None:
@@ -70,7 +70,7 @@ class StoredVersionsController:
         await self._follower.close()
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
-        """Enqueue a definition that becomes of interest, or is no more; implements catalog.Listener."""
+        """Enqueue a definition that needs checks from now on, or no longer does; implements catalog.Listener."""
         if new is not None and self._concerns(new) != (old is not None and self._concerns(old)):
             self._queue.add(new.name)
 
@@ -89,7 +89,7 @@ class StoredVersionsController:
             return None
         entries, stored = _entries(definition.head), self._stored(definition.resource)
         begin = asyncio.get_running_loop().time()
-        # with one entry it does not matter when a write is noticed
+        # with one entry, a late count does no harm
         counts = await stored.counts() if len(entries) > 1 else stored.known()
         pause = max(self._interval, (asyncio.get_running_loop().time() - begin) * _SHARE)
         if counts is not None:
@@ -98,7 +98,7 @@ class StoredVersionsController:
 
     async def _report(self, definition: Definition, entries: Sequence[str], counts: StoredCounts) -> None:
         found = frozenset(name for name in entries if not counts.at_most(name))
-        # a new entry is reported after two counts, also by a server that has just started; a reported one stays
+        # report a new entry after two counts, also by a server that has just started; keep a reported one
         unused = found & (self._unused.get(definition.name, frozenset()) | unused_versions.reported(definition.head))
         self._unused[definition.name] = found
         missing = [version.name for version in definition.versions if counts.of(version.name) and version.name not in entries]
@@ -106,7 +106,7 @@ class StoredVersionsController:
         await self._write(definition, unused, missing if self._restores else ())
 
     async def _write(self, definition: Definition, unused: Collection[str], missing: Collection[str]) -> None:
-        """Write the condition and the missing entries, if they differ."""
+        """Write the condition and the missing entries, if they have changed."""
 
         def change(existing: Object) -> Object:
             crd = dict(existing)
@@ -130,7 +130,7 @@ def _entries(crd: Object) -> list[str]:
 
 
 def _restore(crd: Object, missing: Collection[str]) -> None:
-    """Add the versions to storedVersions that are not there."""
+    """Add missing versions to storedVersions."""
     entries = _entries(crd)
     added = [name for name in missing if name not in entries]
     if added:

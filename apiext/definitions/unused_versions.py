@@ -1,4 +1,4 @@
-"""The condition UnusedStoredVersions: the entries of status.storedVersions in which no object is stored. Only this server sets it."""
+"""The condition UnusedStoredVersions: entries of status.storedVersions without objects. Only this server sets it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BEGIN: Final = "no object is stored in "
 
 
 def report(crd: Object, unused: Collection[str]) -> None:
-    """Name unused entries of the definition's storedVersions in its condition; remove the condition if there are none."""
+    """List unused entries of storedVersions in the definition's condition. Remove the condition if there are none."""
     storage = storage_version(crd["spec"])
     names = [name for name in crd["status"]["storedVersions"] or () if name in unused and name != storage]
     if names:
@@ -28,14 +28,14 @@ def report(crd: Object, unused: Collection[str]) -> None:
 
 
 def reported(crd: Object) -> frozenset[str]:
-    """Return the entries that the definition's condition names."""
+    """Return the entries that the definition's condition lists."""
     condition = conditions.find(crd, UNUSED_STORED_VERSIONS)
     names = str((condition or {}).get("message", "")).removeprefix(_BEGIN).partition(":")[0]
     return frozenset(names.split(", ")) if names else frozenset()
 
 
 def retain(crd: Object, old: Object) -> None:
-    """Give an updated definition the condition of the old one, unless it has other stored versions or another storage version."""
+    """Keep the old condition in an updated definition, unless its stored versions or its storage version have changed."""
     before = conditions.find(old, UNUSED_STORED_VERSIONS)
     outdated = crd["status"]["storedVersions"] != old["status"]["storedVersions"] or storage_version(crd["spec"]) != storage_version(
         old["spec"]

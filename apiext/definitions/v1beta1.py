@@ -24,10 +24,10 @@ _SHARED: Final = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""Fields of the spec that replace fields of the versions if all versions agree; the values are the version fields."""
+"""Fields of the spec that replace fields of the versions if all versions agree; by name, with the field of the versions."""
 
 _SCHEMA: Final = Raw("v1beta1.JSONSchemaProps", keep_order=True)
-"""Schemas are not decoded again: they were canonical when stored."""
+"""A schema that is not decoded: it was canonical when stored."""
 _COLUMN: Final = types.column("JSONPath")
 
 _CONVERSION: Final = Struct("CustomResourceConversion", "v1beta1").define(
@@ -64,7 +64,7 @@ def to_storage(crd: Object) -> Object:
 
 
 def from_storage(stored: Object) -> Object:
-    """Return the v1 definition of a stored form, with the defaults of v1beta1."""
+    """Return the v1 definition for a stored form, with the defaults of v1beta1."""
     crd: Object = _STORED.canonical(stored)
     spec = crd["spec"]
     versions = spec.get("versions") or []

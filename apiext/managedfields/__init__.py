@@ -2,6 +2,6 @@
 
 Owns field sets and their JSON (FieldsV1), the merge types of structural schemas and of built-in kinds, typed comparison, merge and
 removal, the updater, the entries of metadata.managedFields and apply conflicts. Works on plain dicts and never changes its arguments.
-Must not know requests or storage: conversion between versions comes through a protocol.
+Must not know requests or storage: a protocol converts between versions.
 Mirrors sigs.k8s.io/structured-merge-diff and apimachinery pkg/util/managedfields.
 """

@@ -13,18 +13,18 @@ from apiext.managedfields.value_fields import everything
 from apiext.meta.encoding import json_values
 
 _Difference = list[FieldSet | None]
-"""Below a path: what was removed, modified and added; None for nothing."""
+"""The removed, modified and added members below a path; None for none."""
 
 
 class Comparison(NamedTuple):
-    """Fields that differ between two values; no field is in two of the sets."""
+    """The differing fields of two values, each in one of the sets."""
 
     removed: FieldSet
     modified: FieldSet
     added: FieldSet
 
     def without(self, excluded: FieldSet) -> Comparison:
-        """Return the comparison without fields in or below a set."""
+        """Return the comparison without the fields in or below a set."""
         return Comparison(*(field_set.recursive_difference(fields, excluded) for fields in self)) if excluded else self
 
 
@@ -33,7 +33,7 @@ _SCALARS: Final = frozenset({str, int, bool})
 
 
 def compare(merge_type: MergeType, left: Any, right: Any) -> Comparison:
-    """Return what the right value removes, modifies and adds."""
+    """Return the fields that the right value removes, modifies and adds."""
     difference = _compare(merge_type, left, right, 0)
     if difference is None:
         return _SAME
@@ -41,7 +41,7 @@ def compare(merge_type: MergeType, left: Any, right: Any) -> Comparison:
 
 
 def additions(merge_type: MergeType, empty: dict[str, Any], value: dict[str, Any]) -> FieldSet | None:
-    """Return what `compare` finds added to an object that has only texts; None where the value has other ones, or is owned as a whole."""
+    """Return the `added` of `compare` with an empty object whose members are strings. None if they differ or the type is atomic."""
     map_type = merge_type.map
     if map_type is None or map_type.atomic:
         return None
@@ -62,7 +62,7 @@ def _at_root(fields: FieldSet | None) -> FieldSet:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return whether two values are equal: 1 is 1.0, but not true."""
+    """Return whether two values are equal; 1 equals 1.0, but not true."""
     if type(left) is type(right) and type(left) is not dict and type(left) is not list:
         return bool(left == right)
     if left != right or isinstance(left, bool) or isinstance(right, bool):
@@ -75,7 +75,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _compare(merge_type: MergeType, left: Any, right: Any, level: int) -> _Difference | None:
-    """Compare two values that both exist."""
+    """Compare two existing values."""
     if left is right or (level < COMPARED_LEVELS and json_values.equal(left, right)):
         return None
     one, other = merge_type.kind(left), merge_type.kind(right)
@@ -152,7 +152,7 @@ def _compare_lists(merge_type: MergeType, left: Any, right: Any, level: int) -> 
             if not same(had, has):
                 modified[element] = LEAF
         else:
-            # Of duplicates, only the common key has an owner.
+            # Duplicate items have one owner: that of their key.
             if had:
                 removed[element] = LEAF if len(had) > 1 else everything(below, had[0])
             if has:

@@ -17,11 +17,11 @@ from apiext.meta.golang import formatting
 _INDEX: Final = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 _FIRST_BEYOND_INT64: Final = 2**63
 _EXACT: Final = 2**53
-"""Magnitude up to which every integer is exact in float64, the only number type of FieldsV1 in the reference."""
+"""Integers up to this magnitude are exact in float64, the only number type of the reference's FieldsV1."""
 _PLAIN: Final = re.compile(r"[ !#-%'-;=?-\[\]-~]*")
-"""Strings that JSON writes without escapes."""
+"""Strings without escapes in JSON."""
 _KINDS: Final = "fkvi"
-"""Kinds of elements in the order of the reference."""
+"""Kinds of elements in the reference's order."""
 _CACHED_ELEMENTS: Final = 8192
 _MAX_CACHED_LENGTH: Final = 128
 """Characters of a cached element; each cache holds a few MiB at most."""
@@ -38,7 +38,7 @@ def of_keys(keys: Iterable[tuple[str, Any]]) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as elements contain it."""
+    """Return a value in the form that it has in elements."""
     if type(value) is str:
         return _cached_text(value) if len(value) <= _MAX_CACHED_LENGTH else _text(value)
     return _escaped(value)
@@ -66,7 +66,7 @@ def _long_escape(match: re.Match[str]) -> str:
 
 
 def canonical(text: str) -> str | None:
-    """Return the only form of an element, None for one of an unknown kind.
+    """Return the canonical form of an element, None for an unknown kind.
 
     Raises:
         ValueError: the element is invalid.

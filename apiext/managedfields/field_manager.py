@@ -1,4 +1,4 @@
-"""The field manager: it keeps metadata.managedFields, and merges applied configurations into objects.
+"""The field manager: keeps metadata.managedFields, and merges applied configurations into objects.
 
 Mirrors the chain of managers of apimachinery pkg/util/managedfields/internal (fieldmanager.go, skipnonapplied.go, buildmanagerinfo.go,
 managedfieldsupdater.go, stripmeta.go, structuredmerge.go, lastappliedmanager.go).
@@ -49,7 +49,7 @@ _SYSTEM_FIELDS: Final = (
 _UNOWNED: Final = field_set.from_paths(
     ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_FIELDS)
 )
-"""Fields that no manager owns."""
+"""Fields without a manager."""
 
 _Managed = tuple[Managers, Times]
 
@@ -68,14 +68,14 @@ class FieldManager:
         self._updater = Updater(versions, reset_fields or {})
 
     def recorder(self, manager: str) -> Callable[[Object, Object], Awaitable[None]]:
-        """Return `update` for one manager."""
+        """Return `update` bound to one manager."""
         return functools.partial(self.update, manager=manager)
 
     async def update(self, live: Object, new: Object, manager: str) -> None:
-        """Record in a new object which fields differ from those of the live one, an empty dict if there is none.
+        """Record the manager of the fields in which a new object differs from the live one, {} if there is none.
 
-        The new object gets a new metadata; nothing else changes. Entries that the client sent replace those of the live object if
-        they are valid. Where the fields cannot be compared, the entries of the live object stay.
+        The new object gets a new metadata; nothing else changes. Valid entries from the client replace those of the live object.
+        If the fields cannot be compared, the entries of the live object stay.
         """
         metadata = new["metadata"] = dict(new.get("metadata") or {})
         sent, known = metadata.pop("managedFields", None), _entries(live)
@@ -103,7 +103,7 @@ class FieldManager:
         return _read(known or ())
 
     async def _created(self, new: Object, name: str) -> _Managed:
-        """Record the fields of a new object as those of a manager."""
+        """Make a manager the owner of all fields of a new object."""
         empty = self._versions.empty()
         fields = self._updater.created(empty, self._typed("new object", new))
         if fields is None:
@@ -113,7 +113,7 @@ class FieldManager:
         return ({manager: VersionedSet(owned, self._api_version, applied=False)}, {manager: time.now()}) if owned else ({}, {})
 
     async def _recorded(self, live: Object, new: Object, before: _Managed, name: str) -> _Managed:
-        """Record the changed fields as those of a manager, whose time changes if there are any."""
+        """Make a manager the owner of the changed fields. Its time changes if there are any."""
         is_typed = self._versions.is_known_typed(live)
         typed = self._typed("new object", new)
         if not is_typed:
@@ -129,7 +129,7 @@ class FieldManager:
         return cap_update_managers(fields, times)
 
     def _typed(self, what: str, obj: Object, *, duplicates: bool = True) -> TypedValue:
-        """Return an object of the endpoint's version with its type. Raise ValueError if it does not have the type."""
+        """Return an object of the endpoint's version with its type. Raise ValueError if the object does not match the type."""
         merge_type = self._versions.merge_type
         if not self._has_type(obj):
             raise ValueError(f"no corresponding type for {_type_text(obj)}")
@@ -147,7 +147,7 @@ class FieldManager:
         return Manager.of(name or "unknown", operation, self._api_version, self._subresource)
 
     async def apply(self, live: Object, config: Object, manager: str, *, force: bool) -> Object:
-        """Return a live object, an empty dict if there is none, with an applied configuration merged into it.
+        """Merge an applied configuration into a live object, {} if there is none. Return the result.
 
         Raises:
             StatusError: the configuration is invalid (400, 500), or other managers own fields that it changes (409).
@@ -171,7 +171,7 @@ class FieldManager:
         return obj | {"metadata": (obj.get("metadata") or {}) | ({"managedFields": found} if found else {})}
 
     async def _applied(self, live: Object, config: Object, before: _Managed, name: str, *, force: bool) -> tuple[Object, _Managed]:
-        """Apply. kubectl takes over the fields that client-side apply set."""
+        """Apply. For kubectl, force the apply if all conflicts are about fields with the values that client-side apply set."""
         try:
             return await self._merged(live, config, before, name, force=force)
         except ApplyConflictError as error:
@@ -184,7 +184,7 @@ class FieldManager:
         return await self._merged(live, config, before, name, force=True)
 
     def _client_side_fields(self, live: Object) -> FieldSet | None:
-        """Return the fields that have the values which client-side apply recorded; None if they cannot be compared."""
+        """Return the fields with the same values as in the annotation of client-side apply. None if they cannot be compared."""
         try:
             recorded = json_codec.loads(last_applied(live).encode())
             if not isinstance(recorded, dict) or recorded.get("apiVersion") != self._api_version:
@@ -220,7 +220,7 @@ class FieldManager:
 
 
 def _read(entries: Any) -> _Managed:
-    """Return the managers of entries, none if they are invalid."""
+    """Return the managers in entries; none if the entries are invalid."""
     try:
         return managers.decode(entries)
     except ValueError:
@@ -228,7 +228,7 @@ def _read(entries: Any) -> _Managed:
 
 
 def _strip(fields: Managers, manager: Manager) -> None:
-    """Remove the fields that no manager owns, in place; and the manager if it owns no other."""
+    """Remove the unowned fields from a manager's set, in place. Remove a manager without other fields."""
     owned = fields.get(manager)
     if owned is None:
         return
@@ -268,7 +268,7 @@ def _type_text(obj: Object) -> str:
 
 
 def _described(obj: Object) -> str:
-    """Return namespace, name and type of an object, as messages show them."""
+    """Return namespace, name and type of an object in the form of messages."""
     metadata = obj.get("metadata")
     metadata = metadata if type(metadata) is dict else {}
     return f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}; {_type_text(obj)}"

@@ -1,8 +1,8 @@
-"""Sets of field paths, as FieldsV1 writes them.
+"""Sets of field paths, in the structure of FieldsV1.
 
-A set is a dict from elements (see element.py) to what the set has below them. An empty dict is a member without members below, a
-dict with the key "." a member with members below, any other dict is no member itself. The root has no ".". Sets are immutable:
-operations return new dicts that share unchanged parts. Mirrors structured-merge-diff fieldpath/set.go and serialize.go.
+A set is a dict from elements (see element.py) to the set below each. {} is a member with nothing below. A dict with the key "." is a
+member with other members below. Any other dict is not a member itself. The root has no ".". Sets are immutable: operations return
+new dicts that share unchanged parts. Mirrors structured-merge-diff fieldpath/set.go and serialize.go.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ FieldSet = dict[str, Any]
 """A set of field paths; the value of each key is a FieldSet."""
 
 ITSELF: Final = "."
-"""Key of a path that is itself a member and has members below."""
+"""Key that marks a path as a member although it has members below."""
 LEAF: Final[FieldSet] = {}
 """A member without members below; at the root, the empty set."""
 
 
 def parse(fields: Any) -> FieldSet:
-    """Read FieldsV1: keys in their only form, no unknown elements, no redundant ".".
+    """Read FieldsV1 into canonical form: canonical keys, no unknown elements, no redundant ".".
 
     Raises:
-        ValueError: the fields are no set.
+        ValueError: the fields are not a set.
     """
     parsed = _parse(fields)
     return {name: below for name, below in parsed.items() if name != ITSELF} if ITSELF in parsed else parsed
 
 
 def _parse(fields: Any) -> FieldSet:
-    """Return what a set has at and below a path."""
+    """Return the set at and below a path."""
     if type(fields) is not dict:
         raise ValueError("a field set must be an object")
     found: FieldSet = {ITSELF: LEAF} if ITSELF in fields else {}
@@ -46,7 +46,7 @@ def _parse(fields: Any) -> FieldSet:
 
 
 def paths(fields: FieldSet) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of a set: at each level first the members, then what is below them, in order."""
+    """Yield the paths of a set. Each level yields its members first, then the paths below them, in order."""
     yield from _paths(fields, ())
 
 
@@ -72,12 +72,12 @@ def from_paths(*members: tuple[str, ...]) -> FieldSet:
 
 
 def is_member(below: FieldSet) -> bool:
-    """Return whether a path is a member, from what its set has at the path."""
+    """Return whether a path is a member, given the set at the path."""
     return not below or ITSELF in below
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the paths of either set."""
+    """Return the union of two sets."""
     if not left or left is right:
         return right
     if not right:
@@ -93,7 +93,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def union_below(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what the union of two sets has below a path that both have."""
+    """Return the union of two sets below a common path."""
     if not left:
         return right if is_member(right) else {ITSELF: LEAF, **right}
     if not right:
@@ -102,7 +102,7 @@ def union_below(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def union_all(sets: Iterable[FieldSet]) -> FieldSet:
-    """Return the paths of any of the sets, in time linear in their size."""
+    """Return the union of several sets, in time linear in their size."""
     found: dict[str, list[FieldSet]] = {}
     for fields in sets:
         for name, below in fields.items():
@@ -116,7 +116,7 @@ def _union_all_below(belows: list[FieldSet]) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the paths of both sets."""
+    """Return the intersection of two sets."""
     result: FieldSet = {}
     for name, below in left.items():
         other = right.get(name)
@@ -132,7 +132,7 @@ def _intersection_below(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the paths of the first set that are not in the second; what is below a removed path stays."""
+    """Return the paths of the first set that are not in the second. Paths below a removed one stay."""
     if not right:
         return left
     result: FieldSet = {}
@@ -154,7 +154,7 @@ def _difference_below(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the paths of the first set that are neither in the second nor below one of its paths."""
+    """Return the paths of the first set that are not in the second, nor below one of its paths."""
     if not left or not right:
         return left
     result: FieldSet = {}
@@ -168,7 +168,7 @@ def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def _tidy(fields: FieldSet) -> FieldSet | None:
-    """Return the short form of what is below a path, None for nothing."""
+    """Return a set below a path in its short form, None for an empty one."""
     if not fields:
         return None
     return LEAF if len(fields) == 1 and ITSELF in fields else fields

@@ -1,7 +1,7 @@
 """Merge types of built-in kinds, from the Go types of the package.
 
-Mirrors what the tags of the Go structs yield in the OpenAPI document of the reference: lists are atomic unless the table says
-otherwise, times are not checked.
+Equals the merge types from the reference's OpenAPI document: lists are atomic unless the table says otherwise, times are not
+checked.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("ServerStorageVersion", "servedVersions"): (),
     ("JSONSchemaProps", "x-kubernetes-validations"): ("rule",),
 }
-"""Keys of lists whose items have owners of their own, none for a set; by struct and field."""
+"""Keys of lists whose items have their own owners, () for a set; by struct and field."""
 _RAW_OBJECTS: Final = frozenset({"v1.FieldsV1"})
-"""Types of any content that are always objects."""
+"""Types of arbitrary objects."""
 _REQUIRED_TEXT: Final = MergeType(STRING, default="")
 _ANY_MAP: Final = MergeType(map=MapType(lambda: ({}, DEDUCED)))
 
 
 def from_go_type(go_type: GoType, keys: tuple[str, ...] | None = None) -> MergeType:
-    """Return the merge type of a Go type; `keys` are the keys of a list whose items have owners of their own."""
+    """Return the merge type of a Go type. `keys` are the keys of a list whose items have their own owners."""
     if isinstance(go_type, Pointer):
         return from_go_type(go_type.to, keys)
     if isinstance(go_type, Struct):
@@ -66,7 +66,7 @@ def from_go_type(go_type: GoType, keys: tuple[str, ...] | None = None) -> MergeT
 
 @cache
 def _struct(struct: Struct) -> MergeType:
-    """Return the type of a struct, the same each time: types refer to themselves."""
+    """Return the type of a struct, always the same object: types refer to themselves."""
 
     def make() -> tuple[dict[str, MergeType], MergeType | None]:
         fields = {name: _field(field, _LIST_KEYS.get((struct.struct, name))) for name, field in struct.by_name.items()}
@@ -76,7 +76,7 @@ def _struct(struct: Struct) -> MergeType:
 
 
 def _field(field: Field, keys: tuple[str, ...] | None) -> MergeType:
-    # An absent key of a list map has the default that a required string has.
+    # An absent key of a list map has the default of a required string.
     return _REQUIRED_TEXT if isinstance(field.type, String) and not field.omit_empty else from_go_type(field.type, keys)
 
 

@@ -12,7 +12,7 @@ _ANCIENT: Final = "ancient-changes"
 
 
 def cap_update_managers(managers: Managers, times: Times) -> tuple[Managers, Times]:
-    """Merge the oldest managers of updates into one for each version until MAX_UPDATE_MANAGERS are left."""
+    """Merge the oldest managers of updates, into one for each version, until MAX_UPDATE_MANAGERS are left."""
     if len(managers) <= MAX_UPDATE_MANAGERS:
         return managers, times
     updaters = [manager for manager, owned in managers.items() if not owned.applied]

@@ -18,27 +18,27 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 _FIELDS_V1: Final = "FieldsV1"
 _MAX_CACHED_BYTES: Final = 4 * 1024
-"""Bytes of a set whose parsed form is cached. A parsed set takes about ten times that, so the cache has some 10 MiB at most."""
+"""Bytes of a set whose parsed form is cached. Parsed it takes about ten times as much: the cache has 10 MiB at most."""
 _NEVER: Final = "1970-01-01T00:00:00Z"
 
 
 class Manager(NamedTuple):
-    """Who wrote fields, and how: one entry of metadata.managedFields."""
+    """A writer of fields, and its operation: one entry of metadata.managedFields."""
 
     name: str
     operation: str
     version: str = ""
-    """apiVersion of the writes; "" for Apply, since a manager has one entry for what it applies in any version."""
+    """apiVersion of the writes; "" for Apply, since a manager has one entry for its applies in all versions."""
     subresource: str = ""
 
     @classmethod
     def of(cls, name: str, operation: str, version: str, subresource: str = "") -> Manager:
-        """Return the manager of a write."""
+        """Return the manager for a write."""
         return cls(name, operation, "" if operation == APPLY else version, subresource)
 
     @property
     def identifier(self) -> str:
-        """Return the reference's text for a manager, by which it orders managers."""
+        """Return the reference's text for a manager, its sort key."""
         members = {"manager": self.name, "operation": self.operation, "apiVersion": self.version, "subresource": self.subresource}
         return json_codec.dumps({name: text for name, text in members.items() if text}, sort_keys=False).decode()
 
@@ -48,19 +48,19 @@ class VersionedSet(NamedTuple):
 
     fields: FieldSet
     version: str
-    """apiVersion in which the paths are."""
+    """apiVersion of the paths."""
     applied: bool
 
     def with_fields(self, fields: FieldSet) -> VersionedSet:
-        """Return other fields of the manager."""
+        """Return other fields of the same manager."""
         # several times faster than _replace
         return self if fields is self.fields else VersionedSet(fields, self.version, self.applied)
 
 
 Managers = dict[Manager, VersionedSet]
-"""The fields of each manager. Only the function that makes such a dict may change it."""
+"""The fields of each manager. Only the function that creates such a dict may change it."""
 Times = dict[Manager, str]
-"""When each manager last changed something, as RFC 3339; absent for unknown."""
+"""Time of each manager's last change in RFC 3339; absent if unknown."""
 
 
 def decode(entries: Iterable[Mapping[str, Any]]) -> tuple[Managers, Times]:
@@ -91,7 +91,7 @@ def decode(entries: Iterable[Mapping[str, Any]]) -> tuple[Managers, Times]:
 
 
 def _fields(fields: Any) -> FieldSet:
-    # Objects of one kind that were written in one way have equal sets: the parsed ones are shared.
+    # Objects of one kind, written in one way, have equal sets: they share the parsed ones.
     try:
         data = orjson.dumps(fields or LEAF)
     except orjson.JSONEncodeError:
@@ -105,7 +105,7 @@ def _cached_fields(data: bytes) -> FieldSet:
 
 
 def encode(managers: Managers, times: Times) -> list[Object]:
-    """Return the entries of metadata.managedFields in their order; they share the field sets."""
+    """Return the ordered entries of metadata.managedFields. They share the field sets."""
     return sorted((_entry(manager, managed, times.get(manager)) for manager, managed in managers.items()), key=_rank)
 
 

@@ -1,7 +1,7 @@
-"""Merge types: which fields a value may have, and which lists and maps are owned as a whole.
+"""Merge types: the fields of a value, and the lists and maps with a single owner.
 
 Mirrors structured-merge-diff schema/elements.go, and typed/helpers.go for the elements of list items. The parts of a type are made
-on first use: a schema may have thousands of fields of which an object uses a few.
+on first use: of thousands of fields in a schema, an object uses a few.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Field = tuple[str, "MergeType"]
 
 
 class ItemError(ValueError):
-    """An item of a list that has no path element."""
+    """A list item without a path element."""
 
 
 class MapType:
@@ -61,43 +61,43 @@ class MapType:
 
     @cached_property
     def element(self) -> MergeType | None:
-        """Return the type of fields that are not declared, None if there are none."""
+        """Return the type of undeclared fields, None if there are none."""
         return self._made[1]
 
     @cached_property
     def scalars(self) -> dict[str, frozenset[object]]:
-        """Return the Python types of valid values that have nothing below, by declared field."""
+        """Return the Python types of valid values without parts, by declared field."""
         return {name: merge_type.scalars for name, (_, merge_type) in self.fields.items()}
 
     @cached_property
     def other_scalars(self) -> frozenset[object]:
-        """Return the same for fields that are not declared."""
+        """Return the same for undeclared fields."""
         return frozenset() if self.element is None else self.element.scalars
 
     @cached_property
     def leaves(self) -> dict[str, str] | None:
-        """Return the path elements of the fields by name, None if fields are not declared or may have something below."""
+        """Return the path elements of the fields by name. None if undeclared fields are allowed or a field may have parts."""
         if self.element is not None or any(merge_type.has_parts for _, merge_type in self.fields.values()):
             return None
         return {name: path_element for name, (path_element, _) in self.fields.items()}
 
     @cached_property
     def is_deduced(self) -> bool:
-        """Return whether the map has nothing but fields of any type."""
+        """Return whether the map has only undeclared fields of any type."""
         return not self.fields and self.element is not None and self.element is not UNTYPED_ATOMIC and self.element.scalar == UNTYPED
 
     def field(self, name: str) -> Field:
-        """Return path element and type of a field of a valid value."""
+        """Return path element and type of a valid value's field."""
         return self.fields.get(name) or (f"f:{name}", self.element or DEDUCED)
 
 
 class ListType:
-    """How lists merge: as a whole, as a set of scalars or as a map by keys of the items."""
+    """How lists merge: as a whole, as a set of scalars, or as a map by the items' keys."""
 
     def __init__(self, make: Callable[[], MergeType], *, associative: bool = False, keys: Iterable[str] = ()) -> None:
         self._make = make
         self.associative = associative
-        """Whether items have owners of their own."""
+        """Whether items have their own owners."""
         self.keys = tuple(keys)
         """Names of the keys of a list map, none for a set."""
         self._prefix = f"k:{{{element.as_json(self.keys[0])}:" if self.keys else ""
@@ -109,7 +109,7 @@ class ListType:
 
     @cached_property
     def _key_parts(self) -> list[tuple[str, Any]]:
-        """Return names and defaults of the keys, in the order of the names."""
+        """Return names and defaults of the keys, sorted by name."""
         return [(key, self._default(key)) for key in sorted(self.keys)]
 
     def _default(self, key: str) -> Any:
@@ -171,7 +171,7 @@ def _set_item(item: Any) -> Any:
 
 
 class MergeType:
-    """The kinds of values that a place of an object may have: scalars, lists, maps. Most places have one kind."""
+    """The allowed kinds of values of a field: scalars, lists, maps. Most fields have one kind."""
 
     __slots__ = ("default", "list", "map", "scalar", "scalars")
 
@@ -183,15 +183,15 @@ class MergeType:
         self.default = default
         """Default of the field that has the type, None for no default."""
         self.scalars = _PYTHON_TYPES[scalar]
-        """Python types of valid values that have nothing below; null is always valid."""
+        """Python types of valid values without parts; null is always valid."""
 
     @property
     def has_parts(self) -> bool:
-        """Whether parts of a value may have owners of their own."""
+        """Return whether parts of a value may have their own owners."""
         return (self.map is not None and not self.map.atomic) or (self.list is not None and self.list.associative)
 
     def kind(self, value: Any) -> type:
-        """Return as what a value is treated: dict, list, or str for any scalar; null and invalid values as the first that is allowed."""
+        """Return the kind by which to treat a value: dict, list, or str for scalars. Null and invalid values get an allowed kind."""
         if type(value) is list and self.list is not None:
             return list
         if self.scalar and value is not None and type(value) is not dict and type(value) is not list:
@@ -206,10 +206,10 @@ UNTYPED_ATOMIC: Final[MergeType] = MergeType(
     ListType(lambda: UNTYPED_ATOMIC),
     MapType(lambda: ({}, UNTYPED_ATOMIC), atomic=True),
 )
-"""Any value, owned as a whole."""
+"""Any value; the whole value has one owner."""
 DEDUCED: Final[MergeType] = MergeType(
     UNTYPED,
     ListType(lambda: UNTYPED_ATOMIC),
     MapType(lambda: ({}, DEDUCED)),
 )
-"""Any value; maps are owned by field."""
+"""Any value; fields of maps have their own owners."""

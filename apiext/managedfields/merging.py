@@ -10,10 +10,10 @@ from apiext.managedfields.merge_types import ListType, MapType, MergeType
 
 
 def merge(merge_type: MergeType, live: Any, applied: Any) -> Any:
-    """Return the live value with everything that the applied one has; nothing is removed.
+    """Return the live value with all fields and items of the applied one. Remove nothing.
 
-    The live list may have duplicate items. Items have the order of the live list unless the applied one changes it. Unchanged parts
-    are shared with the arguments.
+    The live list may have duplicate items. Items keep the order of the live list unless the applied one changes it. The result shares
+    unchanged parts with the arguments.
     """
     kind = merge_type.kind(applied)
     if kind is dict and merge_type.map is not None:
@@ -41,7 +41,7 @@ def _merge_lists(list_type: ListType, live: Any, applied: Any) -> Any:
         return applied
     names, had = [list_type.element_of(item) for item in old], {}
     for name, item in zip(names, old, strict=True):
-        # The fields of duplicate items are not merged.
+        # Duplicate items are not merged.
         had[name] = None if name in had else item
     has = {list_type.element_of(item): item for item in new}
     if len(has) == len(names) and list(has) == names:
@@ -53,7 +53,7 @@ def _merge_lists(list_type: ListType, live: Any, applied: Any) -> Any:
 
 
 def _order(old: list[str], new: list[str], had: dict[str, Any]) -> list[tuple[str, int]]:
-    """Return the elements of the merged list, with the positions of those that only the live list has."""
+    """Return the elements of the merged list, and the positions of those that are only in the live list."""
     applied, merged = set(new), set()
     shared = deque(name for name in new if name in had)
     result: list[tuple[str, int]] = []
@@ -69,7 +69,7 @@ def _order(old: list[str], new: list[str], had: dict[str, Any]) -> list[tuple[st
                     shared.popleft()
                 continue
             if name in applied and shared and shared[0] != name:
-                # A common item, which the applied list has later.
+                # A common item that comes later in the applied list.
                 left += 1
                 continue
         if left < len(old):

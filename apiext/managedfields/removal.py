@@ -1,4 +1,4 @@
-"""Removes fields from values, and brings field sets in line with a merge type.
+"""Removes fields from values, and adjusts field sets to a merge type.
 
 Mirrors structured-merge-diff typed/remove.go and typed/reconcile_schema.go, and EnsureNamedFieldsAreMembers of fieldpath/set.go.
 """
@@ -12,7 +12,7 @@ from apiext.managedfields.merge_types import ListType, MapType, MergeType
 
 
 def remove(merge_type: MergeType, value: Any, fields: FieldSet) -> Any:
-    """Return a valid value without the given fields and items; None if nothing is left."""
+    """Return a valid value without some fields and items, None if nothing is left."""
     kind = merge_type.kind(value)
     if kind is dict and merge_type.map is not None:
         return _remove_from_map(merge_type.map, value, fields)
@@ -47,7 +47,7 @@ def _remove_from_list(list_type: ListType, value: Any, fields: FieldSet) -> Any:
 
 
 def with_named_fields(merge_type: MergeType, fields: FieldSet) -> FieldSet:
-    """Return a set with the declared fields that it has members below as members."""
+    """Return a set in which each declared field with members below is a member too."""
     if merge_type.map is None and merge_type.list is None:
         return fields
     result: FieldSet = {}
@@ -63,7 +63,7 @@ def with_named_fields(merge_type: MergeType, fields: FieldSet) -> FieldSet:
 
 
 def _type_below(merge_type: MergeType, element: str) -> tuple[bool, MergeType | None]:
-    """Return whether a declared field is at a path element, and the type there, None if it is unknown."""
+    """Return whether a path element is a declared field, and the type there, None if unknown."""
     if element.startswith("f:") and merge_type.map is not None:
         field = merge_type.map.fields.get(element[2:])
         return (False, merge_type.map.element) if field is None else (True, field[1])
@@ -71,7 +71,7 @@ def _type_below(merge_type: MergeType, element: str) -> tuple[bool, MergeType | 
 
 
 def reconcile(merge_type: MergeType, fields: FieldSet) -> FieldSet:
-    """Return a set as it is after changes of the schema: of a value that is now owned as a whole, only its path is left."""
+    """Return a set adjusted to a changed schema: of a value that now has a single owner, only its path is left."""
     map_type, list_type = merge_type.map, merge_type.list
     types: dict[str, MergeType] = {}
     if map_type is not None:

@@ -1,4 +1,4 @@
-"""Managers of an object as its scale shows them, and back (scalehandler.go of apimachinery pkg/util/managedfields)."""
+"""Translates managers between an object and its scale (scalehandler.go of apimachinery pkg/util/managedfields)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _REPLICAS: Final = field_set.from_paths(("f:spec", "f:replicas"))
 
 @dataclass(frozen=True, slots=True)
 class ScaleManagers:
-    """Translates the managers of the replicas of objects in one version. Its methods raise ValueError for invalid entries."""
+    """Translates the managers of the replicas, for objects in one version. Its methods raise ValueError for invalid entries."""
 
     version: str
     """apiVersion of the objects."""
     paths: Mapping[str, FieldSet]
-    """The path of the replicas by apiVersion; an empty set for a version without a scale."""
+    """The path of the replicas by apiVersion; an empty set without a scale."""
 
     def to_scale(self, parent: list[Object] | None) -> list[Object] | None:
         """Return the entries of the scale: the managers of the replicas."""
@@ -37,7 +37,7 @@ class ScaleManagers:
         return managers.encode(found, times)
 
     def to_parent(self, parent: list[Object] | None, scale: list[Object] | None) -> list[Object] | None:
-        """Return the entries of the object with those of its scale after an update: others lose the replicas.
+        """Return the object's entries after an update of its scale: other managers lose the replicas to those of the scale.
 
         A new manager has no time, as in the reference.
         """

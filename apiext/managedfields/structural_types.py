@@ -1,6 +1,6 @@
 """Merge types of structural schemas.
 
-Mirrors kube-openapi pkg/schemaconv and what apiextensions-apiserver pkg/controller/openapi/builder adds to the schema of a CRD.
+Mirrors kube-openapi pkg/schemaconv and the additions of apiextensions-apiserver pkg/controller/openapi/builder to a CRD's schema.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _SCALARS = {"integer": NUMERIC, "number": NUMERIC, "boolean": BOOLEAN}
 _STRUCTURE = frozenset(
     {"properties", "additionalProperties", "items", "default", "x-kubernetes-map-type", "x-kubernetes-embedded-resource"}
 )
-"""Keywords that distinguish a schema without a type from a place for any value."""
+"""Without any of these keywords, a schema without a type allows any value."""
 _TEXT_FORMATS = ("", "byte")
-"""Formats of strings that are strings for merging; with any other format the type is not checked."""
+"""Formats that merging treats as strings. With any other format the type is not checked."""
 
 
 def from_schema(schema: Structural | None, *, preserve: bool = False) -> MergeType:
     """Return the merge type of a whole custom resource.
 
-    None stands for a version without a schema, or with one that is not structural: maps are merged by field, lists are atomic.
+    None stands for a version without a structural schema: maps merge by field, lists are atomic.
     `preserve` is the deprecated spec.preserveUnknownFields of the CRD.
     """
     if schema is None:
@@ -71,7 +71,7 @@ def _map_type(schema: Structural, *, preserve: bool) -> MapType:
 
 
 def _other_fields(schema: Structural, *, any_name: bool, preserve: bool) -> MergeType | None:
-    """Return the type of fields that are not declared; without additionalProperties they are of any type, or not allowed."""
+    """Return the type of undeclared fields. Without additionalProperties they have any type or are not allowed."""
     if schema.additional is not None:
         return _convert(schema.additional, preserve=preserve)
     allowed: Any = schema.raw.get("additionalProperties")

@@ -1,4 +1,4 @@
-"""Computes which manager owns which field after a write (structured-merge-diff merge/update.go)."""
+"""Computes the owners of fields after a write (structured-merge-diff merge/update.go)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from apiext.meta.encoding import json_codec
 
 @dataclass(slots=True)
 class TypedValue:
-    """An object in one version, checked against the version's merge type (validation.check). Nobody changes the object."""
+    """An object in one version, valid by the version's merge type (validation.check). It never changes."""
 
     value: Any
     merge_type: MergeType
     version: str
     """apiVersion, with the group."""
     converted: dict[str, TypedValue] = field(default_factory=dict, compare=False, repr=False)
-    """The object in other versions, as far as it was converted: a webhook is called once for all managers of a version."""
+    """The object in other versions, as converted so far: one call of a webhook serves all managers of a version."""
 
     def with_value(self, value: Any) -> TypedValue:
         """Return another object of the same version."""
@@ -35,7 +35,7 @@ class TypedValue:
 
 
 class MissingVersionError(Exception):
-    """The version of a manager is not served any more."""
+    """The version of a manager is no longer served."""
 
 
 class VersionConverter(Protocol):
@@ -51,24 +51,24 @@ class VersionConverter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Updater:
-    """Computes the managers after a write; sets of managers are read-only, and results are new dicts.
+    """Computes the managers after a write. Never changes its arguments.
 
-    The fields of metadata that nobody owns (apiVersion, kind, name, ...) are part of the sets; the caller removes them.
+    The sets include fields of metadata without an owner (apiVersion, kind, name, ...); the caller removes them.
     """
 
     converter: VersionConverter
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
-    """Fields that the strategy resets, and that no manager owns therefore, by apiVersion."""
+    """Fields that the strategy resets, by apiVersion: they have no manager."""
 
     def created(self, empty: dict[str, Any], new: TypedValue) -> FieldSet | None:
-        """Return the fields that `update` finds for the manager of a create, None if that takes a comparison with the empty object."""
+        """Return a creator's fields as `update` finds them, None if this takes a comparison with the empty object."""
         fields = additions(new.merge_type, empty, new.value)
         return None if fields is None else field_set.recursive_difference(fields, self._reset(new.version))
 
     async def update(self, live: TypedValue, new: TypedValue, managers: Managers, manager: Manager) -> Managers:
         """Return the managers after a create, update or patch.
 
-        `live` is an object of the same version, without fields for a create; it and `new` may have duplicate items.
+        `live` has the same version as `new`, and for a create no fields. Both may have duplicate items.
 
         Raises:
             InvalidValueError: an object is invalid in the version of a manager.
@@ -90,10 +90,10 @@ class Updater:
     async def apply(
         self, live: TypedValue, config: TypedValue, managers: Managers, manager: Manager, *, force: bool
     ) -> tuple[TypedValue | None, Managers]:
-        """Return the object and the managers after an apply, None for an object that does not change.
+        """Return the object and the managers after an apply, None for an unchanged object.
 
-        `config` has no duplicate items. The result has what `config` has, and no more what the manager applied before, unless others
-        own it. With `force`, the manager becomes the only owner of fields with other values.
+        `config` has no duplicate items. The result has all fields of `config`. It loses fields of the manager's earlier apply, unless
+        others own them. With `force`, the manager becomes the only owner of fields whose values it changes.
 
         Raises:
             ApplyConflictError: other managers own fields that the apply changes.
@@ -113,7 +113,7 @@ class Updater:
         return self.reset_fields.get(version, LEAF)
 
     async def _reconciled(self, live: TypedValue, managers: Managers) -> Managers:
-        """Return the managers with sets that fit the present schema, without those in versions that are gone."""
+        """Adjust the managers' sets to the current schema. Drop managers of versions that are gone."""
         result: Managers = {}
         for manager, managed in managers.items():
             merge_type = live.merge_type
@@ -137,7 +137,7 @@ class Updater:
     async def _change(
         self, old: TypedValue, new: TypedValue, managers: Managers, writer: Manager, *, force: bool
     ) -> tuple[Managers, Comparison]:
-        """Take the fields that a write changes from the other managers; return the others and what the write changes."""
+        """Take the fields that a write changes from their managers. Return the managers, and the changes in the writer's version."""
         own = compare(new.merge_type, old.value, new.value).without(self._reset(new.version))
         changes = {new.version: (field_set.union(own.modified, own.added), own.removed)}
         conflicts: dict[Manager, FieldSet] = {}
@@ -148,7 +148,7 @@ class Updater:
                 if version not in changes:
                     try:
                         before = await self._convert(old, version)
-                        # a write that changes nothing, such as that of a migration, needs no second call of a webhook
+                        # a write that changes nothing, such as a migration's, needs no second call of a webhook
                         after = before if same(old.value, new.value) else await self._convert(new, version)
                     except MissingVersionError:
                         continue
@@ -165,7 +165,7 @@ class Updater:
         return result, own
 
     async def _prune(self, merged: TypedValue, managers: Managers, manager: Manager, last: VersionedSet) -> TypedValue:
-        """Remove what the manager applied before and now no manager owns."""
+        """Remove fields of the manager's earlier apply that now have no owner."""
         try:
             converted = await self._convert(merged, last.version)
         except MissingVersionError:
@@ -177,7 +177,7 @@ class Updater:
         return await self._convert(pruned, managers[manager].version)
 
     async def _with_owned(self, converted: TypedValue, before: FieldSet, pruned: TypedValue, managers: Managers) -> TypedValue:
-        """Add back what some manager owns, first in the version in which it was removed; `before` are the fields before removal."""
+        """Add back fields with an owner, first in the version of the removal. `before` are the fields before it."""
         merged = converted
         owned: dict[str, list[FieldSet]] = {}
         for managed in sorted(managers.values(), key=lambda managed: managed.version != converted.version):
@@ -193,7 +193,7 @@ class Updater:
         return pruned
 
     async def _with_unowned(self, merged: TypedValue, before: FieldSet, pruned: TypedValue, last: VersionedSet) -> TypedValue:
-        """Add back what the manager did not own before; `before` are the fields before removal."""
+        """Add back fields that the manager did not own. `before` are the fields before the removal."""
         try:
             pruned = await self._convert(pruned, last.version)
         except MissingVersionError:
@@ -203,9 +203,9 @@ class Updater:
 
 
 def _applies_all(config: TypedValue, fields: FieldSet, last: VersionedSet) -> bool:
-    """Return whether a manager applies all that it applied before, so that nothing can be removed.
+    """Return whether a manager applies all fields of its earlier apply: then nothing can be removed.
 
-    Objects without fields and null are left out: such a field goes when the value in the object has no leaves of its own.
+    Return False for null and objects without fields: such a field goes if the value in the object has no leaves.
     """
     if last.version != config.version or field_set.difference(last.fields, fields):
         return False

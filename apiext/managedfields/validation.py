@@ -12,12 +12,12 @@ from apiext.meta.unstructured import go_string, type_name
 Problem = tuple[str, str]
 """Path and message."""
 COMPARED_LEVELS: Final = 8
-"""Levels of objects and lists that are compared as a whole before field by field; more would be quadratic in deep values."""
+"""Levels of nesting at which values are compared as a whole before field by field. More would be quadratic in deep values."""
 _ANYTHING = frozenset({DEDUCED, UNTYPED_ATOMIC})
 
 
 class InvalidValueError(ValueError):
-    """A value that does not have its merge type."""
+    """A value does not match its merge type."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         lines = [f"{path}: {message}" if path else message for path, message in problems]
@@ -25,7 +25,7 @@ class InvalidValueError(ValueError):
 
 
 def check(merge_type: MergeType, value: Any, *, duplicates: bool = False) -> None:
-    """Check a value; with `duplicates`, sets and list maps may have several items of one key.
+    """Check a value. With `duplicates`, sets and list maps may have several items with one key.
 
     Raises:
         InvalidValueError: the value does not have the type.
@@ -36,10 +36,10 @@ def check(merge_type: MergeType, value: Any, *, duplicates: bool = False) -> Non
 
 
 def check_changed(merge_type: MergeType, value: Any, checked: Any, *, levels: int = COMPARED_LEVELS) -> None:
-    """Check the parts of a value that are not equal to those of a checked one; duplicate items are allowed.
+    """Check the parts of a value that differ from a checked one. Allow duplicate items.
 
     Raises:
-        InvalidValueError: the value does not have the type; the paths in the message begin at the part.
+        InvalidValueError: the value does not have the type. Paths in the message begin at the part.
     """
     if not levels or merge_type.map is None or type(value) is not dict or type(checked) is not dict:
         check(merge_type, value, duplicates=True)

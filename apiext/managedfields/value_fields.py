@@ -9,12 +9,12 @@ from apiext.managedfields.merge_types import ListType, MapType, MergeType
 
 
 def leaves(merge_type: MergeType, value: Any) -> FieldSet:
-    """Return the fields that an applied value owns: scalars, values that are owned as a whole, items, and what is not declared."""
+    """Return the fields that an applied value owns: scalars, atomic values, items, and undeclared fields."""
     return _leaves(merge_type, value) or LEAF
 
 
 def _leaves(merge_type: MergeType, value: Any) -> FieldSet | None:
-    """Return the members below a path, LEAF if the path itself is a member, None for nothing."""
+    """Return the members below a path, LEAF if the path itself is a member, None if there are none."""
     kind = type(value) if type(value) is dict and merge_type.map is not None else merge_type.kind(value)
     if kind is dict and merge_type.map is not None:
         return _map_leaves(merge_type.map, value)
@@ -57,7 +57,7 @@ def _with_itself(members: FieldSet | None) -> FieldSet:
 
 
 def everything(merge_type: MergeType, value: Any) -> FieldSet:
-    """Return what a value that comes or goes has below its path, every object and list included; the path itself is a member."""
+    """Return all fields below an added or removed value, objects and lists included. The path itself is a member."""
     if not value or type(value) in merge_type.scalars:
         return LEAF
     kind = merge_type.kind(value)
@@ -88,6 +88,6 @@ def _list_everything(list_type: ListType, value: list[Any]) -> FieldSet:
     below, element_of = list_type.element, list_type.element_of
     for item in value:
         element = element_of(item)
-        # Of duplicates, only the common key has an owner.
+        # Duplicate items have one owner: that of their key.
         found[element] = LEAF if element in found or type(item) in below.scalars else everything(below, item)
     return found

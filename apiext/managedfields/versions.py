@@ -1,4 +1,4 @@
-"""Merge types and conversion of the versions in which managers own fields (typeconverter.go, versionconverter.go)."""
+"""Merge types and conversion of the versions in managedFields (typeconverter.go, versionconverter.go)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Versions(Protocol):
-    """The version of an endpoint's objects, and the others."""
+    """The version of an endpoint's objects, and the other versions of managers."""
 
     @property
     def merge_type(self) -> MergeType:
@@ -32,19 +32,19 @@ class Versions(Protocol):
         ...
 
     def is_surely_typed(self, obj: Object) -> bool:
-        """Return whether a decoded object of the endpoint's version surely has the type; False also where that takes a closer check."""
+        """Return whether a decoded object of the endpoint's version surely matches the type. False also means that `check` must tell."""
         ...
 
     def is_known_typed(self, obj: Object) -> bool:
-        """Return whether an object is one of which `is_surely_typed` or the store's Item `is_checked` was true just now."""
+        """Return whether `is_surely_typed` was just true of an object, or its stored Item `is_checked`. Does not check members."""
         ...
 
     def empty(self) -> Object:
-        """Return an object without any field that a client can set. Raises ValueError if there is none."""
+        """Return an object without fields that a client can set. Raises ValueError if the kind has none."""
         ...
 
     def complete(self, obj: Object) -> Object:
-        """Return the result of an apply in the form of its kind, with defaults. Raises ValueError if that is impossible."""
+        """Complete the result of an apply: its kind's form, with defaults. Raises ValueError if that is impossible."""
         ...
 
 
@@ -112,7 +112,7 @@ class CustomResourceVersions:
         """Implement VersionConverter.convert.
 
         Raises:
-            ValueError: the CRD does not have the version any more: the reference keeps the managers of updates then, and refuses applies.
+            ValueError: the CRD no longer has the version. The reference then keeps the managers of updates, and refuses applies.
         """
         if version not in self._schemas:
             raise ValueError(f"request to convert CR to an invalid group/version: {version}")

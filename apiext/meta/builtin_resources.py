@@ -42,7 +42,7 @@ class BuiltinResource:
     subresources: tuple[BuiltinSubresource, ...] = ()
     """Sorted by name."""
     hashed_kind: GroupVersionKind | None = None
-    """Kind that discovery's storageVersionHash is made of, if that is not `kind`."""
+    """Kind in discovery's storageVersionHash, if that is not `kind`."""
 
     @property
     def list_kind(self) -> str:

@@ -17,7 +17,7 @@ class ConfigurationError(ValueError):
 
 
 def parse_configuration(data: bytes, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object of a YAML or JSON file that follows a schema (draft 2020-12), which has to require an object.
+    """Return the object in a YAML or JSON file after validation by a schema (draft 2020-12) that requires an object.
 
     Raises:
         ConfigurationError: the data is not YAML, or does not follow the schema.
@@ -38,7 +38,7 @@ def parse_configuration(data: bytes, schema: Mapping[str, Any]) -> dict[str, Any
 
 
 def json_loader() -> type[Any]:
-    """Return PyYAML's safe loader, which here reads timestamps as strings, since JSON has no timestamps."""
+    """Return PyYAML's safe loader, changed to read timestamps as strings: JSON has no timestamps."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -18,7 +18,7 @@ class StatusError(Exception):
     """An error answer; carries the members of the Status object. A message of more than MAX_ERROR_CHARACTERS is cut."""
 
     plain: StatusError | None = None
-    """The answer of a server without the feature AllowUnsafeMalformedObjectDeletion, if that is another one."""
+    """The different answer of a server without the feature AllowUnsafeMalformedObjectDeletion, if there is one."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         if len(message) > MAX_ERROR_CHARACTERS:
@@ -81,7 +81,7 @@ def generate_name_conflict(resource: GroupResource, name: str, retry_after: int)
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
-    """Return a 409 Conflict for a write that is based on an outdated object or that the object's state forbids."""
+    """Return a 409 Conflict for a write that is based on an outdated object, or forbidden by the object's state."""
     message = f"Operation cannot be fulfilled on {resource} {formatting.quote(name)}: {why}"
     return StatusError(409, "Conflict", message, _of(resource, name))
 
@@ -92,7 +92,7 @@ def unauthorized() -> StatusError:
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
-    """Return a 403 Forbidden as admission and authorization give it."""
+    """Return a 403 Forbidden of admission or authorization."""
     if not resource.group and not resource.resource:
         message = f"forbidden: {why}"
     elif not name:
@@ -177,7 +177,7 @@ def too_large_resource_version(requested: int, current: int, retry_after: int = 
 
 
 def unknown(message: str) -> StatusError:
-    """Return a 500 without a reason, as the reference answers errors that are not Status errors."""
+    """Return a 500 without a reason, the reference's answer to errors that are not Status errors."""
     return StatusError(500, "", message)
 
 

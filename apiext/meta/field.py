@@ -81,7 +81,7 @@ ROOT: Final = Path()
 
 
 class ErrorType(Enum):
-    """The types of field errors: the value is the reason of the cause, the label begins messages."""
+    """The types of field errors. The value is the reason of the cause; messages begin with the label."""
 
     REQUIRED = "FieldValueRequired", "Required value"
     DUPLICATE = "FieldValueDuplicate", "Duplicate value"
@@ -106,7 +106,7 @@ class Printed:
 
 
 def typed_text(value: str | None) -> Printed:
-    """Print a text whose Go type is a named type or a pointer: Go prints these as JSON, and plain texts as %q."""
+    """Print a text as JSON, as Go does for named types and pointers. Go prints plain texts as %q."""
     return Printed(json_codec.dumps(value).decode())
 
 
@@ -121,7 +121,7 @@ class FieldError:
 
     type: ErrorType
     path: object
-    """The path, whose text is made on demand too: a Path or a text."""
+    """The path as a Path or a text."""
     bad_value: Any = ""
     detail: str = ""
 
@@ -158,7 +158,7 @@ def _value(value: Any) -> str:
 
 
 def limited(errors: Iterable[FieldError]) -> list[FieldError]:
-    """Return the first errors: at most MAX_VIOLATIONS, and no more once their texts have MAX_ERROR_CHARACTERS."""
+    """Return the first errors, up to MAX_VIOLATIONS errors or MAX_ERROR_CHARACTERS of text."""
     shown: list[FieldError] = []
     size = 0
     for error in errors:
@@ -170,7 +170,7 @@ def limited(errors: Iterable[FieldError]) -> list[FieldError]:
 
 
 def aggregate(errors: Iterable[object]) -> str:
-    """Return the distinct messages: a single one as it is, several in brackets (apimachinery's aggregate error).
+    """Return the distinct messages: one alone, several in brackets (apimachinery's aggregate error).
 
     The number and size of the errors must be limited.
     """
@@ -204,7 +204,7 @@ def duplicate(path: object, value: Any) -> FieldError:
 
 
 def not_supported(path: Path, value: Any, supported: Iterable[object]) -> FieldError:
-    """Return an error about a value outside an enumeration; the supported values are listed in the given order."""
+    """Return an error about a value outside an enumeration. Supported values are listed in the given order."""
     return FieldError(ErrorType.NOT_SUPPORTED, path, value, supported_values(supported))
 
 
@@ -239,5 +239,5 @@ def too_many(path: Path, actual: int, max_items: int) -> FieldError:
 
 
 def internal(path: object, detail: str) -> FieldError:
-    """Return an error of the server itself."""
+    """Return an error about a failure of the server itself."""
     return FieldError(ErrorType.INTERNAL, path, "", detail)

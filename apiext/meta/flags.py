@@ -1,4 +1,4 @@
-"""Reading of a command's flags; all problems are collected and reported together."""
+"""Reads a command's flags. Collects all problems and reports them together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OptionsError(Exception):
 
 
 class FlagReader:
-    """Reads flags by name (underscores for dashes); None means that the flag was not given. Problems are kept in `problems`."""
+    """Reads flags by name (underscores for dashes). None means that the flag was not given. Collects problems in `problems`."""
 
     def __init__(self, flags: Mapping[str, Any]) -> None:
         self._flags = flags

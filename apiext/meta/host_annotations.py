@@ -19,7 +19,7 @@ HAND_OVER_VALUE: Final = "true"
 
 
 def wants_hand_over(annotations: Mapping[str, str]) -> bool:
-    """Return whether the annotations of a host's definition ask to give its group back."""
+    """Return whether annotations of a host's definition ask apiext to give its group back."""
     return annotations.get(HAND_OVER) == HAND_OVER_VALUE
 
 
@@ -30,22 +30,22 @@ SERVICE: Final = f"{DOMAIN}/service"
 """Annotation of apiext's objects on the host (definitions with the finalizer, APIServices, policies): its Service, as NAMESPACE/NAME."""
 
 ADOPTION_CATEGORY: Final = "apiext-adoption"
-"""Category of a definition on the host for a moment, which makes the host end its own watches of the instances; mirrors lack it."""
+"""Category that makes the host end its own watches of the instances. apiext sets it on the host for a moment; mirrors lack it."""
 
 CONDITION: Final = "ServedByApiext"
 """Condition type of a definition on the host."""
 
 STORED_VERSIONS_CONDITION: Final = "StoredVersionsInUse"
-"""Condition type of a definition on the host: a version was removed from its stored versions in which apiext stores objects."""
+"""Condition type of a definition on the host: someone removed a version with objects in apiext from its stored versions."""
 
 HOST_UID: Final = f"{DOMAIN}/host-uid"
 """Annotation of a mirror (the copy of a host's definition): uid of the host's definition."""
 
 HOST_REVISION: Final = f"{DOMAIN}/host-revision"
-"""Annotation of a mirror: resourceVersion of the host's definition that the mirror was last updated from."""
+"""Annotation of a mirror: resourceVersion of the host's definition at the mirror's last update."""
 
 PHASE: Final = f"{DOMAIN}/phase"
-"""Annotation of a mirror: phase of moving its group to apiext or back. IMPORTING without the annotation."""
+"""Annotation of a mirror: phase of moving its group to apiext or back. Without the annotation it is IMPORTING."""
 IMPORTING: Final = "Importing"
 SERVING: Final = "Serving"
 FROZEN: Final = "Frozen"

@@ -1,7 +1,7 @@
-"""Limits on what clients send and on what the server keeps for them, each with its unit and its reason.
+"""Limits on requests of clients and on what the server keeps for them, each with its unit and its reason.
 
-Limits that the reference's validation has (lengths of names, sizes of annotations) are with the rules that they belong to, and the
-sizes of caches and batches with their owners.
+Limits of the reference's validation (lengths of names, sizes of annotations) are with their rules, and sizes of caches and batches
+with their owners.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MAX_LINE_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 256 * 1024
 """Bytes of a head; room for the groups of a user that a front proxy sends, and little memory for each open connection."""
 MAX_ACCEPTED_TYPES: Final = 1_000
-"""Clauses of an Accept header, and parameters of a clause, that are considered. They take 2 ms; a header of 64 KiB has 30,000."""
+"""Clauses of an Accept header, and parameters of a clause, that the server reads, in 2 ms. A header of 64 KiB has 30,000."""
 MAX_QUERY_PARAMETERS: Final = 10_000
-"""Parameters of a query. A query with more has none, as in Go's net/url."""
+"""Parameters of a query. A longer query counts as empty, as in Go's net/url."""
 MAX_HEAD_FIELDS: Final = 1000
 """Header fields of a request. The front proxy of a cluster sends one X-Remote-Group for each group."""
 

@@ -1,6 +1,6 @@
-"""Loggers with fields like structlog's, without its import time of a quarter of a second.
+"""Loggers with fields as in structlog, without its import time of 0.25 s.
 
-Records go to the standard library's loggers with their fields attached; server/observability/log_lines.py lets structlog write them.
+Records go to the standard library's loggers with their fields attached; server/observability/log_lines.py formats them with structlog.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Logger:
-    """Logs events: a constant text, with fields for what varies."""
+    """Logs events: a constant text, with fields for the variable parts."""
 
     __slots__ = ("_logger",)
 
@@ -34,7 +34,7 @@ class Logger:
         self._logger.error(event, extra={"fields": fields})
 
     def exception(self, event: str, **fields: Any) -> None:
-        """Log an error with the exception that is being handled."""
+        """Log an error with the exception in flight."""
         self._logger.exception(event, extra={"fields": fields})  # noqa: LOG004 -- for a caller that handles an exception
 
 

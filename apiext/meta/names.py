@@ -10,13 +10,13 @@ import re
 from typing import Final
 
 DNS1123_LABEL_MAX_LENGTH: Final = 63
-"""Bytes."""
+"""Bytes of a label of a DNS name."""
 DNS1123_SUBDOMAIN_MAX_LENGTH: Final = 253
-"""Bytes."""
+"""Bytes of a DNS name."""
 _LABEL_KEY_MAX_LENGTH: Final = 63
-"""Bytes of the part behind the slash."""
+"""Bytes of the part after the slash of a qualified name."""
 _LABEL_VALUE_MAX_LENGTH: Final = 63
-"""Bytes."""
+"""Bytes of a label's value."""
 
 _LABEL_FORMAT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_FORMAT: Final = rf"{_LABEL_FORMAT}(\.{_LABEL_FORMAT})*"
@@ -65,7 +65,7 @@ def regex_error(message: str, pattern: str, *examples: str) -> str:
 
 
 def size(text: str) -> int:
-    """Return the length in bytes of UTF-8, which limits count."""
+    """Return the length in bytes of UTF-8, the unit of all limits."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -144,7 +144,7 @@ def label_value(value: str) -> list[str]:
 
 
 def path_segment(name: str, prefix: bool = False) -> list[str]:  # noqa: FBT001, FBT002
-    """Check a name that becomes part of a URL path and a storage key; a prefix may be followed by more."""
+    """Check a name, or a prefix of one, for use in a URL path and a storage key."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     if "/" not in name and "%" not in name:
@@ -168,12 +168,12 @@ def name_is_dns1035_label(name: str, prefix: bool = False) -> list[str]:  # noqa
 
 
 def _mask_trailing_dash(name: str) -> str:
-    """Return a text that is valid if the prefix can begin a valid name."""
+    """Return a valid text if the prefix can begin a valid name."""
     return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") else name
 
 
 def generate_name(base: str) -> str:
-    """Return a prefix with five random characters; the prefix is cut so that the name has at most 63 bytes."""
+    """Return a prefix with five random characters, cut to 63 bytes in all."""
     longest = _GENERATED_MAX_LENGTH - _SUFFIX_LENGTH
     if size(base) > longest:
         base = base.encode("utf-8", "surrogatepass")[:longest].decode("utf-8", "replace")

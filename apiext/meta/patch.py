@@ -28,9 +28,9 @@ _STRICT_OPERATIONS: Final = Slice(
 Operations = list[dict[str, Any] | None]
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"(?=\s*:)|("(?:[^"\\]|\\.)*+"|-?[0-9][0-9.eE+-]*|true|false|null)', re.DOTALL)
-"""A key, or (as its group) a scalar value."""
+"""Matches a key, or (as its group) a scalar value."""
 _AMBIGUOUS: Final = re.compile(rb"[\\<>&\x80-\xff]|[0-9][.eE]|-0")
-"""Bytes of every string or number that has more than one spelling."""
+"""Bytes in every string or number that has more than one spelling."""
 
 
 class _RefusedError(Exception):
@@ -65,7 +65,7 @@ def parse_json_patch(document: Any, *, strict: bool = True) -> tuple[Operations,
 
 
 def leading_test_literals(operations: Operations, data: bytes) -> list[Any]:
-    """Return the spelling of the values of the leading "test" operations, for `json_patch`.
+    """Return the spellings of the values in the leading "test" operations, for `json_patch`.
 
     The result is empty if every scalar of the patch has only one spelling.
     """
@@ -118,7 +118,7 @@ class _Document:
         self.copied = 0
 
     def find(self, pointer: str) -> tuple[Any, str]:
-        """Return the object or list that contains the target of a pointer, and the key of the target in it."""
+        """Return the object or list that contains a pointer's target, and the target's key in it."""
         parts = pointer.split("/")
         if len(parts) < 2:
             raise _RefusedError
@@ -134,7 +134,7 @@ class _Document:
         return _get(*self.find(pointer)) if pointer else self.root
 
     def replace(self, pointer: str, value: Any) -> None:
-        """Replace the target of a pointer; a missing member is added."""
+        """Replace the target of a pointer, or add a missing member."""
         if not pointer:
             if not isinstance(value, dict | list):
                 raise _RefusedError
@@ -261,7 +261,7 @@ def _no_object(document: Any) -> str:
 
 
 def merge_patch(document: Any, patch: Any) -> Any:
-    """Return the document with the patch merged in: null removes a member, objects are merged, other values replace.
+    """Return the document with the patch merged in: null removes a member, objects merge, other values replace.
 
     The result shares unchanged parts with the document, so that a small patch of a large object is cheap.
     """
@@ -294,12 +294,12 @@ def _without_nulls(value: Any) -> Any:
 
 
 def has_ambiguous_spelling(data: bytes) -> bool:
-    """Return whether a scalar of a JSON document may have another spelling than Go writes."""
+    """Return whether a scalar of a JSON document may be spelled differently from Go."""
     return _AMBIGUOUS.search(data) is not None
 
 
 def literals(data: bytes) -> Any:
-    """Return a JSON document in which each scalar is replaced by its characters.
+    """Return a JSON document with each scalar replaced by its characters.
 
     Raises:
         ValueError: the data is not JSON.
@@ -315,7 +315,7 @@ def _quoted(match: re.Match[bytes]) -> bytes:
 
 
 def matches_literals(value: Any, spelling: Any) -> bool:
-    """Return whether Go writes a value as `spelling` (from `literals`) has it; the order of members does not matter."""
+    """Return whether Go writes a value with this `spelling` (from `literals`). The order of members does not matter."""
     pending = [(value, spelling)]
     while pending:
         one, other = pending.pop()

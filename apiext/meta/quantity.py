@@ -24,11 +24,11 @@ _EXACT: Final = decimal.Context(prec=100, Emax=decimal.MAX_EMAX, Emin=decimal.MI
 _NANO: Final = Decimal("1e-9")
 _NANO_EXPONENT: Final = -9
 _INT64_DIGITS: Final = 18
-"""Digits that an int64 always holds."""
+"""Number of digits that always fit into an int64."""
 
 
 class Format(Enum):
-    """The family of suffixes that a quantity is written with."""
+    """The suffix family of a quantity."""
 
     DECIMAL = "DecimalSI"
     BINARY = "BinarySI"
@@ -42,16 +42,16 @@ class Quantity:
     amount: Decimal
     format: Format = Format.DECIMAL
     text: str = field(default="", compare=False)
-    """The text that was parsed, if it is canonical enough to keep."""
+    """The parsed text, if it is canonical enough to keep."""
     compact: bool = field(default=False, compare=False)
-    """Whether the reference keeps what was parsed as an integer of 64 bits and a power of ten, those of `amount`."""
+    """Whether the reference would hold the parsed `amount` as a 64-bit integer and a power of ten."""
 
     def __add__(self, other: Quantity) -> Quantity:
         """Return the sum in the format of the first quantity, or of the other one if the first is zero."""
         return Quantity(_EXACT.add(self.amount, other.amount), self.format if self.amount else other.format)
 
     def __str__(self) -> str:
-        """Return the canonical form, or the parsed text if it may stay."""
+        """Return the canonical form, or the kept text."""
         if self.text or not self.amount:
             return self.text or "0"
         if self.format is Format.BINARY and abs(self.amount) >= 1024 and self.amount == self.amount.to_integral_value():

@@ -6,15 +6,15 @@ import os
 from typing import Final
 
 _BATCH: Final = 256
-"""UUIDs made at once: a system call for each of them would take longer than the rest."""
+"""UUIDs made at once: one system call for each would take longer than the rest."""
 _VERSION: Final = bytes(0x40 | code & 0x0F for code in range(256))
 _VARIANT: Final = bytes(0x80 | code & 0x3F for code in range(256))
-"""The bytes 6 and 8 of a UUID for random bytes (RFC 9562)."""
+"""The bytes 6 and 8 of a UUID by random byte (RFC 9562)."""
 _FORM: Final = b"00000000-0000-0000-0000-000000000000 "
 _PLACES: Final = [place for place, char in enumerate(_FORM) if char == ord("0")]
-"""Where the digits are."""
+"""Positions of the digits."""
 _ready: Final[list[str]] = []
-"""The next UUIDs. Taking one is atomic: threads never get the same."""
+"""The next UUIDs. Taking one is atomic: no two threads get the same."""
 
 os.register_at_fork(after_in_child=_ready.clear)
 

@@ -1,4 +1,4 @@
-"""Attributes of a request, which the filters set and all other rooms read, and the well-known users and groups.
+"""Attributes of a request, set by the filters and read by all other rooms, and well-known users and groups.
 
 Mirrors apiserver pkg/endpoints/request (RequestInfo) and pkg/authentication/user.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MASTERS: Final = "system:masters"
-"""Group that is allowed everything."""
+"""Group that may do everything."""
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 READ_ONLY: Final = "readOnly"
@@ -39,7 +39,7 @@ ANONYMOUS: Final = UserInfo(name="system:anonymous", groups=(UNAUTHENTICATED,))
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The identity of a connection's client certificate, determined once for each connection."""
+    """The identity in a connection's client certificate, determined once a connection."""
 
     user: UserInfo | None = None
     """User that the certificate names."""
@@ -48,7 +48,7 @@ class Peer:
     ends: float = math.inf
     """Expiry of the certificate in seconds since the epoch."""
     is_refused: bool = False
-    """Whether the certificate is invalid for every purpose: requests with it are rejected instead of being anonymous."""
+    """Whether the certificate is invalid for every purpose. Its requests are rejected, not anonymous."""
 
 
 class AdmissionOperation(StrEnum):
@@ -63,7 +63,7 @@ class AdmissionOperation(StrEnum):
 class RequestInfo:
     """The parsed path of a request: verb and resource for API paths, verb and path for others.
 
-    Requests for the same path share it; nothing but `labels` may be modified.
+    Requests for the same path share it: only `labels` may be modified.
     """
 
     is_resource: bool = False
@@ -85,16 +85,16 @@ class RequestInfo:
     long_running: bool = False
     """Whether the request is exempt from timeouts and concurrency limits."""
     labels: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
-    """Those of the metrics, once they are known, if they depend on nothing else (filters/metrics.py)."""
+    """Labels of the metrics once known, if they depend on nothing else (filters/metrics.py)."""
 
     @property
     def kind(self) -> str:
-        """The kind of the request in limits and metrics: READ_ONLY or MUTATING."""
+        """Return the kind of the request in limits and metrics: READ_ONLY or MUTATING."""
         return READ_ONLY if self.verb in _READ_ONLY_VERBS else MUTATING
 
 
 def authenticated(user: UserInfo) -> UserInfo:
-    """Return the user with the group of authenticated users added, unless it is the anonymous user."""
+    """Return the user with the group of authenticated users added; return the anonymous user unchanged."""
     if user.name == ANONYMOUS.name or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED))

@@ -1,7 +1,7 @@
 """Parses label and field selectors with the reference's grammar and errors.
 
-Mirrors apimachinery pkg/labels and pkg/fields. A selector may be as long as a line of a head: requests parse it in slices, and the
-latest ones are remembered.
+Mirrors apimachinery pkg/labels and pkg/fields. A selector may be as long as a header line: requests parse it in slices, and the
+parser remembers the latest ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKEN: Final = re.compile(rf"[ \t\r\n]*(==|!=|[=!(),><]|{_IDENTIFIER.pattern})\
 _STEP: Final = 64
 """Values between two steps."""
 _MAX_REMEMBERED: Final = 128 * 1024
-"""Characters of all remembered selectors of a kind. A parsed selector takes up to a hundred times the memory of its text."""
+"""Characters of all remembered selectors of a kind. A parsed selector takes up to 100 times the memory of its text."""
 
 
 class _Parser(Generic[T]):
@@ -114,7 +114,7 @@ class _Tokens:
         return self._next
 
     def take(self) -> tuple[str, str]:
-        """Return the next token and advance; the last one stays."""
+        """Return the next token and advance past it, except past the last one."""
         token = self._next
         self._next = next(self._rest, token)
         return token
@@ -217,7 +217,7 @@ def _values(tokens: _Tokens) -> Steps[set[str]]:
 
 
 def _identifiers(tokens: _Tokens) -> Steps[set[str]]:
-    """Return the values up to the closing parenthesis; an empty place between commas or at an end is the empty value."""
+    """Return the values up to the closing parenthesis. Nothing between commas or at an end is the empty value."""
     values: set[str] = set()
     while True:
         for _ in range(_STEP):
@@ -267,7 +267,7 @@ def _each_field_requirement(text: str, take: Callable[[FieldRequirement], None])
 
 
 def _terms(text: str) -> list[str]:
-    """Split a text at commas without a backslash before them."""
+    """Split a text at its unescaped commas."""
     if "\\" not in text:
         return text.split(",")
     return re.findall(r"((?:\\.|\\$|[^,\\])*)(?:,|$)", text, re.DOTALL)

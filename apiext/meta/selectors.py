@@ -1,6 +1,6 @@
-"""Label and field selectors: their requirements, and which objects they select.
+"""Label and field selectors: requirements, and matching of objects.
 
-Mirrors apimachinery pkg/labels and pkg/fields. Matching costs as much as the object has labels, however many requirements there are.
+Mirrors apimachinery pkg/labels and pkg/fields. The cost of a match depends on the object's labels, not on the number of requirements.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def integer(text: str) -> int | None:
 
 
 class _Conditions(Protocol[R_contra]):
-    """What requirements mean together."""
+    """The combined meaning of requirements."""
 
     def add(self, requirement: R_contra) -> None:
         """Add a requirement."""
@@ -66,7 +66,7 @@ class _Conditions(Protocol[R_contra]):
 
 
 class Selector(Generic[R, C]):
-    """A selector: all requirements must hold; without any it selects everything. It keeps what they mean together only."""
+    """A selector: all requirements must hold; without any it selects everything. It keeps their combined meaning only."""
 
     __slots__ = ("_conditions", "size", "text")
 
@@ -102,7 +102,7 @@ class LabelRequirement:
 
 
 class LabelConditions:
-    """What requirements mean together, by label."""
+    """The combined meaning of requirements, by label."""
 
     __slots__ = ("_above", "_absent", "_below", "_contradictory", "_excluded", "required")
 
@@ -171,12 +171,12 @@ class LabelSelector(Selector[LabelRequirement, LabelConditions]):
     __slots__ = ()
 
     def __init__(self, text: str = "") -> None:
-        """Create a selector whose requirements, the meaning of `text`, are added next."""
+        """Create a selector without requirements. `text` is its text; the caller adds its requirements."""
         super().__init__(LabelConditions(), text)
 
     @property
     def required(self) -> Mapping[str, frozenset[str] | None]:
-        """Return the labels that an object must have, with their possible values; None for any value."""
+        """Return the required labels with their possible values; None for any value."""
         return self._conditions.required
 
 
@@ -190,7 +190,7 @@ class FieldRequirement:
 
 
 class FieldConditions:
-    """What requirements mean together, by field."""
+    """The combined meaning of requirements, by field."""
 
     __slots__ = ("_contradictory", "_excluded", "fields", "required")
 
@@ -227,7 +227,7 @@ class FieldSelector(Selector[FieldRequirement, FieldConditions]):
     __slots__ = ()
 
     def __init__(self, text: str = "") -> None:
-        """Create a selector whose requirements, the meaning of `text`, are added next."""
+        """Create a selector without requirements. `text` is its text; the caller adds its requirements."""
         super().__init__(FieldConditions(), text)
 
     @property
@@ -237,10 +237,10 @@ class FieldSelector(Selector[FieldRequirement, FieldConditions]):
 
     @property
     def required(self) -> Mapping[str, str]:
-        """Return the values that fields must have."""
+        """Return the required fields with their values."""
         return self._conditions.required
 
     def requires_exact(self, name: str) -> str | None:
-        """Return the value that a field must equal, with U+FFFD for bytes that are not UTF-8; None if the selector does not require one."""
+        """Return the required value of a field, None if there is none. U+FFFD stands for bytes that are not UTF-8."""
         value = self._conditions.required.get(name)
         return None if value is None else utf8.replaced(value)

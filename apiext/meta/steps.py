@@ -1,4 +1,4 @@
-"""Long work as a generator, which yields wherever it may be interrupted; `scheduling/time_slice.py` runs it in slices."""
+"""Long work as a generator that yields wherever it may be interrupted; `scheduling/time_slice.py` runs it in slices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""Work that yields at least every few hundred operations, and returns a result."""
+"""Work that yields at least every few hundred operations, and returns its result."""
 
 
 def at_once(steps: Steps[T]) -> T:
@@ -19,7 +19,7 @@ def at_once(steps: Steps[T]) -> T:
 
 
 def step(steps: Steps[T]) -> tuple[T] | None:
-    """Take a step; return the result, in a tuple, after the last one."""
+    """Take a step. Return the result in a tuple after the last step, None before."""
     try:
         next(steps)
     except StopIteration as done:

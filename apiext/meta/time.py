@@ -37,7 +37,7 @@ _MICRO_PARTS: Final = (
 )
 
 _MIDNIGHT: Final = ("T", "00", ":", "00", ":", "00", "Z")
-"""What the parts of a date lack."""
+"""Defaults for the missing parts of a date."""
 _DATE_PARTS: Final = 5
 
 _DURATION_UNITS: Final = {
@@ -56,7 +56,7 @@ _MAX_DURATION_SECONDS: Final = (2**63 - 1) / 1e9
 
 
 def now() -> str:
-    """Return the current time in whole seconds, as metadata records it."""
+    """Return the current time in whole seconds, as in metadata."""
     return _at(int(time.time()))
 
 
@@ -66,16 +66,16 @@ def _at(seconds: int) -> str:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Return a UTC time in the form of metadata."""
+    """Return a UTC time in metadata's form."""
     return f"{moment.year:04}-{moment.month:02}-{moment.day:02}T{moment.hour:02}:{moment.minute:02}:{moment.second:02}Z"
 
 
 def is_canonical(text: object) -> bool:
-    """Return whether a value is a time in its stored form and not the zero time."""
+    """Return whether a value is a time in its stored form, but not the zero time."""
     return type(text) is str and len(text) == _WHOLE_LENGTH and _is_whole(text)
 
 
-@lru_cache(maxsize=1024)  # most objects that are written in a while have few different times
+@lru_cache(maxsize=1024)  # Objects written at about the same time share few different times.
 def _is_whole(text: str) -> bool:
     if _WHOLE.fullmatch(text) is None or text.startswith("0001-01-01T00:00:00"):
         return False
@@ -109,7 +109,7 @@ def parse(text: str) -> datetime:
 
 
 def local_fault(text: str, *, date_only: bool = False) -> str:
-    """Return why a text is no time without a zone, or no date, in the words of Go's time package; empty if it is one."""
+    """Return Go's message about a text that is no time without a zone, or no date; empty if it is one."""
     parts = _UP_TO_MINUTE[:_DATE_PARTS] if date_only else (*_UP_TO_MINUTE, _SECOND)
     try:
         found = _scan(text, parts, _LAYOUT[:10] if date_only else _LAYOUT[:19])
@@ -163,7 +163,7 @@ def _moment(text: str, found: list[str]) -> datetime:
 
 
 def _quote(text: str) -> str:
-    """Return a text as messages of Go's time package show it, which is not the form of %q."""
+    """Return a text quoted as in messages of Go's time package, which differs from %q."""
     data = text.replace("\\", "\\\\").replace('"', '\\"').encode(errors="surrogateescape")
     shown = _UNSHOWN.sub(lambda byte: b"\\x%02x" % ord(byte[0]), data).decode()
     return f'"{shown}"'

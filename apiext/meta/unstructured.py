@@ -33,7 +33,7 @@ def get_string(obj: Object, path: Sequence[str]) -> str | None:
 
 
 def put(obj: Object, path: Sequence[str], value: Any) -> None:
-    """Set a member and create the objects that lead to it; existing ones except obj itself are copied, not changed.
+    """Set a member and create missing objects on its path. Copy existing ones except obj itself.
 
     Raises:
         ValueError: a value on the path is no object; the message is the reference's.

@@ -68,7 +68,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return warnings(obj)
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old status, with a new storage version added; count a changed spec as a generation; keep mirror annotations."""
+        """Keep the old status and add a new storage version to it. Increase the generation for a changed spec. Keep mirror annotations."""
         _keep_annotations(obj["metadata"], old["metadata"])
         stored = _with_storage_version(obj["spec"], old["status"]["storedVersions"])
         obj["status"] = old["status"] | {"storedVersions": stored}
@@ -84,13 +84,13 @@ class CustomResourceDefinitionStrategy(Strategy):
         return validate_update(obj, old)
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """Return the warnings that the old definition does not cause."""
+        """Return the new warnings: those that the old definition does not cause."""
         from apiext.definitions.validation.warnings import warnings
 
         return warnings(obj, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """Drop empty members of schemas; they were validated."""
+        """Drop empty members of schemas, after validation."""
         obj["spec"] = compact(obj["spec"])
 
 
@@ -118,7 +118,7 @@ class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
 
 @dataclass(kw_only=True, eq=False)
 class CustomResourceDefinitionRest(ResourceRest):
-    """The verbs of definitions. Calls `observe` after each write and `forget` after each deletion, so that the next request sees it."""
+    """The verbs of definitions. Calls `observe` after each write and `forget` after each deletion: the next request sees the change."""
 
     observe: Callable[[Item], None]
     forget: Callable[[str, int], None]
@@ -164,10 +164,10 @@ class CustomResourceDefinitionRest(ResourceRest):
         return item, created
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Mark a definition for deletion, which deletes its instances; return its last state, and whether it is deleted.
+        """Mark a definition for deletion, which deletes its instances. Return its last state, and whether it is deleted.
 
         Raises:
-            LargeObjectError: it is larger than the limit.
+            LargeObjectError: the definition is larger than the limit.
         """
         item = await self.get(ctx, name)
         if options.limit is not None and len(item.data) > options.limit:

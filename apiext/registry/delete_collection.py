@@ -35,7 +35,7 @@ class Collection(Protocol):
 
 
 async def delete_all(rest: Collection, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
-    """Delete the objects of a list: one page if it has a limit, all otherwise; return the list.
+    """Delete the objects of a list: one page if it has a limit, otherwise all. Return the list.
 
     Raises:
         StatusError: the first failure of a deletion.
@@ -59,7 +59,7 @@ async def delete_all(rest: Collection, ctx: RequestContext, options: DeleteOptio
 
 async def _delete_page(rest: Collection, ctx: RequestContext, options: DeleteOptions, items: Sequence[Item]) -> None:
     queue = iter(items)
-    # a dry run on an embedded store never waits; urgent: only the workers of this page share the slices
+    # A dry run on an embedded store never waits. Urgent: only the workers of this page share the slices.
     pace = Pace(urgent=True)
 
     async def work() -> None:

@@ -69,7 +69,7 @@ def check_preconditions(obj: Object, options: DeleteOptions) -> None:
 
 
 def check_stored(metadata: Object, options: DeleteOptions, resource: GroupResource, failed: str) -> None:
-    """Check the preconditions of a deletion in two steps before its first one; `failed` begins the message.
+    """Check preconditions before the first step of a deletion in two steps. `failed` begins the message.
 
     Raises:
         StatusError: 409 if one does not hold.
@@ -85,7 +85,7 @@ def check_stored(metadata: Object, options: DeleteOptions, resource: GroupResour
 
 
 def finalizers_for(metadata: Object, options: DeleteOptions, *, garbage_collected: bool) -> list[str]:
-    """Return the ordered finalizers of an object whose deletion begins."""
+    """Return the ordered finalizers of an object at the start of its deletion."""
     finalizers: list[str] = metadata.get("finalizers", [])
     if not garbage_collected:
         return finalizers
@@ -99,7 +99,7 @@ def finalizers_for(metadata: Object, options: DeleteOptions, *, garbage_collecte
 
 
 def _propagation(finalizers: list[str], options: DeleteOptions) -> tuple[bool, bool]:
-    """Return whether dependents are orphaned, and whether they are deleted first."""
+    """Return whether to orphan dependents, and whether to delete them first."""
     if options.orphan_dependents is not None:
         return options.orphan_dependents, False
     if options.propagation_policy is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
 
 StorageFailure = (StorageError, BackendError)
-"""Exceptions of a Store besides StatusError, for `except` clauses."""
+"""Exceptions of a Store other than StatusError, for `except` clauses."""
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -34,7 +34,7 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
     if isinstance(error, InvalidObjectError):
         return errors.conflict(resource, name, error.describe())
     if isinstance(error, BackendError):
-        # the outcome of a write is unknown: a retry could repeat it
+        # the result of the write is unknown: a retry could repeat it
         return errors.unknown(str(error))
     if isinstance(error, CorruptObjectError):
         status = _corrupt(error, resource, operation)
@@ -51,6 +51,6 @@ def _corrupt(error: CorruptObjectError, resource: GroupResource, operation: str)
 
 
 def relative_key(key: str, resource: GroupResource) -> str:
-    """Return the key of an object without the prefix of all keys, as the reference reports it for corrupt objects and dry runs."""
+    """Return an object's key without the prefix of all keys, as in the reference's messages about corrupt objects and dry runs."""
     begin = f"/{resource.group}/{resource.resource}/" if resource.group else f"/{resource.resource}/"
     return key[max(key.find(begin), 0) :]

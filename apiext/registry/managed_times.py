@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def keep_times(obj: Object, existing: Object) -> None:
-    """Restore the existing managedFields of a new object if it differs from the existing one in nothing but their times, in place."""
+    """Restore the existing managedFields, in place, if a new object differs from the existing one only in their times."""
     metadata, before = obj["metadata"], existing["metadata"]
     entries, known = metadata.get("managedFields"), before.get("managedFields")
-    # most updates change the generation, which is compared at once
+    # most updates change the generation, which is fast to compare
     if not entries or not known or len(entries) != len(known) or metadata.get("generation") != before.get("generation"):
         return
-    # an object whose content changes is seen sooner than equal entries
+    # comparing times first finds most changes of content soonest
     if _times(entries) == _times(known) or not _same_rest(obj, existing):
         return
     same_entries = [_without("time", entry) for entry in entries] == [_without("time", entry) for entry in known]

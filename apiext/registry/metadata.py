@@ -24,7 +24,7 @@ _KEPT_BY_STATUS = ("selfLink", "generation", "deletionTimestamp", "labels", "ann
 
 
 def own(obj: Object) -> Object:
-    """Return a copy whose top level and metadata may be changed."""
+    """Return a copy whose top level and metadata the caller may change."""
     copied = dict(obj)
     copied["metadata"] = dict(obj.get("metadata") or {})
     return copied
@@ -38,7 +38,7 @@ def group_kind(obj: Object) -> GroupKind:
 
 
 def keep_for_status(metadata: Object, before: Object) -> None:
-    """Restore the metadata that an update of a status must not change (apimachinery: ResetObjectMetaForStatus)."""
+    """Restore the metadata that a status update must not change (apimachinery: ResetObjectMetaForStatus)."""
     for name in _KEPT_BY_STATUS:
         metadata.pop(name, None)
         if name in before:
@@ -46,7 +46,7 @@ def keep_for_status(metadata: Object, before: Object) -> None:
 
 
 def wipe_system_fields(metadata: Object) -> None:
-    """Drop the fields that only the server may set."""
+    """Drop the fields that only the server sets."""
     if _SYSTEM_FIELDS.isdisjoint(metadata):
         return
     for name in _SYSTEM_FIELDS:
@@ -71,7 +71,7 @@ def match_namespace(metadata: Object, request_namespace: str) -> None:
 
 
 def given_resource_version(metadata: Object) -> int:
-    """Return the resourceVersion of a client's object, 0 for none.
+    """Return the resourceVersion of a client's object, 0 if it has none.
 
     Raises:
         StatusError: it is not a number.
@@ -86,7 +86,7 @@ def given_resource_version(metadata: Object) -> int:
 
 
 def names_revision(metadata: Object) -> bool:
-    """Report whether metadata has a resourceVersion that is a number other than 0."""
+    """Report whether metadata has a resourceVersion other than 0, as a number."""
     try:
         return given_resource_version(metadata) > 0
     except errors.StatusError:
@@ -94,7 +94,7 @@ def names_revision(metadata: Object) -> bool:
 
 
 def check_resource_version(metadata: Object, current: int, *, resource: GroupResource, name: str, unconditional: bool) -> None:
-    """Check that an update is based on the current state; set the resourceVersion where an update may be unconditional.
+    """Check that an update is based on the current state. Set an omitted resourceVersion if the update may be unconditional.
 
     Raises:
         StatusError: 409 if it is not; 422 if a required resourceVersion is missing.

@@ -1,6 +1,6 @@
-"""Guard of versions with stored objects, against updates of a definition that remove them.
+"""Checks updates of a definition that remove versions with stored objects.
 
-The reference trusts the client that removes a version from status.storedVersions, and loses what is stored in it.
+The reference lets a client remove such a version from status.storedVersions: its objects become unreadable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PruneGuard:
 
     count: CountStored
     refuses: bool = False
-    """Whether the update is refused (`--guard-stored-versions`); otherwise it gets warnings."""
+    """Whether to refuse the update (`--guard-stored-versions`) or to warn."""
 
     async def check(self, ctx: RequestContext, new: Object, old: Object) -> None:
         """Warn about removed versions in which objects are stored, or refuse to remove them.
@@ -56,7 +56,7 @@ class PruneGuard:
 
 
 def stored_in(version: str, number: int) -> str:
-    """Return the statement that a number of objects are stored in a version."""
+    """Return the text that a number of objects are stored in a version."""
     return f"{number} object{'s are' if number > 1 else ' is'} stored in {version}"
 
 

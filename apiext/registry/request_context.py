@@ -13,26 +13,26 @@ Admit = Callable[[AdmissionOperation, Object | None, Object | None], Awaitable[o
 """Admission inside the registry: `await admit(operation, new, old)`, before anything is written.
 
 Runs validating admission for CREATE (old is None) and UPDATE; mutating admission ran before (create) or in the updater. Runs
-mutating and validating admission for DELETE (new is None). It must not change the objects, raises StatusError to refuse, and may be
-called again with a newer state. Its result is ignored.
+mutating and validating admission for DELETE (new is None). It must not change the objects. It raises StatusError to refuse. The
+registry may call it again with a newer state, and ignores its result.
 """
 
 Updater = Callable[[Object], Awaitable[Object]]
-"""Makes the new object from the existing one ({} if absent); may be called again with a newer state.
+"""Makes the new object from the existing one ({} if absent). The registry may call it again with a newer state.
 
-It must not change the existing object. Its result shares only unchanged members with the existing object.
+It must not change the existing object. Its result may share only unchanged members with it.
 """
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """A request as the registry sees it."""
+    """A request in the registry."""
 
     namespace: str = ""
     """The namespace of the request's path; "" for cluster-scoped resources and for all namespaces."""
     subresource: str = ""
     warnings: list[str] = field(default_factory=list)
-    """Messages for Warning headers; the registry appends to them."""
+    """Messages for Warning headers. The registry appends to them."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class UpdateOptions:
 
     dry_run: bool = False
     preconditions: Preconditions | None = None
-    """The uid of the body of a PUT, if there is one."""
+    """The uid in the body of a PUT, if there is one."""
     admit: Admit | None = None
     limit: int | None = None
     """As WriteOptions.limit."""

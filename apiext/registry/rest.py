@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Codec, ListOptions, Selection, Store, Watch, WatchOptions
 
 _NAME_ATTEMPTS: Final = 8
-"""Attempts to generate a name that is free: enough for a million names with one prefix."""
+"""Attempts to generate a free name: enough for a million names with one prefix."""
 
 
 class _FinalizersError(Exception):
@@ -92,7 +92,7 @@ class ResourceRest:
         return f"{namespace}/{name}" if self.namespaced else name
 
     def _prefix(self, namespace: str, selection: Selection) -> str:
-        """Return the key prefix of a list or watch, or the key of the one object that its selector names."""
+        """Return the key prefix of a list or watch, or the key of the only object that its selector allows."""
         fields = selection.fields
         if fields is None:
             return f"{namespace}/" if namespace and self.namespaced else ""
@@ -105,7 +105,7 @@ class ResourceRest:
         return f"{namespace}/" if namespace and self.namespaced else ""
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
-        """Create an object, decoded and mutated by admission. The registry may change it."""
+        """Create an object after decoding and mutating admission. The registry may change it."""
         metadata = obj.get("metadata") or {}
         attempts = _NAME_ATTEMPTS if metadata.get("generateName") and not metadata.get("name") else 1
         warned = len(ctx.warnings)
@@ -133,7 +133,7 @@ class ResourceRest:
             raise interpret(error, resource=self.resource, operation="create", name=metadata["name"]) from error
 
     async def _already_exists(self, key: str, obj: Object) -> errors.StatusError:
-        """Return the error about an existing object of the same name; it says so if that is being deleted."""
+        """Return the error about an existing object of the same name. The error says whether its deletion has begun."""
         metadata = obj["metadata"]
         conflict = errors.already_exists(self.resource, metadata["name"])
         if metadata.get("generateName"):
@@ -175,10 +175,10 @@ class ResourceRest:
             return with_sent_metadata(item, call.metadata) if options.dry_run else item, call.created
 
     async def _finish_deletion(self, key: str, name: str, emptied: EmptiedFinalizersError, options: UpdateOptions) -> Item:
-        """Delete an object whose last finalizer an update removed; return the object of that update.
+        """Delete an object after an update has removed its last finalizer. Return the object of the update.
 
         Raises:
-            InvalidObjectError: the object has changed since.
+            InvalidObjectError: the object has changed since then.
         """
         obj = emptied.obj
         metadata = obj["metadata"]
@@ -201,7 +201,7 @@ class ResourceRest:
         )
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Delete an object or mark it for deletion; return its last state, and whether it is deleted."""
+        """Delete an object or mark it for deletion. Return its last state, and whether it is deleted."""
         check_options(options)
         key = self.key(ctx.namespace, name)
         try:
@@ -239,7 +239,7 @@ class ResourceRest:
         return item
 
     async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:
-        """Delete an object that cannot be decoded, regardless of finalizers.
+        """Delete an undecodable object, regardless of finalizers.
 
         Raises:
             StatusError: 409 if the object can be decoded.
@@ -251,13 +251,13 @@ class ResourceRest:
             raise interpret(error, resource=self.resource, operation="delete", name=name) from error
 
     async def delete_collection(self, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
-        """Delete all objects of a list and return them. The first failure ends it; earlier deletions stay."""
+        """Delete all objects of a list and return them. Stop at the first failure; earlier deletions stay."""
         check_options(options)
         return await delete_all(self, ctx, options, list_options)
 
 
 def uid_precondition(obj: Object) -> Preconditions | None:
-    """Return the precondition of a PUT: the uid of the body, if there is one."""
+    """Return the precondition of a PUT: the uid in its body, if there is one."""
     metadata = obj.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return Preconditions(uid=uid) if uid else None

@@ -43,8 +43,8 @@ class Strategy:
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Return the errors of a changed object.
 
-        The registry validates the common rules of metadata besides; `metadata_errors` are what it found in the change. A strategy
-        returns them too if the reference's one validates the metadata again.
+        The registry itself validates the common rules of metadata. It passes their errors as `metadata_errors`. A strategy returns
+        them too if the reference's strategy validates the metadata again.
         """
         raise NotImplementedError
 
@@ -56,5 +56,5 @@ class Strategy:
         """Bring a valid object into the form in which it is stored."""
 
     def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Report whether an object that is being deleted, and has lost its last finalizer, may be deleted now: True by default."""
+        """Report whether an object that is being deleted may go now that its last finalizer is gone: True by default."""
         return True

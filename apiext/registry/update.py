@@ -91,7 +91,7 @@ class UpdateCall:
 
 
 def with_sent_metadata(item: Item, metadata: Object) -> Item:
-    """Return the result of a dry run: with the client's selfLink and, if the item has none, the client's resourceVersion."""
+    """Return a dry run's result with the client's selfLink. Without a revision it also keeps the client's resourceVersion."""
     kept = {name: metadata[name] for name in ("resourceVersion", "selfLink") if metadata.get(name)}
     if item.revision:
         kept.pop("resourceVersion", None)

@@ -1,4 +1,4 @@
-"""A watch that is opened again whenever it ends (client-go tools/cache/reflector.go)."""
+"""Reopens a watch whenever it ends (client-go tools/cache/reflector.go)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 async def follow(
     opened: OpenWatch, handle: Callable[[Event], None], *, log: Logger, failed: str, pauses: tuple[float, float] = (0.1, 5.0)
 ) -> NoReturn:
-    """Pass the events of a resource to a function until cancelled. After each end of the watch, all objects are reported as added again.
+    """Pass the events of a resource to a function until cancelled. Each reopened watch reports all objects as added again.
 
-    `opened` is the verb of the resource's REST, `failed` the log event of a failure; `pauses` are the seconds before the first and before
-    later retries.
+    `opened` is the watch verb of the resource's REST, `failed` the log event of a failure. `pauses` are the seconds before the first
+    retry, and the longest before a later one.
     """
     backoff = Backoff(*pauses)
     while True:

@@ -1,4 +1,4 @@
-"""Small requests under way, for which long work makes room: so they find the event loop and a processor for the store free."""
+"""Small requests under way. Long work pauses for them: the event loop and a processor for the store are then free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HOLD_SECONDS: Final = 0.005
 
 
 class SmallRequests:
-    """Counts small requests, and holds long work while one is under way, for half of the time at most."""
+    """Counts small requests. Holds long work while one is under way, for half of the time at most."""
 
     __slots__ = ("_free_from", "_held_since", "_latest", "_resume", "_timer", "_under_way")
 
@@ -31,22 +31,22 @@ class SmallRequests:
 
     @property
     def expected(self) -> bool:
-        """Report whether small requests have come lately."""
+        """Report whether a small request has begun in the last 0.25 s."""
         return time.perf_counter() < self._latest + _EXPECTED_SECONDS
 
     def note(self) -> None:
-        """Expect more small requests for a while."""
+        """Expect more small requests for 0.25 s."""
         self._latest = time.perf_counter()
 
     def begin(self) -> asyncio.Task[Any] | None:
-        """Take the request of the current task for a small one, until `end`. Return the task."""
+        """Count the current task's request as small until `end`. Return the task."""
         self._latest = time.perf_counter()
         task = asyncio.current_task()
         self._under_way.add(task)
         return task
 
     def end(self, task: asyncio.Task[Any] | None = None) -> None:
-        """Let long work continue if the task, by default the current one, has the last small request; without effect if it has none.
+        """End the small request of a task, by default the current one. Without any other, long work continues.
 
         A request that turns out to need long work calls it, too: it would hold its own work.
         """
@@ -55,7 +55,7 @@ class SmallRequests:
             self._release()
 
     def hold(self, resume: Callable[[], None]) -> bool:
-        """Report whether long work has to wait; then call `resume` once when it may continue, soon in any case."""
+        """Report whether long work has to wait. If so, call `resume` once when it may continue, after 5 ms at most."""
         if not self._under_way:
             return False
         now = time.perf_counter()
@@ -66,7 +66,7 @@ class SmallRequests:
         return True
 
     def _release(self) -> None:
-        """Let long work continue, and do not hold it for as long as it has waited."""
+        """Let long work continue. Do not hold it again for as long as it has waited."""
         resume, timer, self._resume, self._timer = self._resume, self._timer, None, None
         if timer is not None:
             timer.cancel()

@@ -39,7 +39,7 @@ class SharedWork(Generic[T]):
         self._callers: dict[asyncio.Task[T], int] = {}
 
     async def run(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of the work with a key. Raises what it raises."""
+        """Return the result of the work with a key. Raises the errors of the work."""
         task = self._tasks.get(key)
         if task is None:
             task = self._tasks[key] = shared_task(work())

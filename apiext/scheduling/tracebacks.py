@@ -1,4 +1,4 @@
-"""The frames that an exception refers to by its traceback, and with them all their variables."""
+"""Frees the frames that an exception's traceback keeps, with all their variables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ E = TypeVar("E", bound=BaseException)
 
 
 def without_frames(error: E) -> E:
-    """Return an exception without tracebacks: its own, and those of the exceptions that led to it, which it forgets.
+    """Remove the tracebacks of an exception and of its causes, and the causes themselves. Return the exception.
 
-    What keeps an exception keeps the frames that it has left. If one of them refers to the keeper, this is a reference cycle.
+    A stored exception keeps its frames alive. If one of them refers to the place where it is stored, this is a reference cycle.
     """
     earlier: BaseException | None = error
     while earlier is not None:

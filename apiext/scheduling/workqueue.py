@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from apiext.meta.log import Logger
 
 _JITTER: Final = 0.2
-"""Largest part by which a retry delay grows at random, so that failed keys do not come back at the same moment."""
+"""Largest share by which a retry delay grows at random: failed keys do not all return at the same moment."""
 
 Sync = Callable[[str], Awaitable[float | None]]
-"""Reconciles the object of a key. Returns the seconds after which to do so again, None for not before the next change."""
+"""Reconciles the object of a key. Returns the seconds until the next time, None to wait for the next change."""
 
 
 class RequeueError(Exception):
@@ -28,9 +28,8 @@ class RequeueError(Exception):
 class WorkQueue:
     """Keys to reconcile.
 
-    A key that is added several times before its turn is processed once. A key is never processed twice at a time: if it is added
-    while it is processed, it is processed again afterwards. A key whose sync function fails is retried with exponential backoff
-    until it succeeds once.
+    A key added several times before its turn is processed once. A key added while it is processed is processed again afterwards,
+    never twice at a time. If the sync function fails, its key is retried with exponential backoff until it succeeds once.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class WorkQueue:
         self._closed = False
 
     def add(self, key: str) -> None:
-        """Add a key, unless it waits for its turn already. Does nothing after `run` has ended."""
+        """Add a key, unless it already waits for its turn. Do nothing after `run` has ended."""
         if key in self._dirty or self._closed:
             return
         self._dirty.add(key)
@@ -81,7 +80,7 @@ class WorkQueue:
             self._enqueue(key)
 
     def add_after(self, key: str, seconds: float) -> None:
-        """Add a key after a number of seconds. The earliest of several such calls wins; an earlier turn of the key cancels it."""
+        """Add a key after a delay in seconds. The earliest of several calls wins; an earlier turn of the key cancels the delay."""
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
         if self._closed or (timer is not None and timer.when() <= loop.time() + seconds):
@@ -102,11 +101,11 @@ class WorkQueue:
         self._backoffs.pop(key, None)
 
     async def join(self) -> None:
-        """Return when all added keys have been processed. Keys that wait for a delay or a retry do not count."""
+        """Return when all added keys are processed. Keys that wait for a delay or a retry do not count."""
         await self._ready.join()
 
     async def run(self) -> None:
-        """Process keys until cancelled; then cancel the sync functions under way and drop all keys."""
+        """Process keys until cancelled; then cancel the running sync functions and drop all keys."""
         self._context = contextvars.copy_context()
         for _ in range(self._ready.qsize()):
             self._spawn_worker()

@@ -1,4 +1,4 @@
-"""Structural schemas: what the openAPIV3Schema of a CRD version does to an object.
+"""Structural schemas: pruning, defaulting and validation of objects by the openAPIV3Schema of a CRD version.
 
 Owns the model of a structural schema and one rule a module: structural invariants, pruning, defaulting, embedded object metadata,
 list types, value validation. Rules work on plain dicts and return field errors. Must not know requests, storage or whole CRDs: a

@@ -1,4 +1,4 @@
-"""Fast path: detects objects that pruning, or pruning and defaulting, would not change, and sets defaults in the same walk."""
+"""Fast path: detects objects that pruning and defaulting would not change. The same walk can set defaults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apiext.schema.pruning import META_FIELDS
 
 
 class _Absent(Enum):
-    """What an absent field with a default means."""
+    """Treatment of an absent field with a default: ignore it, report a difference, or set it."""
 
     NOTHING = 0
     DIFFERENCE = 1
@@ -27,28 +27,28 @@ _NO_MEMBERS: Final[Mapping[str, Any]] = {}
 
 
 def supports(schema: Structural) -> bool:
-    """Return whether the other functions can be true for objects of a schema.
+    """Return whether this module can handle a schema's objects.
 
-    They do not handle embedded resources, nor defaults and children of apiVersion, kind and metadata.
+    It handles neither embedded resources, nor defaults and children of apiVersion, kind and metadata.
     """
     special = [child for name, child in schema.properties.items() if name in META_FIELDS]
     return not schema.has_resources and not any(child.default is not None or any(child.children()) for child in special)
 
 
 def is_canonical(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
-    """Return whether pruning, the removal of nulls and defaulting would change nothing of an object outside its metadata.
+    """Return whether pruning, removal of nulls and defaulting would leave an object unchanged, apart from its metadata.
 
-    False also where that takes a closer check: for fractions, which are written in another form than they are read, for nulls, and
-    below x-kubernetes-preserve-unknown-fields. Values at the places of the same ones in `known`, a canonical object, are not checked.
+    False also means that only a closer check can tell: for fractions, whose written form may differ, for nulls, and below
+    x-kubernetes-preserve-unknown-fields. Values that are the same Python objects in the canonical `known` are not checked.
     """
     content = {key: member for key, member in obj.items() if key not in META_FIELDS}
     return _are_canonical((content,), schema, _Absent.DIFFERENCE, known)
 
 
 def complete(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] = _NO_MEMBERS, *, defaults: bool) -> bool:
-    """Return whether pruning and the removal of nulls would change nothing of an object outside its metadata; False as `is_canonical`.
+    """Return whether pruning and removal of nulls would leave an object unchanged, apart from its metadata. False as `is_canonical`.
 
-    With `defaults`, sets all defaults in place; some of them, if the result is False. `known` has defaults then.
+    With `defaults`, set all defaults in place, or only some of them if the result is False. `known` then has its defaults.
     """
     content = {key: member for key, member in obj.items() if key not in META_FIELDS}
     size = len(content)
@@ -59,9 +59,9 @@ def complete(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] =
 
 
 def _are_canonical(values: Sequence[Any], schema: Structural, absent: _Absent, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
-    """Check all items of a list, or a single object, whose `known` members are not checked.
+    """Check all items of a list, or a single object. Skip members that are the same in `known`.
 
-    Most values are objects with scalars, so these are checked without a call for each.
+    Most values are objects with scalars, so scalars are checked without a call.
     """
     preserve, properties, additional = schema.preserve, schema.properties, schema.additional
     defaults = () if absent is _NOTHING else defaults_of(schema)
@@ -85,7 +85,7 @@ def _are_canonical(values: Sequence[Any], schema: Structural, absent: _Absent, k
 
 
 def _have_defaults(values: Sequence[Any], schema: Structural, defaults: tuple[tuple[str, Any, bool], ...], absent: _Absent) -> bool:
-    """Check that objects have the properties with a default, or set these."""
+    """Check that objects have all properties with a default, or set the missing ones."""
     for name, default, _ in defaults:
         is_scalar = type(default) in _SCALARS
         for value in values:
@@ -103,7 +103,7 @@ def _have_defaults(values: Sequence[Any], schema: Structural, defaults: tuple[tu
 
 
 def _is_canonical(value: Any, schema: Structural, absent: _Absent, known: Any = _NO_MEMBERS) -> bool:
-    """Check a value that is no scalar."""
+    """Check a value that is not a scalar."""
     if type(value) is dict:
         return _are_canonical((value,), schema, absent, known if type(known) is dict else _NO_MEMBERS)
     items = schema.items

@@ -1,4 +1,4 @@
-"""The compiled schema of a CRD version: the interface of this room to the others."""
+"""The compiled schema of a CRD version: the room's interface to other rooms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class CompiledSchema:
     """Coerces, prunes, defaults and validates objects by an openAPIV3Schema.
 
-    Nodes are compiled on first use, once. Methods that change objects in place say so.
+    Compiles each node once, at first use. Methods that change objects in place say so.
     """
 
     def __init__(self, schema: Props | None, *, preserve_unknown_fields: bool = False) -> None:
@@ -44,11 +44,11 @@ class CompiledSchema:
         """The uncompiled schema."""
         self._spec = Spec(schema, served=True)
         self._canonical: Object = {}
-        """The canonical object that was last decoded or checked. What its members contain never changes (registry/strategy.py)."""
+        """The canonical object that was last decoded or checked. Its members never change (registry/strategy.py)."""
         self._metadata: Object = {}
-        """The metadata of the object that was last recalled, which is canonical."""
+        """The metadata of the last recalled object, which is canonical."""
         self._valid: Object = {}
-        """The object that was last found valid."""
+        """The last valid object."""
 
     @cached_property
     def _check(self) -> Check:
@@ -87,10 +87,10 @@ class CompiledSchema:
     # --- decoding ---------------------------------------------------------------------------------------------------------
 
     def coerce(self, obj: Object, *, defaults: bool = False, drop_invalid: bool = False, report: bool = False) -> list[str]:
-        """Do all of decoding, in place: coerce metadata, prune, drop nulls, coerce embedded resources and, with `defaults`, `default`.
+        """Decode an object in place: coerce metadata, prune, drop nulls, coerce embedded resources and, with `defaults`, set defaults.
 
-        With `report`, returns the paths of the dropped unknown fields: those of the metadata, of the object, and of embedded
-        metadata (unstructuredSchemaCoercer.apply).
+        With `report`, return the paths of dropped unknown fields: those of the metadata, of the object, and of embedded metadata
+        (unstructuredSchemaCoercer.apply).
 
         Raises:
             DecodeError: the metadata has a wrong type (go_types; unless drop_invalid drops it).
@@ -112,11 +112,11 @@ class CompiledSchema:
         return [*unknown, *dropped, *embedded] if report else []
 
     def default(self, obj: Object) -> None:
-        """Set defaults for absent fields and for nulls that are not allowed, in place."""
+        """Set defaults for absent fields and for nulls that the schema does not allow, in place."""
         default(obj, self.structural)
 
     def is_canonical(self, obj: Object) -> bool:
-        """Return whether writing an object, reading it again, `coerce` and `default` would leave it unchanged; False when in doubt."""
+        """Return whether writing, reading, `coerce` and `default` would leave an object unchanged. False also means unsure."""
         found = (
             self._has_fast_path
             and is_canonical(obj, self.structural, self._canonical)
@@ -127,46 +127,46 @@ class CompiledSchema:
         return found
 
     def recall(self, obj: Object) -> None:
-        """Take an object as canonical and valid, which `is_checked` was true of: what changes of it is all that is checked then."""
+        """Remember a canonical, valid object (its `is_checked` was true). Later checks then cover changed members only."""
         self._canonical = self._valid = obj.copy()
         self._metadata = obj["metadata"].copy()
 
     # --- validation ---------------------------------------------------------------------------------------------------
 
     def is_valid(self, obj: Object) -> bool:
-        """Return whether an object violates no keyword of the schema; False when in doubt, as about floats in the place of integers."""
+        """Return whether an object satisfies all keywords of the schema. False also means unsure, as about floats in place of integers."""
         known = self._valid
         if known and (check := self._change_check) is not None:
             # what the metadata contains is not described where members are independent
             valid = check(obj, known | {"metadata": obj.get("metadata")})
         else:
             valid = _has_members_of(obj, known) or self._check(obj)
-        # without a fast path, rules about the metadata are possible, which may change
+        # without a fast path, rules may concern the metadata, which may change
         if valid and self._has_fast_path:
             self._valid = obj.copy()
         return valid
 
     def is_checked(self, obj: Object) -> bool:
-        """Return whether a canonical object was found valid just now."""
+        """Return whether the last valid object had these very members: no check is needed."""
         return _has_members_of(obj, self._valid)
 
     def is_surely_typed(self, obj: Object) -> bool:
-        """Return whether a decoded object surely has the types of the schema, without lists of type set or map."""
+        """Return whether a decoded object surely has the schema's types. False for schemas with lists of type set or map."""
         return self._has_fast_path and not self.structural.has_lists and self.is_valid(obj)
 
     def is_known_typed(self, obj: Object) -> bool:
-        """Return whether `is_checked` and `is_surely_typed` are true of an object, without a check of its members."""
+        """Return whether `is_checked` and `is_surely_typed` are true of an object. Do not check its members."""
         return self.is_checked(obj) and self._has_fast_path and not self.structural.has_lists
 
     def validate_values(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Return the violations of the schema's keywords; unchanged values of the old object are tolerated (ratcheting)."""
+        """Return the violations of the schema's keywords. Tolerate unchanged values of the old object (ratcheting)."""
         if self._check(obj):
             return []
         known = None if old is None else Correlated(obj, old, self.structural.raw)
         return to_field_errors("", report_change(self._spec, obj, DottedPath(), known))
 
     def validate_status(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Return the violations in the status, which is all that the status subresource validates."""
+        """Return the violations in the status, the only part that the status subresource validates."""
         spec = self._spec.properties.get("status")
         if spec is None or "status" not in obj:
             return []
@@ -182,13 +182,13 @@ class CompiledSchema:
         return resource_errors(obj, self.structural)
 
     def validate_lists(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Return the repeated items of lists of type set and map, none if the old object has some."""
+        """Return the repeated items in lists of type set and map. Return none if the old object has repeated items."""
         errors = list_errors(obj, self.structural)
         return [] if errors and old is not None and list_errors(old, self.structural) else errors
 
     @property
     def has_rules(self) -> bool:
-        """Whether objects are subject to rules (x-kubernetes-validations).
+        """Return whether objects have rules (x-kubernetes-validations).
 
         Raises:
             HeavyWorkError: finding them takes too long for the event loop.
@@ -196,10 +196,10 @@ class CompiledSchema:
         return self.structural.has_rules and self._rules.get() is not None
 
     def validate_rules(self, obj: Object, old: Object | None = None, *, is_valid: bool = True) -> RuleResult:
-        """Return the rules that an object breaks, and as warnings those that concern unchanged values of the old object (ratcheting).
+        """Return the rules that an object violates. Violations by unchanged values of the old object are warnings (ratcheting).
 
-        `is_valid` is whether the object surely violates no keyword of the schema; tolerated values may exceed the limits of rules' worst
-        cases, and have other types.
+        `is_valid`: the object surely satisfies all keywords of the schema. Tolerated values may exceed the limits of the worst cases, and
+        have other types.
 
         Raises:
             HeavyWorkError: the evaluation takes too long for the event loop.

@@ -14,7 +14,7 @@ from apiext.schema.model import Structural
 
 
 def resources(value: Any, schema: Structural, path: DottedPath) -> Iterator[tuple[dict[str, Any], DottedPath]]:
-    """Yield each embedded resource with its path, before those inside it; the caller may change the yielded objects."""
+    """Yield each embedded resource with its path, outer ones first. The caller may change the yielded objects."""
     if type(value) is dict:
         if schema.embedded:
             yield value, path

@@ -17,11 +17,11 @@ _NO_FIELD: Final = "does not refer to a valid field"
 
 
 class FieldPathError(ValueError):
-    """A path is malformed, or has no field in the schema; the text is the reference's."""
+    """A malformed path, or one without a field in the schema. The text is the reference's."""
 
 
 def resolve(path: str, schema: Props, *, arrays: bool = True) -> tuple[tuple[str, ...], Props | None]:
-    """Return the steps of a path and the schema at its end, None if that is not a schema object.
+    """Return the steps of a path and the schema at its end, None if there is no schema object.
 
     `arrays` permits the notation ['name'] for a step.
 
@@ -55,7 +55,7 @@ def _tokens(path: str) -> Iterator[str]:
     position = 0
     while position < len(path):
         match = (_QUOTED if path[position] == "'" else _PLAIN).match(path, position)
-        # A quote without an end extends to the end of the path.
+        # An unterminated quote extends to the end of the path.
         end = match.end() if match else len(path)
         yield path[position:end]
         position = end

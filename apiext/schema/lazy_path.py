@@ -1,4 +1,4 @@
-"""Field paths of a walk through an object: cheap to extend, converted to text when an error needs them."""
+"""Field paths for walks through an object: cheap to extend, converted to text for errors only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class MapKey(str):
-    """The key of a map, which a path shows in brackets."""
+    """A map's key, which a path shows in brackets."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class LocationPath:
 
 
 def path_of(location: Location) -> str:
-    """Return the path as field errors show it: `spec.list[0].labels[key]`."""
+    """Return the path in the form of field errors: `spec.list[0].labels[key]`."""
     parts: list[str] = []
     while location is not None:
         location, step = location

@@ -1,4 +1,4 @@
-"""Uniqueness in lists of x-kubernetes-list-type set and map (schema/listtype/validation.go)."""
+"""Uniqueness in lists with x-kubernetes-list-type set and map (schema/listtype/validation.go)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apiext.schema.lazy_path import Location, LocationPath, MapKey
 from apiext.schema.model import Structural
 
 _UNSPECIFIED: Final = object()
-"""Key of an item that has none."""
+"""Key of an item without keys."""
 
 
 def list_errors(obj: dict[str, Any], schema: Structural) -> list[FieldError]:
@@ -76,18 +76,18 @@ def _duplicate(location: Location, index: int, value: Any) -> FieldError:
 
 
 def _repeated(items: list[Any]) -> Iterator[int]:
-    """Yield the index of each item's second appearance."""
+    """Yield the index of the second occurrence of each repeated item."""
     if len(items) <= 1:
         return
     try:
-        # Here 1, 1.0 and true are equal: if nothing repeats in this sense, nothing repeats at all.
+        # Here 1, 1.0 and true are equal. If nothing repeats in this sense, nothing repeats at all.
         if len(set(items)) == len(items):
             return
     except TypeError:
         pass
     times: dict[Hashable, int] = {}
     for index, item in enumerate(items):
-        # Scalars 1, 1.0 and true are different; in lists and objects the written form counts.
+        # Scalars 1, 1.0 and true differ. In lists and objects the written form counts.
         identity = json_codec.dumps(item) if type(item) is dict or type(item) is list else (type(item), item)
         times[identity] = times.get(identity, 0) + 1
         if times[identity] == 2:

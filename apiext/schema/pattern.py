@@ -1,4 +1,4 @@
-"""Regular expressions of schemas: RE2 syntax, as Go's regexp package reads it."""
+"""Regular expressions of schemas: RE2 syntax as in Go's regexp package."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ESCAPE = re.compile(r"\\Q.*?(?:\\E|$)|\\.", re.DOTALL)
 
 
 class PatternError(ValueError):
-    """An expression that is malformed or too large; the text is the reference's."""
+    """A malformed or oversized expression. The text is the reference's."""
 
 
 class Pattern:
@@ -49,14 +49,14 @@ class Pattern:
 
     def __init__(self, expression: str) -> None:
         if r"\C" in expression and r"\C" in _ESCAPE.findall(expression):
-            # A single byte to RE2, nothing to Go.
+            # One byte for RE2, none for Go.
             raise PatternError(r"error parsing regexp: invalid escape sequence: `\C`")
         options = re2.Options()
         options.log_errors = False
         options.never_capture = True
         options.max_mem = MAX_PATTERN_BYTES
         try:
-            # Matching bytes avoids the library's translation of offsets.
+            # Matching bytes avoids the library's conversion of offsets.
             self._compiled = re2.compile(expression.encode(), options)
         except re2.error as error:
             raise PatternError(_go_message(expression, error)) from None
@@ -89,7 +89,7 @@ class Pattern:
         return work.run(self._compiled.search, data) is not None
 
     def find_all(self, text: str) -> Iterator[str]:
-        """Yield the matches that do not overlap, as Go's FindAllString finds them: none is empty where the one before it ends.
+        """Yield the matches of Go's FindAllString: they do not overlap, and none is empty at the end of the previous one.
 
         Raises:
             HeavyWorkError: the search may take too long for the event loop.
@@ -128,7 +128,7 @@ def compile_pattern(expression: str) -> Pattern:
 
 
 def check_pattern(expression: str) -> None:
-    """Compile an expression. Trusting work leaves out what takes long: the expression was compiled before it was stored.
+    """Compile an expression. Trusting work skips expensive ones: the expression was compiled before it was stored.
 
     Raises:
         PatternError: the expression is malformed, too large or too deep.
@@ -159,7 +159,7 @@ def _compile(expression: str) -> Pattern:
 
 
 def _depth(expression: str) -> int:
-    """Return an upper bound of the nesting of groups: brackets inside character classes count too."""
+    """Return an upper bound of the nesting of groups. Brackets inside character classes count too."""
     depth = deepest = 0
     for char in _ESCAPE.sub("", expression):
         depth += (char == "(") - (char == ")")
@@ -172,7 +172,7 @@ def _go_message(expression: str, error: Exception) -> str:
     if message.startswith("trailing"):
         return "error parsing regexp: trailing backslash at end of expression: ``"
     if message.endswith(("(?<=", "(?<!")):
-        # Go reads this as the beginning of a named group.
+        # Go treats this as the start of a named group.
         group, closed, _ = expression[expression.index(message[-4:]) :].partition(">")
         return f"error parsing regexp: invalid named capture: `{group}{closed}`"
     for code, go_code in _GO_CODES.items():

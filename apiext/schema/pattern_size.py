@@ -1,4 +1,4 @@
-"""The size of a regular expression's program, estimated in linear time from its text."""
+"""Estimates the program size of a regular expression from its text, in linear time."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _TOKEN: Final = re.compile(
 _RANGE: Final = re.compile(r"[^\\]-[^]\\]|\\.", re.DOTALL)
 _IGNORES_CASE: Final = re.compile(r"\(\?[a-zA-Z]*i")
 _WIDE: Final = re.compile(r"\[\^|:\^|\\[DSWxX0-9]|[^\x00-\x7f]")
-"""Marks of a class that has characters of more than one byte."""
+"""Signs of a class with characters of more than one byte."""
 
 _NAMED_SIZE: Final = 1300
-"""Instructions of the largest class with a name, the letters of Unicode."""
+"""Instructions of the largest named class, the letters of Unicode."""
 _ANY_SIZE: Final = 16
-"""Instructions of all characters but a few."""
+"""Instructions for all characters except a few."""
 _FOLDED: Final = 4
-"""Most cases that a character has, and the growth of a class with all of them."""
+"""Maximum number of cases of a character, and the growth of a class with all of them."""
 _ESCAPES: Final = dict.fromkeys("dswDSW", _ANY_SIZE)
 
 
 def size_bound(expression: str) -> int:
-    """Return an upper bound of the instructions of an expression's program; any number if the expression is malformed."""
+    """Return an upper bound of the instructions of an expression's program. For a malformed expression it has no meaning."""
     folded = _FOLDED if _IGNORES_CASE.search(expression) else 1
     groups = [[_ANY_SIZE, 0]]
-    """Of each open group: the size of what precedes its last operand, and that of the operand, to which a repetition applies."""
+    """For each open group: the size before its last operand, and the size of the operand, to which a repetition applies."""
     for token in _TOKEN.finditer(expression):
         group = groups[-1]
         literal = token["literal"]

@@ -12,9 +12,9 @@ META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def prune(value: Any, schema: Structural, *, report: bool = True) -> list[str]:
-    """Drop unspecified fields, in place, and return, with `report`, their sorted paths, such as `spec.a[0].b`.
+    """Drop unspecified fields in place. With `report`, return their sorted paths, such as `spec.a[0].b`.
 
-    No more paths are reported once they have MAX_ERROR_CHARACTERS. apiVersion, kind and metadata of resources are kept.
+    Stop reporting at MAX_ERROR_CHARACTERS of paths. Keep apiVersion, kind and metadata of resources.
     """
     dropped: list[Location] = []
     if type(value) is dict or type(value) is list:
@@ -43,7 +43,7 @@ def _prune(value: Any, schema: Structural | None, location: Location, dropped: l
         return
     for index, item in enumerate(value):
         if type(item) is dict or type(item) is list:
-            # A list that preserves unknown fields preserves those of its items, but not of the members of its items.
+            # A list that preserves unknown fields preserves those of its items, but not those of the items' members.
             _prune(item, items, (location, index), dropped, preserve=preserve)
 
 
@@ -75,7 +75,7 @@ def _prune_object(value: dict[str, Any], schema: Structural, location: Location,
 
 
 def _prune_all(value: Any, location: Location, dropped: list[Location]) -> None:
-    """Empty every object that is reached through lists."""
+    """Empty all objects in nested lists."""
     pending: list[tuple[Any, Location]] = [(value, location)]
     while pending:
         item, here = pending.pop()

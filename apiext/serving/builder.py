@@ -57,7 +57,7 @@ def build_version(
     codec = CustomResourceCodec(
         kind=kind,
         storage_version=definition.storage_version.name,
-        shapes=schemas,
+        schemas=schemas,
         converter=converter,
         namespaced=namespaced,
         selectable_fields=version.selectable_fields,
@@ -96,7 +96,7 @@ def build_version(
 
 
 def version_schemas(definition: Definition) -> dict[str, CompiledSchema]:
-    """Return the schemas of all versions, since stored objects may have any version. Each is compiled with its first use."""
+    """Return the schemas of all versions: stored objects may have any version. Each is compiled at first use."""
     preserve = definition.preserve_unknown_fields
     # parsed once for all versions
     schemas = {version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") for version in definition.object["spec"]["versions"]}
@@ -106,7 +106,7 @@ def version_schemas(definition: Definition) -> dict[str, CompiledSchema]:
 def _merged_versions(
     definition: Definition, kind: GroupVersionKind, schemas: Mapping[str, CompiledSchema], converter: Converter, codec: CustomResourceCodec
 ) -> CustomResourceVersions:
-    """Return the types by which the versions of a definition are merged."""
+    """Return the merge types of a definition's versions."""
     with_schema = {
         version["name"] for version in definition.object["spec"]["versions"] if (version.get("schema") or {}).get("openAPIV3Schema")
     }
@@ -134,7 +134,7 @@ def _replicas(paths: ScalePaths | None) -> FieldSet:
 
 
 def _inconvertible(_obj: Object | None = None) -> Object:
-    """Raise ValueError: the reference cannot convert an untyped Scale."""
+    """Raise ValueError: like the reference, refuse to convert an untyped Scale."""
     raise ValueError(_UNCONVERTIBLE)
 
 

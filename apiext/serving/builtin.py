@@ -110,7 +110,7 @@ class BuiltinEndpoints:
         return info.group in self._groups and (info.api_prefix == "api") == (not info.group)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request.
+        """Answer a request for a built-in resource.
 
         Raises:
             StatusError: the resource is unknown (404), has no such verb (405), or the verb fails.
@@ -215,7 +215,7 @@ def storage_versions_endpoint(store: Store, admission: Admission, watches: Watch
 
 
 def flow_control_endpoints(stores: StoreFactory, admission: Admission, watches: Watches) -> list[BuiltinEndpoint]:
-    """Return the endpoints of FlowSchemas and PriorityLevelConfigurations, which are read-only, each with the subresource status."""
+    """Return the endpoints of FlowSchemas and PriorityLevelConfigurations. Both are read-only and have the subresource status."""
     found = []
     for resource, rest, struct, message, table in (
         (FLOW_SCHEMAS, flow_schema_rest, FLOW_SCHEMA, FLOW_SCHEMA_WIRE, TableConvertor(FLOW_SCHEMA_COLUMNS, order=flow_schema_order)),
@@ -254,13 +254,13 @@ def storage_version_migrations_endpoint(store: Store, admission: Admission, watc
 
 
 def _with_status(resource: BuiltinResource, struct: Struct, main: Scope, status: ResourceRest) -> BuiltinEndpoint:
-    """Return the endpoint of a resource whose subresource status resets metadata and spec."""
+    """Return the endpoint of a resource with a subresource status that resets metadata and spec."""
     fields = _fields(resource, struct, main.codec, ("metadata", "spec"), "status")
     return BuiltinEndpoint(resource, {"": main, "status": dataclasses.replace(main, subresource="status", rest=status, fields=fields)})
 
 
 class ObservedDefinitions(Protocol):
-    """A store of definitions whose writes are put into a catalog at once."""
+    """A store of definitions. Its catalog sees each write at once."""
 
     @property
     def store(self) -> Store:
@@ -307,7 +307,7 @@ def definitions_endpoint(definitions: ObservedDefinitions, guard: PruneGuard, ad
 
 
 def _fields(resource: BuiltinResource, struct: Struct, codec: BodyCodec, reset: Sequence[str], subresource: str = "") -> FieldManager:
-    """Return the field manager of a kind; its strategy resets the fields `reset`."""
+    """Return the field manager of a kind. Its strategy resets the fields `reset`."""
     kind = resource.kind
 
     def empty() -> Object:
@@ -334,7 +334,7 @@ def _scope(
     message: Message,
     table: TableConvertor,
 ) -> Scope:
-    """Return the scope of a resource with what all built-in resources have in common."""
+    """Return the scope of a resource, with the common settings of built-in resources."""
     codec = cast("BodyCodec", rest.codec)
     return Scope(
         kind=resource.kind,

@@ -270,7 +270,7 @@ FLOW_SCHEMA_COLUMNS: Final = (
 
 
 def flow_schema_order(obj: Object) -> tuple[int, str]:
-    """Return the key by which the rows of FlowSchemas are sorted: they are in the order of matching."""
+    """Return the sort key of FlowSchemas in a table: the order in which requests match them."""
     return obj["spec"]["matchingPrecedence"], obj["metadata"]["name"]
 
 
@@ -294,7 +294,7 @@ def _group_resource(obj: Object, _now: datetime) -> str:
 
 
 def _migration_state(obj: Object, _now: datetime) -> str:
-    """Return the last of the known conditions that are true."""
+    """Return the last known condition that is true."""
     state = "Unknown"
     for condition in obj["status"].get("conditions") or ():
         if condition["status"] == "True" and condition["type"] in {RUNNING, SUCCEEDED, FAILED}:

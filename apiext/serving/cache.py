@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 DRAIN_TIMEOUT: Final = 120.0
-"""Seconds that running requests have to finish before their replaced serving info is torn down."""
+"""Seconds for running requests to finish before the server tears down their replaced serving info."""
 
 
 class ServingCache:
@@ -62,7 +62,7 @@ class ServingCache:
         """All open watches of custom resources."""
 
     def info(self, definition: Definition) -> ServingInfo:
-        """Return the serving info of a definition in exactly this state; create it if necessary."""
+        """Return the serving info of a definition in exactly this state. Create it if necessary."""
         info = self._infos.get(definition.uid)
         if info is not None:
             if info.definition is definition:
@@ -76,11 +76,11 @@ class ServingCache:
         return info
 
     def current(self, definition: Definition) -> ServingInfo:
-        """Return the serving info of a definition, which may be of a later state than the given one."""
+        """Return the serving info of a definition, perhaps of a later state than the given one."""
         return self._infos.get(definition.uid) or self.info(definition)
 
     def version(self, info: ServingInfo, name: str) -> ServingVersion | None:
-        """Return one version of a serving info, built with the first call; None if the definition does not have it."""
+        """Return one version of a serving info, built at the first call. Return None if the definition does not have it."""
         served = info.versions.get(name)
         if served is None:
             version = info.definition.version(name)
@@ -88,7 +88,7 @@ class ServingCache:
         return served
 
     def storage_version(self, info: ServingInfo) -> ServingVersion:
-        """Return the storage version of a serving info, built with the first call."""
+        """Return the storage version of a serving info, built at the first call."""
         version = info.definition.storage_version
         return info.versions.get(version.name) or self._build(info, version)
 
@@ -111,7 +111,7 @@ class ServingCache:
         return served
 
     def encoding(self, definition: Definition) -> ReplicaEncoding:
-        """Return how this server writes instances of a definition. Running requests may still use an earlier state."""
+        """Return how this server writes instances of a definition. Running requests may still write as before."""
         states = [info.definition for info in self._retired if info.definition.uid == definition.uid]
         oldest = min([*states, definition], key=lambda state: state.revision)
         return ReplicaEncoding(oldest.storage_version.name, oldest.revision)
@@ -136,13 +136,13 @@ class ServingCache:
             self._retire(current, gone=gone)
 
     def _refuse_watches(self, definition: Definition) -> None:
-        """End the watches of a mirror that enters phase LEAVING, and refuse new ones; admit them in any other phase."""
+        """End the watches of a mirror that enters phase LEAVING, and refuse new ones. In other phases, accept them."""
         error = expired() if definition.phase == LEAVING else None
         for info in self._infos_of(definition):
             info.watches.refuse(error)
 
     def _infos_of(self, definition: Definition) -> list[ServingInfo]:
-        """Return the current serving info of a definition and those retired ones that still have requests."""
+        """Return the current serving info of a definition, and retired ones with running requests."""
         return [info for info in (*self._infos.values(), *self._retired) if info.definition.uid == definition.uid]
 
     def _retire(self, info: ServingInfo, *, gone: bool = False) -> None:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 class DefinitionInstances:
     """Finds and deletes the instances of definitions; implements definitions.finalizer.Instances.
 
-    The instances of a mirror in a phase where another server owns them are copies. They are removed from the store without regard to
-    their finalizers.
+    In some phases of a mirror, another server owns its instances. The copies here are then removed regardless of finalizers.
     """
 
     def __init__(self, cache: ServingCache) -> None:

@@ -1,4 +1,4 @@
-"""Handler of imports: writes objects of another server's store, as they are there, to this store.
+"""Handler of imports: writes objects to this store in the form that another server's store has.
 
 The request body has one line for each object: the object in any version of its definition, or
 `{"delete":{"namespace":"a","name":"b"}}`. Objects are not defaulted, validated or admitted. Lines before an invalid line are written,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _BATCH_LINES: Final = 128
 _BATCH_BYTES: Final = 1 << 20
-"""Number of lines, and their approximate bytes, that are written concurrently: they share transactions of the store."""
+"""Lines, and their approximate bytes, to write concurrently: they share transactions of the store."""
 _DELETED: Final = "deleted"
 _DELETION: Final = frozenset({"delete"})
 
@@ -54,7 +54,7 @@ class ImportHandler:
         self._workers = workers
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Write the objects of the body; answer with the number of lines by outcome.
+        """Write the objects of the body. Return the number of lines by outcome.
 
         Raises:
             StatusError: the definition does not accept imports, a line is invalid, or a write fails.
@@ -121,7 +121,7 @@ class _Import:
         except (ValueError, RecursionError) as error:
             raise errors.bad_request(f"line {number}: {error}") from error
         if key in self._pending:
-            # Of two lines about one object, the later one must win.
+            # If two lines concern one object, the later one must win.
             await self._flush()
         self._pending[key] = data
         self._size += len(line)
@@ -129,7 +129,7 @@ class _Import:
             await self._flush()
 
     async def _read(self, line: bytes) -> tuple[str, bytes | None]:
-        """Return the key of a line and, unless it deletes, its object as the current state of the definition stores it.
+        """Return the key of a line and its object in stored form; no object for a deletion.
 
         Raises:
             ValueError: the line is invalid.
@@ -161,7 +161,7 @@ class _Import:
 
 
 async def _read_remotely(link: ServerLink, place: VersionPlace, line: bytes) -> tuple[str, bytes | None]:
-    """Do the same in a worker process."""
+    """Read a line in a worker process."""
     definition, served = kept_version(link, place)
     return await _read(definition, served.codec, line)
 
@@ -217,7 +217,7 @@ def _shown(value: Any) -> str:
 
 
 async def _read_lines(request: web.BaseRequest, limit: int) -> AsyncGenerator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers from 1 on. The last line need not end with a line break.
+    """Yield the lines that are not blank, with their numbers from 1. The last line need not end with a line break.
 
     Raises:
         StatusError: 413 for a line above the limit in bytes, 500 for a body that ends early.

@@ -1,4 +1,4 @@
-"""Serving info of a definition: scopes and codecs of its versions, valid as long as its specification stays the same."""
+"""Serving info of a definition: scopes and codecs of its versions, valid until its specification changes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class ServingVersion:
 
 @dataclass(slots=True, eq=False)
 class ServingInfo:
-    """The versions of a definition that were requested so far, and a count of the running requests."""
+    """The requested versions of a definition, and a count of the running requests."""
 
     definition: Definition
     versions: dict[str, ServingVersion] = field(default_factory=dict)
     watches: Watches = field(default_factory=Watches)
     ending: Termination = field(default_factory=Termination)
-    """Set when the definition is being deleted or is gone: every create is refused from then on, also of running requests."""
+    """Whether the definition is terminating or gone. Creates are then refused, also those of running requests."""
     _in_flight: int = 0
     _drained: asyncio.Future[None] | None = None
 
@@ -62,10 +62,10 @@ class ServingInfo:
             await asyncio.wait({self._drained}, timeout=seconds)
 
     def fits(self, definition: Definition) -> bool:
-        """Report whether this info may serve a changed definition: specification and accepted names are equal."""
+        """Report whether this info fits a changed definition: specification and accepted names are equal."""
         return _served_part(self.definition.object) == _served_part(definition.object)
 
 
 def _served_part(crd: Object) -> tuple[object, object]:
-    """Return the parts of a definition that determine how its resources are served."""
+    """Return the parts of a definition that decide how its resources are served."""
     return crd.get("spec"), (crd.get("status") or {}).get("acceptedNames")

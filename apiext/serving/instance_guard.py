@@ -1,10 +1,10 @@
-"""Write guards of instances: each write commits only in the storage version of the definition, and if its phase allows writes.
+"""Write guards of instances: a write commits only in the definition's storage version, and if the definition's phase allows writes.
 
-A request may have begun before the definition changed, and a server may not know yet of a change. So each write to an instance has the
-precondition that the definition in the store still has the revision by which this server allowed the write. The precondition is
-committed atomically with the write. If it fails, the server reads the definition again and repeats the check. This holds for all
-servers on one store: once a definition stores another version, no object is written in the version before any more, and a migration
-that has written all objects anew leaves none in it. (The reference writes them: a version may be dropped that is still stored.)
+A request may be older than a change of the definition, and a server may not know of the change yet. So each write to an instance has a
+precondition: the definition in the store still has the revision by which this server allowed the write. The write commits atomically
+with the precondition. If it fails, the server reads the definition again and repeats the check. This holds for all servers on one
+store: after a change of the storage version, no server writes an object in the former version. A migration that has rewritten all
+objects leaves none in it. (The reference does not guard writes: it may drop a version with stored objects.)
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ class InstanceGuards:
         self._prefix = prefix
 
     def for_clients(self, definition: Definition) -> WriteGuard:
-        """Return the guard for writes of clients. It checks the current definition of that name, also one created later."""
+        """Return the guard for clients' writes. It checks the current definition of that name, even one created later."""
         return self._guard(definition, mirror_phases.check_write)
 
     def for_repairs(self, definition: Definition) -> WriteGuard:
-        """Return the guard for repairs of stored objects, which may be of any version."""
+        """Return the guard for repairs of stored objects, which may have any version."""
         return self._guard(definition, mirror_phases.check_write, any_version=True)
 
     def for_imports(self, definition: Definition) -> WriteGuard:
-        """Return the guard for imports. It fails for another definition of that name."""
+        """Return the guard for imports. It fails if the definition was recreated."""
         return self._guard(definition, _require_uid(definition.uid, mirror_phases.check_import))
 
     def for_removals(self, definition: Definition) -> WriteGuard:
-        """Return the guard for the removal of copies. It fails for another definition of that name."""
+        """Return the guard for the removal of copies. It fails if the definition was recreated."""
         return self._guard(definition, _require_uid(definition.uid, mirror_phases.check_removal))
 
     def current(self, definition: Definition) -> Definition:
-        """Return the catalog's state of a definition, or the given state if the catalog does not have this definition any more."""
+        """Return the catalog's state of a definition, or the given state if the definition is gone."""
         known = self._informer.catalog.get(definition.name)
         return known if known is not None and known.uid == definition.uid else definition
 
     async def latest(self, name: str) -> Definition | None:
-        """Return a definition as it is in the store, or None.
+        """Return a definition from the store, or None.
 
         Raises:
             StorageError, BackendError: the definition cannot be read.
@@ -101,11 +101,11 @@ class _InstanceGuard:
     _key: str
     _any_version: bool
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Of many writes that a change overtakes, one reads the definition."""
+    """Lets one of many overtaken writes read the definition for all."""
     _guard: Guard | None = None
-    """The precondition of the known definition."""
+    """The precondition on the known definition."""
     _head: bytes = b""
-    """The beginning of nearly all objects in its storage version."""
+    """The first bytes of nearly all objects in the storage version."""
 
     def decide(self, value: bytes | None, /) -> Guard | None:
         """Check phase and storage version; return the precondition of the write, None if the definition was deleted.
@@ -130,10 +130,10 @@ class _InstanceGuard:
         return self._guard
 
     async def outdated(self, guard: Guard) -> None:
-        """Read the definition again after a failed precondition, unless the catalog has a newer state already.
+        """Read the definition again after a failed precondition, unless the catalog has a newer state.
 
         Raises:
-            StatusError: the definition in the store is not newer (500). It is written continuously, or the store is inconsistent.
+            StatusError: the definition in the store is not newer (500). Writes change it continuously, or the store is inconsistent.
         """
         catalog = self._informer.catalog
         async with self._refreshing:

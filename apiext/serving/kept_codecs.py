@@ -1,4 +1,4 @@
-"""Codecs of changed definitions whose renderings stay valid: what a webhook has converted is not converted again."""
+"""Keeps codecs of changed definitions with valid renderings, so that webhooks need not convert these objects again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class KeptCodecs:
-    """The codecs of earlier states of definitions, by uid and version, until the versions of the present state are built."""
+    """Codecs of earlier states of definitions, by uid and version, until the versions of the current state are built."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, Codec]] = {}
 
     def change(self, old: Definition, new: Definition | None, versions: Mapping[str, ServingVersion]) -> None:
-        """Keep the codecs of the old state's versions, and earlier ones, that render objects as those of the new state will."""
+        """Keep the codecs of the old state, and earlier ones, that render as the new state will."""
         codecs = self._kept.pop(old.uid, {}) | {
             name: served.codec for name, served in versions.items() if served.codec.conversion is not None
         }
@@ -37,9 +37,9 @@ class KeptCodecs:
 
 
 def _render_equally(before: Object, after: Object, version: str) -> bool:
-    """Report whether objects that were stored under one spec are rendered equally in a version under another."""
+    """Report whether a version renders stored objects equally under two specs."""
     old, new = ({one["name"]: one for one in spec["versions"]} for spec in (before, after))
-    # an object is pruned and defaulted by the schema of its own version before it is converted
+    # the schema of its own version prunes and defaults an object before conversion
     same_schemas = all(name in new and one.get("schema") == new[name].get("schema") for name, one in old.items())
     same_members = all(before.get(member) == after.get(member) for member in ("conversion", "preserveUnknownFields"))
     return (

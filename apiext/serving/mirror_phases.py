@@ -1,6 +1,7 @@
-"""Requests that the phase of a mirror allows (meta/host_annotations.py).
+"""Requests allowed in each phase of a mirror (meta/host_annotations.py).
 
-A mirror is the copy of a definition whose instances are imported from another server, or returned to it. Other definitions have no phase.
+A mirror is the copy of another server's definition. Its instances are imported from that server, or returned to it. Other definitions
+have no phase.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from apiext.storage.interface import ListOptions, ListResult, Watch, WatchOptions
 
 RETRY_AFTER: Final = 1
-"""Seconds after which clients retry a refused request. A phase that refuses requests is short."""
+"""Seconds until clients retry a refused request. Phases that refuse requests are short."""
 _READS: Final = frozenset({"get", "list", "watch"})
 _COLLECTION_READS: Final = frozenset({"list", "watch"})
 _ANY_REVISION: Final = frozenset({"", "0"})
 FOREIGN: Final = frozenset({IMPORTING, LEAVING})
-"""Phases in which the other server owns the instances. The objects in this store are copies."""
+"""Phases in which the other server owns the instances: the objects in this store are copies."""
 
 
 def scope_in_phase(definition: Definition, scope: Scope, verb: str) -> Scope:
-    """Return the scope for a client's request to the instances of a mirror; one that refuses lists and watches in phase LEAVING.
+    """Return the scope for a client's request to the instances of a mirror. In phase LEAVING it refuses lists and watches.
 
     Raises:
         StatusError: the phase forbids writes (429).
@@ -42,17 +43,17 @@ def scope_in_phase(definition: Definition, scope: Scope, verb: str) -> Scope:
 
 
 class _LeavingRest:
-    """Refuses lists and watches of a resource that another server serves from now on.
+    """Refuses lists and watches of a resource that another server now serves.
 
-    A request from a revision gets 410: the other server does not know that revision yet, and client-go would repeat the request for
-    half a minute before it lists without one. A list without a revision gets 503 with Retry-After.
+    A request with a revision gets 410: the other server does not know that revision yet, and client-go would repeat the request for
+    30 s before it lists without one. A list without a revision gets 503 with Retry-After.
     """
 
     def __init__(self, definition: Definition) -> None:
         self._resource = definition.resource
 
     async def list(self, _ctx: RequestContext, options: ListOptions) -> ListResult:
-        """Raise StatusError: 410 for a list from a revision, else 503."""
+        """Raise StatusError: 410 for a list with a revision, else 503."""
         if options.continue_token or options.resource_version not in _ANY_REVISION:
             raise expired()
         message = f"{self._resource} is being returned to the server that it was imported from: retry the list"
@@ -77,7 +78,7 @@ def check_write(definition: Definition) -> None:
 
 
 def check_import(definition: Definition) -> None:
-    """Check that objects may be imported.
+    """Check that imports may write the definition's objects.
 
     Raises:
         StatusError: the definition is not an established mirror in phase IMPORTING (409).
@@ -89,7 +90,7 @@ def check_import(definition: Definition) -> None:
     elif definition.is_terminating:
         why = "it is being deleted"
     elif not definition.is_established:
-        # The finalizer does not delete instances of a definition that was never established.
+        # The finalizer deletes no instances of a definition that was never established.
         why = "it is not established"
     else:
         return
@@ -97,7 +98,7 @@ def check_import(definition: Definition) -> None:
 
 
 def check_removal(definition: Definition) -> None:
-    """Check that instances may be removed from the store, regardless of their finalizers.
+    """Check that the instances may be removed from the store, regardless of their finalizers.
 
     Raises:
         StatusError: the instances are not copies (409).
@@ -108,5 +109,5 @@ def check_removal(definition: Definition) -> None:
 
 
 def expired() -> errors.StatusError:
-    """Return the error that ends watches in phase LEAVING (410). Clients list again and reach the other server."""
+    """Return the error that ends watches in phase LEAVING (410). Clients then list again, on the other server."""
     return errors.expired("too old resource version")

@@ -1,4 +1,4 @@
-"""Deletion of a terminating namespace's objects, and the namespace conditions that report it.
+"""Deletion of a terminating namespace's objects, and the conditions that report its progress.
 
 Mirrors pkg/controller/namespace/deletion of kubernetes (namespaced_resources_deleter.go, status_condition_utils.go).
 """
@@ -46,7 +46,7 @@ class NamespaceContent:
 
     @property
     def is_empty(self) -> bool:
-        """Report whether nothing is left."""
+        """Report whether no object is left."""
         return not self.remaining and not self.failures
 
     async def delete(self, scope: Scope, namespace: str) -> None:
@@ -77,7 +77,7 @@ class NamespaceContent:
         conditions = list(existing)
         positions: dict[str, int] = {}
         for position, condition in enumerate(conditions):
-            # Of two conditions of one type, the first counts.
+            # If two conditions have one type, the first counts.
             positions.setdefault(condition["type"], position)
         bad = self._bad()
         for name, good in _GOOD.items():

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _CONTROLLER: Final = "kube-controller-manager"
-"""The manager of the fields that the controller changes."""
+"""The manager of the controller's fields."""
 _MIN_PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 5.0
-"""Seconds before the first and before later retries."""
+"""Seconds before the first retry and before later ones."""
 _WORKERS: Final = 20
-"""Namespaces emptied at the same time."""
+"""Namespaces to empty at the same time."""
 
 
 async def namespace_phase(rest: NamespaceRest, name: str, *, live: bool) -> str | None:
-    """Return the phase of a namespace from the cache or, if `live`, from the store; None if it does not exist.
+    """Return the phase of a namespace from the cache or, with `live`, from the store. Return None if it does not exist.
 
     Raises:
         StatusError: the namespace cannot be read.
@@ -57,7 +57,7 @@ async def namespace_phase(rest: NamespaceRest, name: str, *, live: bool) -> str 
 
 
 class NamespaceController:
-    """Creates the system namespaces, deletes the objects of terminating namespaces, and finalizes these."""
+    """Creates the system namespaces. Empties and finalizes terminating namespaces."""
 
     def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
         self._endpoint = endpoint
@@ -111,7 +111,7 @@ class NamespaceController:
                 raise
 
     def _on_event(self, event: Event) -> None:
-        """Enqueue a terminating namespace once. The events of its own condition updates must not cancel the backoff."""
+        """Enqueue a terminating namespace once: events of its own condition updates must not cancel the backoff."""
         item = event.item
         if item is None or event.type is EventType.DELETED or item.fields.get("status.phase") != TERMINATING:
             return
@@ -121,7 +121,7 @@ class NamespaceController:
             self._queue.add(name)
 
     async def _sync(self, name: str) -> None:
-        """Delete the objects of a terminating namespace, and finalize it when none is left. Raises RequeueError otherwise."""
+        """Delete the objects of a terminating namespace, and finalize it once it is empty. Raises RequeueError before that."""
         uid = self._terminating.get(name)
         try:
             if await self._is_terminating(name):
@@ -135,12 +135,12 @@ class NamespaceController:
             self._terminating.pop(name, None)
 
     async def _is_terminating(self, name: str) -> bool:
-        """Report whether the stored namespace is terminating. A client may have finalized it, and created it again."""
+        """Report whether the stored namespace is terminating. A client may have finalized and recreated it."""
         item = await self._namespaces.get(RequestContext(), name)
         return item.fields.get("status.phase") == TERMINATING
 
     async def _delete_content(self, name: str) -> bool:
-        """Delete all objects in a namespace and update its conditions; report whether none is left."""
+        """Delete all objects in a namespace and update its conditions. Report whether none is left."""
         content = NamespaceContent()
         for scope in self._scopes():
             await content.delete(scope, name)
@@ -162,7 +162,7 @@ class NamespaceController:
         return [*self._builtins, *(self._cache.storage_version(self._cache.info(definition)).scopes[""] for definition in custom)]
 
     async def _remove_finalizer(self, name: str) -> None:
-        """Remove the finalizer `kubernetes`; the namespace is deleted if it has no other."""
+        """Remove the finalizer `kubernetes`. Without another one, this deletes the namespace."""
 
         async def without_finalizer(existing: Object) -> Object:
             if existing["status"].get("phase") != TERMINATING:

@@ -1,4 +1,4 @@
-"""Scopes in worker processes: made once for each state of a resource, over the store and the admission of the server."""
+"""Scopes in worker processes, made once for each state of a resource. They use the server's store and admission."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from apiext.workers.server_link import ServerLink
 
 _MAX_KEPT: Final = 16
-"""Versions of definitions whose scopes a process keeps; the compiled schemas of a large one take some megabytes."""
+"""Versions of definitions whose scopes a process keeps. The compiled schemas of a large one take some MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class VersionPlace:
     revision: int
     version: str
     admitted: frozenset[AdmissionOperation]
-    """The operations that the server's admission handles."""
+    """Operations that the server's admission handles."""
     cbor: bool
-    """Whether objects are stored in CBOR."""
+    """Whether to store objects in CBOR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _BuiltinPlace:
     resource: BuiltinResource
     admitted: frozenset[AdmissionOperation]
     guarded: bool
-    """Whether versions with stored objects must not be removed from definitions."""
+    """Whether to refuse removing versions with stored objects from definitions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +149,7 @@ def _version_codec(link: ServerLink, place: VersionPlace) -> Codec:
 
 
 def kept_version(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVersion]:
-    """Return a definition and one of its versions, made with the first call for this state."""
+    """Return a definition and one of its versions, made at the first call for this state."""
     kept: dict[VersionPlace, tuple[Definition, ServingVersion]] = link.kept.setdefault(VersionPlace, {})
     known = kept.pop(place, None)
     if known is None:

@@ -1,7 +1,7 @@
-"""Fills StorageVersions with the versions that this server writes, reads and serves, and removes the entries of dead servers.
+"""Fills StorageVersions with the versions that this server writes, reads and serves. Removes the entries of dead servers.
 
-The reference reports built-in resources only; here custom resources are reported, too. It refuses writes until it has reported all
-resources; here an entry follows within moments.
+The reference reports built-in resources only; this server also reports custom resources. The reference refuses writes until it has
+reported all resources; here an entry follows within moments.
 Mirrors apiserver pkg/storageversion and kubernetes pkg/controller/storageversiongc.
 """
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 _FAILURES: Final = (errors.StatusError, StorageError, BackendError)
 _DRAIN_SECONDS: Final = 1.0
-"""Pause while requests run that may still write an earlier version."""
+"""Pause while running requests may still write an earlier version."""
 
 _LOG: Final = get_logger(__name__)
 
 
 class StorageVersionUpdater:
-    """Reports the versions of built-in and custom resources, while the Lease of this server is kept."""
+    """Reports the versions of built-in and custom resources, and keeps the Lease of this server."""
 
     def __init__(
         self, endpoint: BuiltinEndpoint, builtins: Iterable[BuiltinResource], catalog: Catalog, cache: ServingCache, lease: IdentityLease
     ) -> None:
-        """Create the updater; `endpoint` is that of StorageVersions, `builtins` are the built-in resources of this server."""
+        """Create the updater. `endpoint` is that of StorageVersions, `builtins` are this server's built-in resources."""
         self._rest = endpoint.scopes[""].rest
         self._status = endpoint.scopes["status"].rest
         self._builtins = {_name(one.kind.group, one.plural): _builtin_versions(one) for one in builtins}
@@ -74,7 +74,7 @@ class StorageVersionUpdater:
             self._on_change(None, definition)
 
     async def close(self) -> None:
-        """Stop, and delete the Lease; another server removes the entries of this one."""
+        """Stop, and delete the Lease. Another server removes the entries of this one."""
         await self._follower.close()
         with suppress(BackendError, TimeoutError):
             async with asyncio.timeout(FAREWELL_SECONDS):
@@ -89,7 +89,7 @@ class StorageVersionUpdater:
                 self._queue.add(name)
 
     async def _sync(self, name: str) -> float | None:
-        """Write the entry of this server; return when to do so again."""
+        """Write this server's entry. Return the seconds until the next time."""
         if name in self._builtins:
             await self._put(name, self._builtins[name])
             return None
@@ -105,7 +105,7 @@ class StorageVersionUpdater:
         return _DRAIN_SECONDS if encoding.revision < definition.revision else None
 
     async def _put(self, name: str, versions: Object) -> None:
-        """Write the entry of this server into a StorageVersion, which is created if it is missing."""
+        """Write this server's entry into a StorageVersion. Create a missing one."""
         own = {"apiServerID": self._lease.name} | versions
 
         async def with_own(existing: Object) -> Object:
@@ -123,7 +123,7 @@ class StorageVersionUpdater:
             await self._status.update(RequestContext(), name, with_own, UpdateOptions())
 
     async def _remove(self, name: str, gone: Collection[str]) -> None:
-        """Remove the entries of servers; delete the StorageVersion with its last entry."""
+        """Remove the entries of servers. Delete the StorageVersion with its last entry."""
 
         async def without(existing: Object) -> Object:
             servers = existing["status"].get("storageVersions") or []
@@ -139,7 +139,7 @@ class StorageVersionUpdater:
     # --- the Lease ------------------------------------------------------------------------------------------------------
 
     async def _keep(self) -> None:
-        """Renew the Lease, and remove what dead servers left, until cancelled."""
+        """Renew the Lease and remove the entries of dead servers, until cancelled."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             try:
@@ -170,7 +170,7 @@ def _name(group: str, plural: str) -> str:
 
 
 def _builtin_versions(resource: BuiltinResource) -> Object:
-    """Return the versions of a built-in resource; some are stored in a version that is not served."""
+    """Return the versions of a built-in resource. The storage version need not be served."""
     served, stored = resource.kind.version, (resource.hashed_kind or resource.kind).version
     return _versions(resource.kind.group, stored, list(dict.fromkeys([served, stored])), [served])
 

@@ -1,4 +1,4 @@
-"""The documents below `/stored/`: what is stored, from the bytes in the store.
+"""The documents below `/stored/`, made from the bytes in the store.
 
 | path | answer |
 | --- | --- |
@@ -10,7 +10,7 @@
 | `/stored/objects/CRD` | key, version and size of the objects |
 | `/stored/objects/CRD/NAMESPACE/NAME` | the stored bytes of an object; of a cluster-scoped one without NAMESPACE |
 
-Documents with many entries come in pages: `limit` is the number of entries that are examined, `continue` the last one of the page before.
+Documents with many entries come in pages: `limit` is the number of examined entries, `continue` the last entry of the previous page.
 A page of large objects has fewer.
 """
 
@@ -47,22 +47,22 @@ MAX_ENTRIES: Final = 1000
 """Entries of a page."""
 _DEFAULT_ENTRIES: Final = 500
 _PIECE: Final = 50
-"""Objects that are in memory at a time; fewer large ones."""
+"""Objects in memory at a time; fewer large ones."""
 _MAX_PAGE_BYTES: Final = 64 << 20
-"""Bytes of the objects that are examined for a page, but for the last piece; reading them takes a tenth of a second."""
+"""Bytes of examined objects after which a page ends; reading them takes 0.1 s."""
 _ENCODED_BYTES: Final = 192 << 10
-"""Bytes of an object that are encoded at a time, in a fraction of a millisecond; a multiple of 3, so that the texts can be joined."""
+"""Bytes of an object to encode at a time, in a fraction of a millisecond. A multiple of 3, so that the texts can be joined."""
 _JOB_BYTES: Final = 1 << 20
-"""Bytes of objects that a worker process validates in one job; other users' jobs run between two. Decoded, they take some tens of MiB."""
+"""Bytes of objects that a worker process validates in one job; other users' jobs run between jobs. Decoded, they take some tens of MiB."""
 _TOGETHER: Final = 4
-"""Documents that are made at a time: each may hold a piece of large objects."""
+"""Documents in progress at a time: each may hold a piece of large objects."""
 _PAGE_SECONDS: Final = 10.0
-"""Time after which a page ends early."""
+"""Seconds after which a page ends early."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredQuestion:
-    """The parameters of a page, and the user whose turn in the worker processes it takes."""
+    """The parameters of a page, and the user whose turn it takes in the worker processes."""
 
     query: Mapping[str, str]
     user: str = ""
@@ -75,10 +75,10 @@ _Answer = Callable[["Definition", StoredQuestion], Awaitable["Object"]]
 
 
 class StoredDocuments:
-    """Makes the documents. `workers` validate."""
+    """Makes the documents. `workers` validate objects."""
 
     def __init__(self, catalog: Catalog, cache: ServingCache, workers: WorkerPool, servers: RollCall | None = None) -> None:
-        """Create the documents. `servers` asks the servers on the store, if any runs."""
+        """Create the documents. `servers` asks the running servers on the store; None without any."""
         self._servers = servers
         self._catalog = catalog
         self._cache = cache
@@ -93,7 +93,7 @@ class StoredDocuments:
         }
 
     async def get(self, path: Sequence[str], question: StoredQuestion) -> Object:
-        """Return the document at a path, given by its segments below `/stored/`.
+        """Return the document at a path below `/stored/`, given by its segments.
 
         Raises:
             StatusError: it does not exist (404), or the store cannot be read.
@@ -158,7 +158,7 @@ class StoredDocuments:
         return {"items": items, "continue": pages.after}
 
     async def _problems(self, definition: Definition, pairs: Sequence[KeyValue], user: str) -> list[Object]:
-        """Validate in a worker process: rules and conversions of any cost do not delay other requests, and end with this one."""
+        """Validate in a worker process: expensive rules and conversions then do not delay other requests, and end with this one."""
         remote = self._cache.storage_version(self._cache.info(definition)).scopes[""].remote
         if remote is None:
             raise AssertionError("custom resources have copies of their scopes in worker processes")
@@ -222,7 +222,7 @@ async def _described(roll_call: RollCall) -> Object:
 
 
 class _Pages:
-    """The page that a question is about."""
+    """One page of entries."""
 
     def __init__(self, question: StoredQuestion) -> None:
         """Read the parameters. Raises StatusError."""
@@ -234,7 +234,7 @@ class _Pages:
         """The last entry before the page; then its own last one, "" if no others follow."""
 
     async def of(self, stored: StoredVersions) -> AsyncGenerator[Sequence[KeyValue]]:
-        """Yield the objects of the page in pieces that memory has room for. The page ends early if it takes long, or many bytes."""
+        """Yield the page's objects in pieces that fit into memory. End the page early after much time or many bytes."""
         loop = asyncio.get_running_loop()
         end, left, room, size = loop.time() + _PAGE_SECONDS, self.limit, _MAX_PAGE_BYTES, PageLimit()
         while left and room > 0 and loop.time() < end:
@@ -248,7 +248,7 @@ class _Pages:
 
 
 def _batches(pairs: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
-    """Yield the objects in batches of a limited size, or single ones that are larger."""
+    """Yield the objects in batches of a limited size. A larger object is a batch of its own."""
     first, size = 0, 0
     for place, pair in enumerate(pairs):
         size += len(pair.value)

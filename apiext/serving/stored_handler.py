@@ -1,6 +1,6 @@
-"""Handler of `/stored/`: GET of the documents of `serving/stored_documents.py`.
+"""Handler of `/stored/`: GET returns the documents of `serving/stored_documents.py`.
 
-PUT and DELETE of an object repair one that cannot be read (`serving/stored_repairs.py`).
+PUT and DELETE repair an unreadable object (`serving/stored_repairs.py`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StoredHandler:
 
 
 def _parts(document: Object) -> list[bytes]:
-    """Return a document as JSON. The bytes of an object are inserted as they are: base64 has nothing to escape."""
+    """Return a document as JSON. Insert the objects' bytes unchanged: base64 needs no escapes."""
     data = document.pop("data", "")
     text = json_codec.dumps(document, sort_keys=False)
     return [text[:-1], b',"data":"', data.encode("ascii"), b'"}\n'] if data else [text, b"\n"]

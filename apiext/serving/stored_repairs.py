@@ -1,4 +1,4 @@
-"""Repairs of stored objects that cannot be read, for the paths below `/stored/`."""
+"""Repairs of unreadable stored objects, for the paths below `/stored/`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StoredRepairs:
         self._cache = cache
 
     async def unreadable(self, definition: Definition, pairs: Sequence[KeyValue]) -> list[Object]:
-        """Return those of some stored objects that cannot be read, with the reason."""
+        """Return the unreadable objects among some stored ones, with the reason."""
         return [_document(found) for found in await self._repair(definition).unreadable(pairs)]
 
     async def replace(self, definition: Definition, key: str, request: web.BaseRequest) -> Object:
@@ -58,10 +58,10 @@ class StoredRepairs:
         return {"key": key, "resourceVersion": str(revision)}
 
     async def delete(self, definition: Definition, key: str, request: web.BaseRequest) -> Object:
-        """Delete an object that cannot be read.
+        """Delete an unreadable object.
 
         Raises:
-            StatusError: 409 also if it can be read.
+            StatusError: 409 also if the object is readable.
         """
         try:
             await self._repair(definition).delete(key, revision=_revision(request))

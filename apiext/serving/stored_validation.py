@@ -1,4 +1,4 @@
-"""Validation of stored objects by the schema and the rules of today's storage version, as a create would be validated."""
+"""Validates stored objects by the schema and rules of the current storage version, as for a create."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from apiext.workers.server_link import ServerLink
 
 _MAX_CHARACTERS: Final = 500
-"""Characters of a problem; an object may violate its schema in many places."""
+"""Characters of a problem: an object may violate its schema in many places."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredProblem:
-    """A stored object that a write would refuse, or that cannot be read."""
+    """A stored object that a write would refuse, or that is unreadable."""
 
     key: str
     api_version: str
@@ -34,18 +34,18 @@ class StoredProblem:
     message: str
 
     def as_json(self) -> Object:
-        """Return the problem as the document of `/stored/invalid` has it."""
+        """Return the problem in the form of the document `/stored/invalid`."""
         state = "invalid" if self.is_decodable else "undecodable"
         return {"key": self.key, "apiVersion": self.api_version, "state": state, "message": self.message}
 
 
 async def find_problems_remotely(link: ServerLink, place: VersionPlace, stored: Sequence[tuple[str, bytes]]) -> list[StoredProblem]:
-    """Return the problems of stored objects as `find_problems` does, in a worker process."""
+    """Run `find_problems` in a worker process."""
     return await find_problems(cast("ResourceRest", kept_version(link, place)[1].scopes[""].rest), stored)
 
 
 async def find_problems(rest: ResourceRest, stored: Sequence[tuple[str, bytes]]) -> list[StoredProblem]:
-    """Return the problems of stored objects, given by key, after their conversion to the storage version, which is that of `rest`."""
+    """Return the problems of stored objects, given by key, after conversion to the storage version, that of `rest`."""
     problems: list[StoredProblem] = []
     for (key, data), obj in zip(stored, await _read(rest.codec, [data for _, data in stored]), strict=True):
         if isinstance(obj, Exception):
@@ -59,7 +59,7 @@ async def find_problems(rest: ResourceRest, stored: Sequence[tuple[str, bytes]])
 
 
 async def _read(codec: Codec, stored: Sequence[bytes]) -> list[Object | Exception]:
-    """Return stored objects in the storage version, converted together, with errors in the place of those that cannot be read."""
+    """Return stored objects, converted together to the storage version. An error stands in the place of each unreadable one."""
     found: list[Object | Exception] = []
     for data in stored:
         try:

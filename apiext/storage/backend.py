@@ -18,13 +18,13 @@ class KeyValue:
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """A part of a key range, all at one revision."""
+    """A part of a key range at one revision."""
 
     items: Sequence[KeyValue]
     revision: int
-    """The revision of the store that was read."""
+    """The store's revision at the read."""
     count: int
-    """Number of keys from the start to the end of the range, including those beyond the limit."""
+    """Number of keys from the start to the end of the range, beyond the limit too."""
 
     @property
     def more(self) -> bool:
@@ -47,11 +47,11 @@ class WriteResult:
 
     succeeded: bool
     revision: int
-    """The revision of the write; the store's revision if nothing was written."""
+    """The revision of the write. If nothing was written, the store's revision."""
     current: KeyValue | None
-    """The current value if the key did not have the expected revision (None: absent); None after a write."""
+    """The current value if the key's revision was not the expected one (None: absent). None after a write."""
     guard_failed: bool = False
-    """Set if the key had the expected revision, and the guard did not hold; `current` is then None."""
+    """Whether the write failed because of the guard although the key had the expected revision. `current` is then None."""
 
 
 @dataclass(slots=True)
@@ -67,32 +67,32 @@ class BackendEvent:
 
     @property
     def size(self) -> int:
-        """Return the bytes of both values."""
+        """Return the size of both values in bytes."""
         return len(self.value or b"") + (len(self.previous.value) if self.previous is not None else 0)
 
 
 @dataclass(slots=True)
 class WatchBatch:
-    """Changes in the order of revisions. The watch has then sent every change up to `revision`."""
+    """Changes in revision order. The watch has now sent every change up to `revision`."""
 
     events: Sequence[BackendEvent]
     revision: int
 
 
 class BackendError(Exception):
-    """The backend did not answer. The outcome of a write is unknown. Exceptions of the client library do not pass this boundary."""
+    """The backend did not answer. The outcome of a write is unknown. No exception of a client library passes this boundary."""
 
 
 class UnavailableError(BackendError):
-    """The backend did not answer within the deadline, or there is no connection."""
+    """The backend did not answer before the deadline, or there is no connection."""
 
 
 class ValueTooLargeError(BackendError):
-    """The backend refuses a value because of its size; nothing was written."""
+    """The backend refuses a value because of its size. Nothing was written."""
 
 
 class ProgressUnreliableError(BackendError):
-    """The backend may report progress too early, or it is not known yet whether it does."""
+    """The backend may report progress too early, or does not know yet whether it does."""
 
 
 class CompactedError(BackendError):
@@ -115,7 +115,7 @@ class Backend(Protocol):
     """Stores bytes under string keys, with one strictly increasing revision.
 
     Every call is linearizable and has its own deadline. Keys are complete (with the prefix). A prefix ends with "/" and matches
-    all keys that begin with it. A guarded write succeeds only if the guard holds atomically with the write.
+    all keys that begin with it. A guarded write commits only if its guard holds in the same transaction.
 
     Raises:
         BackendError: from every method, when the store does not serve the call; UnavailableError after the deadline.
@@ -126,7 +126,7 @@ class Backend(Protocol):
         ...
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
-        """Return the keys of a prefix in byte order, from `start` (inclusive; "" for the first), at a revision (0: the latest).
+        """Return the keys of a prefix in byte order, from `start` (inclusive, "" for the first), at a revision (0: the latest).
 
         Raises:
             CompactedError: the revision is compacted.
@@ -155,17 +155,17 @@ class Backend(Protocol):
         ...
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Delete a key if it has the expected revision. The deletion gets a revision of its own."""
+        """Delete a key if it has the expected revision. The deletion has its own revision."""
         ...
 
     def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
-        """Watch a prefix from revision `start`, inclusive (0: from now; the first batch is then empty and has the revision).
+        """Watch a prefix from a revision, inclusive. With `start` 0 the watch begins now; its first batch is empty and has the revision.
 
-        `previous` requests the replaced values; without it, they may be missing. The watch survives reconnects without a gap.
+        Without `previous`, replaced values may be missing. The watch survives reconnects without a gap.
         Batches without events report progress: after `request_progress`, and periodically.
 
         Raises:
-            CompactedError: `start`, the revision to resume from, or a replaced value that is requested is compacted.
+            CompactedError: `start`, the revision to resume from, or a requested replaced value is compacted.
         """
         ...
 
@@ -173,7 +173,7 @@ class Backend(Protocol):
         """Request a batch with the current revision on every open watch.
 
         Raises:
-            ProgressUnreliableError: such a batch may come before changes up to its revision. None is requested.
+            ProgressUnreliableError: such a batch may come before changes up to its revision. The backend requests none.
         """
         ...
 
@@ -182,11 +182,11 @@ class Backend(Protocol):
         ...
 
     def known_revision(self) -> int | None:
-        """Return the store's latest revision if it is known without a request; None otherwise."""
+        """Return the store's latest revision if no request is needed for it, else None."""
         ...
 
     async def compact(self, revision: int) -> None:
-        """Compact the history up to a revision; the latest values stay.
+        """Compact the history up to a revision. The latest values stay.
 
         Raises:
             FutureRevisionError: the store has not reached the revision.
@@ -196,7 +196,7 @@ class Backend(Protocol):
     async def compact_aged(self) -> None:
         """Compact up to the revision that was the latest at the previous call.
 
-        Call it once an interval. One of several servers on a store compacts in each interval.
+        Call it once an interval. In each interval, one of the servers on a store compacts.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Shared requests for the store's revision, for reads that must see all acknowledged writes."""
+"""Shares requests for the store's revision between reads that must see all acknowledged writes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError
 
 _PATIENCE_SECONDS: Final = 0.001
-"""How long readers wait for the request under way to end before they have one of their own; most requests take less."""
+"""Seconds that readers wait for a request under way before sending their own; most requests take less."""
 _MAX_REQUESTS: Final = 4
-"""Requests under way: a store that answers late does not get more of them."""
+"""Requests under way at a time: a slow store does not get more."""
 
 
 class Barrier:
     """Asks the backend for its revision once for many readers.
 
-    A reader that arrives during a request shares the next one, because the answer under way may be older than the reader. A
-    request is sent after the current callbacks of the event loop, so that simultaneous readers share it.
+    A reader that arrives during a request shares the next one: the answer under way may be older than the reader. The barrier sends a
+    request after the current callbacks of the event loop, so that simultaneous readers share it.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -32,7 +32,7 @@ class Barrier:
         self._closed = False
 
     async def revision(self) -> int:
-        """Return a revision that is not older than any write acknowledged before the call.
+        """Return a revision not older than any write acknowledged before the call.
 
         Raises:
             BackendError: the backend does not answer.
@@ -41,7 +41,7 @@ class Barrier:
         if known is not None:
             return known
         loop = asyncio.get_running_loop()
-        # one future a reader: a cancelled reader does not cancel the others
+        # one future per reader: a cancelled reader does not cancel the others
         answer: asyncio.Future[int] = loop.create_future()
         self._waiting.append(answer)
         if self._closed:
@@ -53,7 +53,7 @@ class Barrier:
         return await answer
 
     def _ask(self) -> None:
-        """Send a request for the readers that wait when its task starts."""
+        """Send one request for all readers that wait when it begins."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -63,7 +63,7 @@ class Barrier:
         request.add_done_callback(self._requests.discard)
 
     def _ask_beside(self) -> None:
-        """Send a request although others are under way."""
+        """Send a request beside others under way."""
         self._timer = None
         if self._waiting and not self._is_collecting and len(self._requests) < _MAX_REQUESTS:
             self._ask()

@@ -28,17 +28,17 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Continue(NamedTuple):
-    """A decoded token."""
+    """Decoded token."""
 
     start: str
     """The first key of the page, relative to the prefix of the list."""
     revision: int
-    """The revision of the list; -1 to continue at the latest revision, inconsistently."""
+    """The revision of the list; -1 to continue at the latest revision, without consistency."""
 
 
 def encode(start: str, revision: int) -> str:
-    """Return the token for a page that begins at a key, relative to the prefix of the list."""
-    # the reference's watch cache writes a leading slash; both readers accept either form
+    """Return the token for a page that begins at a key relative to the list's prefix."""
+    # the reference's watch cache adds a leading slash; both readers accept both forms
     document = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"/{start}"})
     return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
 
@@ -134,7 +134,7 @@ def _json_type(value: object) -> str:
 
 
 class ExpiredContinueError(errors.StatusError):
-    """410 Expired for a page at a compacted revision, with a token to continue inconsistently."""
+    """410 Expired for a page at a compacted revision, with a token to continue without consistency."""
 
     def __init__(self, start: str) -> None:
         super().__init__(410, "Expired", _INCONSISTENT)

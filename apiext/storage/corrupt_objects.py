@@ -1,4 +1,4 @@
-"""The error of a list with objects that cannot be read (apiserver pkg/storage/etcd3/corrupt_obj_deleter.go)."""
+"""The error of a list with unreadable objects (apiserver pkg/storage/etcd3/corrupt_obj_deleter.go)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_REPORTED_OBJECTS: Final = 100
 
 
 class Corruption:
-    """Collects the objects that a list could not read."""
+    """Collects the unreadable objects of a list."""
 
     def __init__(self, resource: GroupResource) -> None:
         self._resource = resource
@@ -24,14 +24,14 @@ class Corruption:
         """Add an object.
 
         Raises:
-            StatusError: 500, when there are too many (100).
+            StatusError: 500 for too many objects (100).
         """
         self._errors.append(error)
         if len(self._errors) >= _MAX_REPORTED_OBJECTS:
             raise self._status({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"})
 
     def unavailable(self) -> StatusError:
-        """Return the error of a watch (429): the reference's cache cannot be filled while an object is unreadable."""
+        """Return the error of a watch (429). The reference's cache cannot load while an object is unreadable."""
         status = _unavailable(self.summary())
         status.plain = _unavailable(self._plain().message)
         return status
@@ -51,7 +51,7 @@ class Corruption:
             raise self._status()
 
     def summary(self) -> str:
-        """Return the message of the list's error; at least one object was added."""
+        """Return the message of the list's error. Requires at least one object."""
         message = f"failed to read one or more {self._resource} from the storage: {self._errors[0].describe()}"
         return message + (f" (and {len(self._errors) - 1} more)" if len(self._errors) > 1 else "")
 
@@ -64,7 +64,7 @@ class Corruption:
         return status
 
     def _plain(self) -> StatusError:
-        """Return the list's error of a server that does not recognize corrupt objects: it ends the list at the first one."""
+        """Return the list's error of a server that does not recognize corrupt objects. It stops at the first one."""
         first = self._errors[0]
         if isinstance(first, EncryptedObjectError):
             return errors.internal(f"unable to transform key {formatting.quote(first.key)}: {_problem(first)}")
@@ -72,12 +72,12 @@ class Corruption:
 
 
 def plain_status(error: CorruptObjectError) -> StatusError:
-    """Return the answer about an object of a server that does not recognize corrupt objects."""
+    """Return the answer of a server that does not recognize corrupt objects."""
     return errors.internal(_problem(error)) if isinstance(error, EncryptedObjectError) else errors.unknown(_problem(error))
 
 
 def _problem(error: CorruptObjectError) -> str:
-    """Return the error's message without its beginning, which names the revision."""
+    """Return the error's message without its beginning, which contains the revision."""
     return error.message.partition(": ")[2] or error.message
 
 

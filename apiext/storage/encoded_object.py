@@ -1,4 +1,4 @@
-"""What a codec makes of an object that is to be stored."""
+"""A codec's encoding of an object to be stored."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class Encoded:
     """An object ready to be stored."""
 
     data: bytes
-    """The object in JSON, typed where it is stored in CBOR."""
+    """The object in JSON; typed if stored in CBOR."""
     revision_at: int = -1
-    """Offset at which a resourceVersion member turns the bytes into what `decode` and rendering would give; -1 for unknown."""
+    """Offset at which a resourceVersion member turns the bytes into the decoded and rendered object; -1 if unknown."""
     cbor: bytes = b""
-    """The object in CBOR where it is stored so."""
+    """The object in CBOR, if stored in CBOR."""
     is_checked: bool = False
-    """Whether the object surely violates no keyword of its schema. Then `revision_at` is known."""
+    """Whether the object surely satisfies all keywords of its schema. `revision_at` is then known."""
 
     @property
     def stored(self) -> bytes:

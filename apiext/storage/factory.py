@@ -1,4 +1,4 @@
-"""Creates the stores of all resources over one backend, and compacts the backend periodically.
+"""Creates the stores of all resources on one backend, and compacts the backend periodically.
 
 Mirrors apiserver pkg/registry/generic/registry/storage_factory.go, pkg/storage/storagebackend/factory and pkg/storage/etcd3/compact.go.
 """
@@ -39,7 +39,7 @@ _LOG: Final = get_logger(__name__)
 
 
 class StoreFactory:
-    """Creates one Store for each resource. Owns the backend watch of all caches and the barrier, and compacts the backend."""
+    """Creates one Store for each resource. Owns the backend watch of all caches and the barrier. Compacts the backend."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class StoreFactory:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Start to follow and to compact the backend.
+        """Start following and compacting the backend.
 
         Raises:
             BackendError: the backend does not answer.
@@ -80,7 +80,7 @@ class StoreFactory:
             self._tasks.append(loop.create_task(self._compact()))
 
     async def close(self) -> None:
-        """End all watches and stop; leave the backend open."""
+        """End all watches and stop. Leave the backend open."""
         for resource in tuple(self._stores):
             self.drop(resource)
         await end_tasks(*self._tasks)
@@ -108,7 +108,7 @@ class StoreFactory:
         return store
 
     def hold(self, resource: GroupResource, objects: Mapping[str, bytes], *, revision: int) -> None:
-        """Let a resource have objects by name that are never stored and never change, all of one revision."""
+        """Give a resource constant objects by name, all of one revision. They are never stored."""
         prefix = self.key_prefix(resource)
         backend = FixedBackend({prefix + name: data for name, data in objects.items()}, revision=revision)
         renderer = Renderer(prefix, self._workers)
@@ -117,7 +117,7 @@ class StoreFactory:
         )
 
     def stored_versions(self, resource: GroupResource) -> StoredVersions:
-        """Return the reader of the versions in which the objects of a resource are stored."""
+        """Return the reader of a resource's stored versions."""
         store = self._stores.get(resource)
         return StoredVersions(
             backend=self.backend,
@@ -127,7 +127,7 @@ class StoreFactory:
         )
 
     def known_size(self, resource: GroupResource) -> tuple[int, int] | None:
-        """Return the number of objects of a resource and their stored bytes as its watch cache knows them; None if it is not loaded."""
+        """Return the number of a resource's objects and their stored bytes from its watch cache, None if it is not loaded."""
         store = self._stores.get(resource)
         if not isinstance(store, CachedStore) or not store.cache.loaded:
             return None
@@ -171,7 +171,7 @@ class StoreFactory:
                     _LOG.exception("watch cache housekeeping failed, retrying")
 
     async def _compact(self) -> None:
-        """Drop the history older than the compaction interval, once an interval."""
+        """Drop history older than the compaction interval, once an interval."""
         while True:
             try:
                 await self.backend.compact_aged()

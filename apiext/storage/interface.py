@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Conversion(Protocol):
-    """The asynchronous stage of a codec between the stored version of objects and the codec's version."""
+    """A codec's asynchronous conversion between stored objects and the codec's version."""
 
     async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object | ValueError]:
         """Return decoded objects in the codec's version, in the same order; in the place of one that fails stands its error.
@@ -31,7 +31,7 @@ class Conversion(Protocol):
         ...
 
     async def to_storage(self, obj: Object) -> Object:
-        """Return an object in the storage version; the given one stays unchanged.
+        """Return an object in the storage version. Do not change the given one.
 
         Raises:
             StatusError: it cannot be converted.
@@ -42,47 +42,47 @@ class Conversion(Protocol):
 class Codec(Protocol):
     """Encodes and decodes the objects of one resource in one version.
 
-    Codecs are compared by identity: a changed CRD has new codecs, and the caches drop what they rendered with the old ones
-    once these are garbage. Caches refer to codecs weakly: a codec with __slots__ needs "__weakref__" among them.
+    Codecs are compared by identity: a changed CRD has new codecs. Caches refer to codecs weakly and drop their renderings with them: a
+    codec with __slots__ needs "__weakref__" among them.
     """
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Group, version and kind of the objects."""
+        """Return group, version and kind of the objects."""
 
     @property
     def cbor(self) -> bool:
-        """Whether objects are stored in CBOR. Renderings are then JSON with typed numbers (`json_codec.dumps`)."""
+        """Return whether objects are stored in CBOR. Renderings are then JSON with typed numbers (`json_codec.dumps`)."""
 
     @property
     def conversion(self) -> Conversion | None:
-        """The conversion that follows `decode` and precedes `encode`; None where these two convert by themselves."""
+        """Return the conversion after `decode` and before `encode`. None if these two convert by themselves."""
 
     @property
     def remote(self) -> RemoteCodec | None:
-        """The copy in worker processes, which renders large objects; None where there is none."""
+        """Return the copy in worker processes, which renders large objects. None without one."""
 
     def encode(self, obj: Object) -> Encoded:
         """Return an object as it is stored: in the storage version, without resourceVersion, with a final newline.
 
-        The object is of this codec's version, or of the storage version when there is a `conversion`.
+        The object has this codec's version, or with a `conversion` the storage version.
         """
 
     def decode(self, data: bytes) -> Object:
-        """Return a stored object, pruned and defaulted: in this codec's version, or in its own when there is a `conversion`.
+        """Return a stored object, pruned and defaulted: in this codec's version, or with a `conversion` in its own.
 
         Raises:
-            ValueError: the data is no object of this kind, or of a version that the CRD does not have.
+            ValueError: the data is not an object of this kind, or has a version that the CRD lacks.
         """
 
     def recall(self, obj: Object) -> None:
-        """Take an object as one that is decoded and valid: its Item `is_checked`. Of an update, only what changes is checked then."""
+        """Remember an object as decoded and valid (its Item `is_checked`). Its update then needs checks of changed parts only."""
 
     def decode_unchanged(self, data: bytes) -> Object | None:
-        """Return what `decode` returns if that is the JSON in the data, without additional spaces; None if it is not, or in doubt."""
+        """Return the result of `decode` if that equals the JSON in the data, without extra spaces. Return None otherwise or if unsure."""
 
     def fields(self, obj: Object) -> dict[str, str]:
-        """Return the selectable fields of an object of this codec's version, metadata.name and metadata.namespace included."""
+        """Return the selectable fields of an object in this codec's version, with metadata.name and metadata.namespace."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -98,13 +98,13 @@ class Item:
     labels: dict[str, str]
     fields: dict[str, str]
     row: Any = None
-    """The cached table row of the object."""
+    """The cached table row."""
     is_checked: bool = False
     """See Encoded."""
 
     def object(self) -> Object:
         """Return the decoded object; each call parses a new one."""
-        # what is checked has no float and no integer outside int64
+        # checked objects have no float and no integer outside int64
         obj: Object = json_codec.loads(self.data, narrow=not self.is_checked)
         return obj
 
@@ -121,19 +121,19 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The label and field selectors of a list or watch."""
+    """Label and field selectors of a list or watch."""
 
     labels: LabelSelector | None = None
     fields: FieldSelector | None = None
 
     @property
     def size(self) -> int:
-        """Return the number of requirements; 0 selects all objects."""
+        """Return the number of requirements. With 0, all objects are selected."""
         labels, fields = self.labels, self.fields
         return (labels.size if labels is not None else 0) + (fields.size if fields is not None else 0)
 
     def matches(self, labels: dict[str, str], fields: dict[str, str]) -> bool:
-        """Report whether an object with these labels and selectable fields is selected."""
+        """Report whether the selection includes an object with these labels and selectable fields."""
         return (self.labels is None or self.labels.matches(labels)) and (self.fields is None or self.fields.matches(fields))
 
 
@@ -161,7 +161,7 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
-    """Items at one revision, in the order of keys."""
+    """Items at one revision, in key order."""
 
     items: Sequence[Item]
     revision: int
@@ -183,18 +183,18 @@ class WatchOptions:
     send_initial_events: bool | None = None
     allow_bookmarks: bool = False
     timeout: float = 0.0
-    """Seconds after which the caller ends the watch (0: unknown). A bookmark is sent shortly before."""
+    """Seconds until the caller ends the watch (0: unknown). A bookmark precedes that moment."""
     initialized: Callable[[], None] | None = None
-    """Called once, when the reader has taken the initial events, or those since its revision."""
+    """Called once, after the reader has taken the initial events, or those since its revision."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Event:
-    """A watch event in one version; its line is rendered once and shared."""
+    """A watch event in one version. Its line is rendered once and shared."""
 
     type: EventType
     item: Item | None
-    """None for BOOKMARK and ERROR; for DELETED the last state, at the revision of the deletion."""
+    """None for BOOKMARK and ERROR. For DELETED, the last state at the revision of the deletion."""
     revision: int
     line: bytes
     """The JSON line of the event: `{"type":"ADDED","object":{...}}` and a newline."""
@@ -206,9 +206,9 @@ class Event:
 
 
 class Watch(Protocol):
-    """A running watch; iterate it for batches of events, never empty.
+    """A running watch. Iterate it for batches of events, which are never empty.
 
-    It ends after an ERROR event, when it is closed, and when the watcher is too slow.
+    It ends after an ERROR event, after `close`, and if the watcher is too slow.
     """
 
     def __aiter__(self) -> AsyncIterator[list[Event]]: ...
@@ -281,21 +281,21 @@ class Preconditions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Options of a write; each method of Store names those that it reads."""
+    """Options of a write. Each method of Store lists those that it uses."""
 
     preconditions: Preconditions | None = None
-    """Conditions on the existing object; InvalidObjectError when one does not hold."""
+    """Conditions on the existing object. InvalidObjectError if one does not hold."""
     validate: Callable[[Object], Awaitable[None]] | None = None
-    """Called with the existing object before a deletion, again for each retry; what it raises ends the deletion. The object may lack
-    everything but apiVersion, kind and metadata."""
+    """Called with the existing object before a deletion, and before each retry. Its error ends the deletion. The object may have only
+    apiVersion, kind and metadata."""
     ignore_not_found: bool = False
-    """Create the object of an update when it does not exist."""
+    """Create a missing object in an update."""
     dry_run: bool = False
-    """Do everything but the write."""
+    """Do everything except the write."""
     keep_managers: bool = False
-    """Refuse an object that is too large with its managedFields only; otherwise it is written without them."""
+    """Refuse an object that is too large only because of its managedFields. Otherwise it is written without them."""
     limit: int | None = None
-    """Bytes of the existing object above which the write raises LargeObjectError; None for any size."""
+    """Bytes of the existing object above which the write raises LargeObjectError; None for no limit."""
 
 
 DEFAULT_WRITE: Final = WriteOptions()
@@ -309,7 +309,7 @@ class Store(Protocol):
     """
 
     async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
-        """Store a new object; reads `dry_run`.
+        """Store a new object. Uses `dry_run`.
 
         Raises:
             KeyExistsError: the key exists.
@@ -325,7 +325,7 @@ class Store(Protocol):
         ...
 
     def cached_item(self, key: str, codec: Codec) -> Item | None:
-        """Return what `get` does for resource_version "0", or None where that has to be awaited."""
+        """Return the result of `get` for resource_version "0", or None if that must be awaited."""
         ...
 
     async def list(self, prefix: str, codec: Codec, options: ListOptions) -> ListResult:
@@ -339,34 +339,34 @@ class Store(Protocol):
     async def guaranteed_update(
         self, key: str, codec: Codec, update: Callable[[Object, int], Awaitable[Object]], options: WriteOptions = DEFAULT_WRITE
     ) -> tuple[Item, bool]:
-        """Apply `update` until no other writer interferes; return the result, and whether it was created.
+        """Apply `update` until no other write interferes. Return the result, and whether it was created.
 
-        Reads all options but `validate`. `update` makes the new object from the existing one (a
-        copy) and its revision, and may be called again with a newer state. With `ignore_not_found`, it gets an empty dict
+        Uses all options but `validate`. `update` makes the new object from the existing one (a
+        copy) and its revision. The store may call it again with a newer state. With `ignore_not_found`, it gets an empty dict
         and revision 0 for an absent object. The first attempt uses the cached state if there is one; after an error or a
         conflict, the next one uses the state of the backend. An update that changes no stored byte writes nothing.
 
         Raises:
             KeyNotFoundError: the key does not exist.
             InvalidObjectError: a precondition does not hold.
-            Exception: what `update` raises, unaltered.
+            Exception: the errors of `update`, unchanged.
         """
         ...
 
     async def delete(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Delete an object and return its last state, with the revision of the deletion.
 
-        Reads `preconditions`, `validate`, `dry_run` and `limit`.
+        Uses `preconditions`, `validate`, `dry_run` and `limit`.
 
         Raises:
             KeyNotFoundError: the key does not exist.
             InvalidObjectError: a precondition does not hold.
-            Exception: what `validate` raises, unaltered.
+            Exception: the errors of `validate`, unchanged.
         """
         ...
 
     async def delete_unreadable(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> None:
-        """Delete an object that cannot be decoded; reads `dry_run`.
+        """Delete an undecodable object. Uses `dry_run`.
 
         Raises:
             KeyNotFoundError: the key does not exist.
@@ -383,9 +383,9 @@ class Store(Protocol):
         ...
 
     def keep_renderings(self, old: Codec, new: Codec) -> None:
-        """Use what was rendered with a codec for another one that renders equally; the old one is not used any more."""
+        """Keep a codec's renderings for another codec that renders equally. The old codec is not used any more."""
         ...
 
     async def count(self) -> int:
-        """Return the number of objects; the number of the cached store may be stale."""
+        """Return the number of objects. The cached store's number may be stale."""
         ...

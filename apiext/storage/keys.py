@@ -13,16 +13,16 @@ from apiext.meta.gvk import GroupResource
 from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"
-"""A bound above every key."""
+"""Upper bound of all keys."""
 _WITHOUT_GROUP: Final = frozenset(
     builtin.resource.group_resource
     for builtin in (STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS, FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS)
 )
-"""Resources of other groups than the core group that are kube-apiserver's own."""
+"""Resources of kube-apiserver itself in groups other than the core group."""
 
 
 def prefix_end(prefix: str) -> str:
-    """Return the smallest string above every string with the prefix, in the byte order of UTF-8; LAST for no prefix.
+    """Return the smallest string above every string with the prefix, in the byte order of UTF-8. Return LAST for no prefix.
 
     Mirrors clientv3.GetPrefixRangeEnd.
     """
@@ -30,7 +30,7 @@ def prefix_end(prefix: str) -> str:
 
 
 def root(prefix: str) -> str:
-    """Return the prefix of all keys, from `--etcd-prefix`, with one slash at each end."""
+    """Return the prefix of all keys from `--etcd-prefix`, with one slash at each end."""
     return f"/{prefix.strip('/')}/".replace("//", "/")
 
 
@@ -41,7 +41,7 @@ def resource_prefix(prefix: str, resource: GroupResource) -> str:
 
 
 def is_single(scope: str) -> bool:
-    """Report whether a scope is a single key rather than a prefix."""
+    """Report whether a scope is a single key, not a prefix."""
     return bool(scope) and not scope.endswith("/")
 
 
@@ -51,7 +51,7 @@ def covers(scope: str, key: str) -> bool:
 
 
 def narrow(prefix: str, selection: Selection) -> str:
-    """Return the smallest scope that holds all objects of a selection below a prefix.
+    """Return the smallest scope with all objects of a selection below a prefix.
 
     A namespace in the selection narrows the resource to that namespace, a name narrows a namespace to one key.
     """

@@ -1,4 +1,4 @@
-"""What a list reads: keys, revision and limit.
+"""Plans a list: keys, revision and limit.
 
 Mirrors apiserver pkg/storage/interfaces.go (ValidateListOptions) and pkg/storage/cacher/delegator (ShouldDelegateList).
 """
@@ -15,7 +15,7 @@ from apiext.storage.interface import Item, ListOptions, ListResult, Selection, V
 
 @dataclass(frozen=True, slots=True)
 class ListPlan:
-    """A list request after the rules of resourceVersion are applied."""
+    """A list request with the rules of resourceVersion applied."""
 
     scope: str
     """A key prefix, or a single key."""
@@ -27,10 +27,10 @@ class ListPlan:
     minimum: int = 0
     """The minimum revision of the latest state."""
     consistent: bool = False
-    """Whether the latest state must contain every write acknowledged before."""
+    """Whether the list must include every write acknowledged before it."""
     limit: int = 0
     paging: bool = False
-    """Whether this is a later page."""
+    """Whether this is a page after the first."""
 
 
 def plan(prefix: str, options: ListOptions) -> ListPlan:
@@ -56,7 +56,7 @@ def plan(prefix: str, options: ListOptions) -> ListPlan:
 
 
 def page(plan: ListPlan, items: Sequence[Item], *, revision: int, total: int, more: bool, unfiltered: bool) -> ListResult:
-    """Return a page, with a continue token if there is more, and with the remaining count if it is known exactly."""
+    """Return a page, with a continue token if there are more, and with the remaining count if it is known exactly."""
     if not more or not items:
         return ListResult(items=items, revision=revision)
     after = items[-1].key.removeprefix(plan.scope)

@@ -1,4 +1,4 @@
-"""Reads of a whole key prefix, page by page. Pages are limited by number and, as far as sizes are known, by bytes."""
+"""Reads of a whole key prefix, page by page. Number and, if known, size of the values limit a page."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, KeyValue, RangeResult
 
 _FIRST_KEYS: Final = 8
-"""Keys of the first page, whose sizes are unknown: 12 MiB of the largest objects that etcd takes by default."""
+"""Keys of the first page, whose sizes are unknown: 12 MiB of the largest objects that etcd accepts by default."""
 _MAX_KEYS: Final = 1000
-"""Keys of a page; more bring no speed."""
+"""Keys of a page; more are no faster."""
 _GROWTH: Final = 8
-"""Factor by which a page may have more keys than the one before, since larger objects may follow small ones."""
+"""Factor by which a page may grow over the previous one: larger objects may follow small ones."""
 _PAGE_BYTES: Final = 4 << 20
-"""Bytes of the values of a page, if they are as large as those of the page before. The caller and the read ahead hold one each."""
+"""Bytes of a page's values, if they are as large as in the previous page. The caller and the read ahead hold a page each."""
 
 
 class PageLimit:
-    """The number of keys of the next page, from the mean size of the values of the last one."""
+    """The number of keys of the next page, by the mean size of the values of the previous one."""
 
     __slots__ = ("keys",)
 
@@ -28,13 +28,13 @@ class PageLimit:
         self.keys = _FIRST_KEYS
 
     def adapt(self, page: Sequence[KeyValue]) -> None:
-        """Set the number of keys of the page that follows."""
+        """Set the number of keys of the next page."""
         fitting = len(page) * _PAGE_BYTES // max(1, sum(len(pair.value) for pair in page))
         self.keys = max(1, min(_MAX_KEYS, _GROWTH * self.keys, fitting))
 
 
 async def pages(backend: Backend, prefix: str, *, start: str = "", revision: int = 0) -> AsyncGenerator[RangeResult]:
-    """Yield pages of a prefix from a key on, all at one revision (0: that of the first page). Read ahead by one page.
+    """Yield pages of a prefix from a key on, all at one revision (0: that of the first page). Read one page ahead.
 
     Raises:
         CompactedError: the revision was compacted meanwhile.
@@ -56,7 +56,7 @@ async def pages(backend: Backend, prefix: str, *, start: str = "", revision: int
 
 
 async def latest_pages(backend: Backend, prefix: str) -> AsyncGenerator[Sequence[KeyValue]]:
-    """Yield the pages of a prefix, each as it is when the caller asks for it.
+    """Yield the pages of a prefix, each in its state when the caller asks for it.
 
     Raises:
         BackendError: the backend does not answer.

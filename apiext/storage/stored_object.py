@@ -11,16 +11,16 @@ from apiext.meta.encoding.json_codec import Object
 
 _CBOR_PREFIX: Final = b"\xd9\xd9\xf7"
 _CUT: Final = ("unexpected end of data", "Input is a zero-length")
-"""Errors of the parser for values that are cut, or empty; Go's text is known."""
+"""Errors of the parser for truncated or empty values, with Go's text for them."""
 # Custom resources have sorted keys, built-in kinds the order of Go's types.
 _HEAD: Final = re.compile(rb'\{(?:"kind":"[^"\\]*",)?"apiVersion":"([^"\\]*)"')
 
 
 def loads(data: bytes) -> Any:
-    """Return the value in stored bytes, whatever their encoding.
+    """Return the value in stored bytes, in either encoding.
 
     Raises:
-        ValueError: the bytes are of neither encoding.
+        ValueError: the bytes have neither encoding.
     """
     if data.startswith(_CBOR_PREFIX):
         # imported on first use: few stores have CBOR
@@ -43,7 +43,7 @@ def cbor(obj: Object) -> bytes:
 
 
 def encoding(data: bytes) -> str:
-    """Return how stored bytes are encoded: json, cbor, encrypted or unknown; only their beginning is read."""
+    """Return the encoding of stored bytes: json, cbor, encrypted or unknown. Read only their beginning."""
     if data.startswith(_CBOR_PREFIX):
         return "cbor"
     if data.startswith(b"k8s:enc:"):
@@ -52,14 +52,14 @@ def encoding(data: bytes) -> str:
 
 
 def head(version: str) -> bytes:
-    """Return the beginning of custom objects with an apiVersion in JSON. An object may begin otherwise: `api_version` finds it always."""
+    """Return the usual first bytes of custom objects with an apiVersion, in JSON. Others exist: `api_version` finds them all."""
     return b'{"apiVersion":"%b"' % version.encode()
 
 
 def api_version(data: bytes) -> str:
-    """Return the apiVersion of an object in stored bytes, interned; "" if they have none or are of neither encoding.
+    """Return the apiVersion in an object's stored bytes, interned; "" if there is none or the encoding is unknown.
 
-    The bytes after an apiVersion at the beginning are not read. Others are parsed: CBOR, and objects with a field that sorts before it.
+    Read only the beginning if the apiVersion is there. Parse the rest: CBOR, and objects with a field that sorts before it.
     """
     found = _HEAD.match(data)
     if found is not None:

@@ -1,4 +1,4 @@
-"""resourceVersion in the form that clients send (apiserver pkg/storage/api_object_versioner.go)."""
+"""resourceVersion in clients' form (apiserver pkg/storage/api_object_versioner.go)."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from apiext.storage.backend import Backend, Guard, WriteResult
 
 
 class WriteGuard(Protocol):
-    """Supplies the condition of each write; the condition is committed atomically with the write."""
+    """Supplies each write's condition, which commits atomically with the write."""
 
     def decide(self, value: bytes | None, /) -> Guard | None:
-        """Return the condition of a write of these stored bytes now, or None; the value None stands for a deletion.
+        """Return the condition of a write of these stored bytes, None for no condition. The value None stands for a deletion.
 
         Raises:
             StatusError: the write is refused.
@@ -22,7 +22,7 @@ class WriteGuard(Protocol):
         ...
 
     async def outdated(self, guard: Guard) -> None:
-        """Refresh the state behind a condition that no longer holds; `decide` is called next.
+        """Refresh the state behind a condition that no longer holds. The caller then repeats `decide`.
 
         Raises:
             StatusError: the state cannot be refreshed.
@@ -33,10 +33,10 @@ class WriteGuard(Protocol):
 
 @dataclass(slots=True, eq=False)
 class GuardedWrites:
-    """Writes of a backend under the conditions of a guard, if there is one; retries while a condition does not hold.
+    """Writes of a backend under a guard's conditions, if there is a guard. Retries while a condition does not hold.
 
     Raises:
-        BackendError: from every method, when the backend does not answer; methods also raise what the guard raises.
+        BackendError: from every method, when the backend does not answer. Methods also raise the guard's errors.
     """
 
     _backend: Backend

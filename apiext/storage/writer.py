@@ -38,14 +38,14 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ObjectState:
-    """The state that a write starts from; revision 0 if absent (etcd3 objState)."""
+    """The initial state of a write; revision 0 if absent (etcd3 objState)."""
 
     raw: bytes
     revision: int
     current: bool
-    """Whether it was read from the backend for this write; otherwise it may be outdated."""
+    """Whether it was read from the backend for this write. Otherwise it may be outdated."""
     item: Item | None = None
-    """The rendering of the raw bytes, if there is one; it is cheaper to parse than to decode."""
+    """The rendering of the raw bytes, if there is one: faster to parse than to decode them."""
 
 
 _ABSENT = ObjectState(raw=b"", revision=0, current=True)
@@ -53,7 +53,7 @@ _ABSENT = ObjectState(raw=b"", revision=0, current=True)
 
 @dataclass(slots=True)
 class WriteEncoding:
-    """An object ready to be written."""
+    """An object ready to write."""
 
     encoded: Encoded
     source: Object
@@ -87,7 +87,7 @@ def _check_size(state: ObjectState, options: WriteOptions) -> None:
 
 
 class Writer:
-    """The writing half of a Store, for one resource.
+    """The write half of a Store, for one resource.
 
     A subclass with a cache overrides `keep_renderings`, `cached_state`, `cached_item`, `written` and `_put`.
     """
@@ -105,7 +105,7 @@ class Writer:
         """Implement Store.keep_renderings."""
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
-        """Return a state for the first attempt of a write, which may be outdated; None to read the backend."""
+        """Return a state for a write's first attempt, perhaps outdated; None to read the backend."""
 
     def cached_item(self, key: str, codec: Codec) -> Item | None:
         """Implement Store.cached_item: nothing is cached."""
@@ -117,7 +117,7 @@ class Writer:
         return self.renderer.prefix + key
 
     async def _object(self, codec: Codec, key: str, state: ObjectState) -> Object:
-        """Return the state's object, which the caller may change; an empty one when there is none."""
+        """Return the state's object for the caller to change; an empty one if there is none."""
         item = state.item
         if item is not None:
             obj = item.object()
@@ -127,7 +127,7 @@ class Writer:
         return await self.renderer.read(codec, key, state.raw, state.revision) if state.revision else {}
 
     async def _encode(self, codec: Codec, key: str, obj: Object) -> WriteEncoding:
-        """Encode an object. With a conversion, render it too: a converter that fails prevents the write."""
+        """Encode an object. With a conversion, render it too: a failing converter then prevents the write."""
         if codec.conversion is None:
             encoded = codec.encode(obj)
             encoded.data = compact(encoded.data)
@@ -159,7 +159,7 @@ class Writer:
         return {"prefix": prefix, "get": self._backend.get, "commit": commit, "delete": self._writes.delete, "written": written}
 
     async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
-        """Return the state for the first attempt. A dry run reads the backend: no write will detect an outdated state."""
+        """Return the state for the first attempt. A dry run reads the backend: it has no write that would detect an outdated state."""
         state = None if options.dry_run else self.cached_state(key, codec)
         return state if state is not None else await self._read_state(key, options)
 
@@ -225,7 +225,7 @@ class Writer:
         *,
         keep_managers: bool = False,
     ) -> tuple[WriteEncoding, T]:
-        """Write an encoding, once more without managedFields if it is too large. Return what was written, and the outcome."""
+        """Write an encoding, or if it is too large, again without managedFields. Return the written encoding, and the outcome."""
         try:
             return encoding, await write(encoding)
         except ValueTooLargeError:
@@ -266,7 +266,7 @@ class Writer:
                 if state.item is None and not view.is_ready(entry):
                     state = replace(state, item=await view.shown(entry))
                 if state.item is not None:
-                    # the rest of a large object need not be parsed
+                    # a large object need not be parsed completely
                     obj: Object = {
                         "apiVersion": codec.gvk.api_version,
                         "kind": codec.gvk.kind,
@@ -291,7 +291,7 @@ class Writer:
             state = self._state(key, result.current, options)
 
     def _removed(self, codec: Codec, key: str, state: ObjectState, revision: int) -> Item:
-        """Return the last state of an object at the revision of its deletion."""
+        """Return an object's last state at the revision of its deletion."""
         item = state.item
         if item is not None and without_revision(item) == state.raw:
             return with_revision(item, revision)

@@ -1,4 +1,4 @@
-"""Helpers of the tests: `servers` run inside the test process, `clients` send requests and watch, `builders` make CRDs and objects.
+"""Helpers of the tests: `servers` run in the test process, `clients` send requests and watch, `builders` make CRDs and objects.
 
-Child processes and the programs of the reference are in hack/lib, which does not import from here.
+hack/lib has child processes and the programs of the reference. It does not import from here.
 """

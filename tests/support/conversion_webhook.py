@@ -1,4 +1,4 @@
-"""A conversion webhook that tests script: HTTPS on loopback, with its own authority, in threads of the test's process."""
+"""A scripted conversion webhook: HTTPS on loopback, with its own authority, in threads of the test's process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hack.lib.servers.certificates import LOOPBACK, Authority, KeyPair
 
 Json = dict[str, Any]
 _ABORT_GRACE: Final = 60.0
-"""Seconds after which a connection that `HANG` keeps open ends even if the webhook is still in use."""
+"""Seconds after which a connection held open by `HANG` ends at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer of any kind."""
+    """An answer."""
 
     body: bytes = b""
     code: int = 200
@@ -60,18 +60,18 @@ class Reply:
 
 
 HANG: Final = Reply(code=0)
-"""Do not answer; the connection stays open until the webhook ends or `release` is called."""
+"""Send no answer. The connection stays open until the webhook ends or `release` is called."""
 BREAK: Final = Reply(code=-1)
 """Close the connection without an answer."""
 
 Answer = Callable[[Call], Reply | Json]
-"""Makes the answer to a call; a document is sent as JSON."""
+"""Makes the answer to a call. A document is sent as JSON."""
 Change = Callable[[Json, str], None]
-"""Changes an object, in place, for an apiVersion that it has already been given."""
+"""Changes an object in place. The object already has the given apiVersion."""
 
 
 def reviewed(call: Call, objects: Sequence[Any], *, result: Json | None = None, **more: Any) -> Json:
-    """Return the review that answers a call with objects; `more` replaces members of its response."""
+    """Return a review with objects as the answer to a call. `more` replaces members of its response."""
     response = {"uid": call.review["request"]["uid"], "result": result or {"status": "Success"}, "convertedObjects": list(objects)}
     return {"apiVersion": call.review["apiVersion"], "kind": "ConversionReview", "response": response | more}
 
@@ -91,15 +91,15 @@ def converting(change: Change = lambda _obj, _version: None) -> Answer:
 
 
 def failing(message: str = "", status: str = "Failure") -> Answer:
-    """Return an answer that refuses the conversion."""
+    """Return an answer that fails the conversion."""
     return lambda call: reviewed(call, [], result={"status": status} | ({"message": message} if message else {}))
 
 
 class ConversionWebhook:
-    """A running webhook. `answer` may be replaced at any time; `calls` grows with each request."""
+    """A running webhook. A test may replace `answer` at any time. `calls` grows with each request."""
 
     def __init__(self, folder: Path, *, answer: Answer | None = None, hosts: Sequence[str] = LOOPBACK, port: int = 0) -> None:
-        """Start the webhook with a new authority and a certificate for some hosts; port 0 takes a free one."""
+        """Start the webhook with a new authority and a certificate for some hosts. Port 0 means a free one."""
         self.answer = answer or converting()
         self.calls: list[Call] = []
         self.authority = Authority(folder / "conversion-webhook")
@@ -118,7 +118,7 @@ class ConversionWebhook:
 
     @property
     def url(self) -> str:
-        """Return the URL that converts."""
+        """Return the URL of the conversion."""
         return f"https://127.0.0.1:{self.port}/convert"
 
     @property
@@ -127,11 +127,11 @@ class ConversionWebhook:
         return base64.b64encode(self.authority.cert.read_bytes()).decode()
 
     def client_config(self) -> Json:
-        """Return the clientConfig that calls this webhook by URL."""
+        """Return a clientConfig with the webhook's URL."""
         return {"url": self.url, "caBundle": self.ca_bundle}
 
     def conversion(self, *review_versions: str, **client_config: Any) -> Json:
-        """Return the spec.conversion that calls this webhook; by default it sends v1 reviews to its URL."""
+        """Return a spec.conversion for this webhook; by default with v1 reviews and its URL."""
         client = client_config or self.client_config()
         return {
             "strategy": "Webhook",
@@ -139,24 +139,24 @@ class ConversionWebhook:
         }
 
     def service(self, name: str = "webhook", namespace: str = "default", **more: Any) -> Json:
-        """Return the clientConfig that calls this webhook as a Service; its address is `port` on 127.0.0.1."""
+        """Return a clientConfig with the webhook as a Service. Its address is `port` on 127.0.0.1."""
         return {"service": {"name": name, "namespace": namespace, "path": "/convert"} | more, "caBundle": self.ca_bundle}
 
     def use_certificate(self, authority: Authority, *hosts: str) -> None:
-        """Present a certificate of another authority, or for other hosts, to new connections."""
+        """Use a certificate of another authority, or for other hosts, for new connections."""
         self.present(authority.issue("other", hosts=hosts or LOOPBACK))
 
     def present(self, certificate: KeyPair) -> None:
-        """Present a certificate to new connections."""
+        """Use a certificate for new connections."""
         self.certificate = certificate
         self._server.load(self)
 
     def release(self) -> None:
-        """Close the connections that wait for an answer because of HANG, and later ones at once."""
+        """Close the connections held open by HANG, and later ones at once."""
         self._released.set()
 
     def wait(self) -> None:
-        """Return when the webhook is released."""
+        """Return once the webhook is released."""
         self._released.wait(_ABORT_GRACE)
 
     def close_connections(self) -> None:
@@ -212,7 +212,7 @@ class _Server(ThreadingHTTPServer):
         self._context.load_cert_chain(webhook.certificate.cert, webhook.certificate.key)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        # in the thread of the connection: a client that does not shake hands must not stop the others
+        # in the connection's thread: a client without a handshake must not block the others
         try:
             request.settimeout(_ABORT_GRACE)
             connection = self._context.wrap_socket(request, server_side=True)

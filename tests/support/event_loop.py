@@ -1,11 +1,11 @@
-"""Waits in the event loop of a test, moves the loop's clock, and provides a clock that stands still."""
+"""Waits in a test's event loop, moves the loop's clock, and provides a stopped clock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Return when a condition holds that no event announces.
+    """Return once a condition holds. Poll: no event announces it.
 
     Raises:
         TimeoutError: It does not hold after 30 s.
@@ -22,7 +22,7 @@ async def settle(turns: int = 20) -> None:
 
 
 async def turns_of(job: Awaitable[object]) -> int:
-    """Return how often other tasks could run during a job."""
+    """Return the number of turns that other tasks get during a job."""
     count = 0
 
     async def count_turns() -> None:
@@ -38,14 +38,14 @@ async def turns_of(job: Awaitable[object]) -> int:
 
 
 def advance(seconds: float) -> None:
-    """Move the clock of the running event loop forward; the timers that are due then run next."""
+    """Move the clock of the running event loop forward. Due timers run next."""
     loop = asyncio.get_running_loop()
     clock = loop.time
     loop.time = lambda: clock() + seconds  # type: ignore[method-assign]
 
 
 class Clock:
-    """A clock in seconds that only the test moves."""
+    """A clock in seconds that only moves when the test sets it."""
 
     def __init__(self) -> None:
         self.now = 1000.0

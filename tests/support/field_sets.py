@@ -1,4 +1,4 @@
-"""Field sets as the reference writes them."""
+"""Field sets in the reference's form."""
 
 import orjson
 
@@ -7,7 +7,7 @@ from apiext.managedfields.field_set import ITSELF, LEAF, FieldSet
 
 
 def written(fields: FieldSet) -> str:
-    """Return FieldsV1 with the keys in the order of the reference's field sets."""
+    """Return FieldsV1 with its keys in the reference's order."""
     return orjson.dumps(_ordered(fields)).decode()
 
 

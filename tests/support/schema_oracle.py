@@ -1,7 +1,7 @@
-"""An independent implementation of schema validation and pruning with the jsonschema library.
+"""Independent schema validation and pruning with the jsonschema library.
 
-`is_valid` and `pruned` share no code with apiext. They leave out the cases in which the reference differs from the meaning
-of a schema (bounds cut to integers, numbers accepted as texts of an enum, ...); other tests cover these.
+`is_valid` and `pruned` share no code with apiext. They do not handle the cases in which the reference deviates from a schema's
+meaning (bounds cut to integers, numbers accepted as texts of an enum, ...). Other tests cover these.
 """
 
 import base64
@@ -34,7 +34,7 @@ def is_valid(schema: Schema, value: Any) -> bool:
 
 
 def _translated(schema: Schema) -> dict[str, Any]:
-    """Return the schema with Kubernetes' type keywords combined into one."""
+    """Return the schema with Kubernetes' type keywords merged into one."""
     kinds = [schema["type"]] if schema.get("type") else []
     if schema.get("x-kubernetes-int-or-string"):
         kinds = ["integer", "string"]
@@ -71,7 +71,7 @@ def _enum(_: Any, allowed: list[Any], value: Any, __: Any) -> Iterator[jsonschem
 
 
 def _unless_null(keyword: str) -> Callable[..., Iterator[jsonschema.ValidationError]]:
-    """Wrap a keyword so that it ignores null, as all keywords except type and enum do."""
+    """Wrap a keyword to ignore null, as all keywords except type and enum do."""
     original = jsonschema.Draft4Validator.VALIDATORS[keyword]
 
     def check(validator: Any, argument: Any, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:

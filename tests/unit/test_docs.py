@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from tomllib import loads
 from typing import Final
 
 import click
@@ -72,6 +73,23 @@ def test_named_flags_exist(name: str) -> None:
     others |= {"--help", "--server-side"}
 
     assert {flag for flag in _FLAG.findall(_text(name)) if flag not in known | others} == set()
+
+
+def test_every_wing_is_described() -> None:
+    """Name every package inside a room in the architecture document."""
+    text = _text("apiext/README.md")
+    wings = [path.parent.relative_to(ROOT / "apiext").as_posix() for path in (ROOT / "apiext").glob("*/**/__init__.py")]
+
+    assert [wing for wing in wings if "/" in wing and f"`{wing}/`" not in text] == []
+
+
+def test_the_picture_shows_the_layers() -> None:
+    """Draw the rooms in the layers that lint-imports checks."""
+    drawn = [found.split() for found in re.findall(r"subgraph \w+ \[.*?\]\n(.*?)\n    end", _text("apiext/README.md"), re.DOTALL)]
+    contracts = loads(_text("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+
+    assert [set(rooms) for rooms in drawn] == [{room for room in layer.split(" | ") if not room.startswith("(")} for layer in layers]
 
 
 @pytest.mark.parametrize(

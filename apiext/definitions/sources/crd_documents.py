@@ -23,11 +23,11 @@ _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 
 class FileProblem(ValueError):  # noqa: N818
-    """Error about a file or a part of it that is not a valid definition; the text says where and why."""
+    """A file, or a part of it, is not a valid definition. The text says where and why."""
 
 
 def definitions(data: bytes) -> Iterator[Object | FileProblem]:
-    """Yield the definitions of a file in canonical form, and a problem for each invalid part. Skips documents of other kinds."""
+    """Yield the definitions of a file in canonical form, and a problem for each invalid part. Skip documents of other kinds."""
     try:
         documents = parse(data)
     except FileProblem as problem:
@@ -39,7 +39,7 @@ def definitions(data: bytes) -> Iterator[Object | FileProblem]:
 
 
 def parse(data: bytes) -> list[Any]:
-    """Return the documents of a file as JSON values, without empty ones.
+    """Return the documents of a file as JSON values. Omit empty ones.
 
     Raises:
         FileProblem: the file is neither JSON nor YAML.

@@ -1,6 +1,6 @@
 """Definitions from the files of a folder, watched while the server runs (`--crd-dir`).
 
-Removing a file does not remove its definitions or their instances. A file is applied when the server starts and when it changes.
+The server applies a file at its start and whenever the file changes. Removing a file removes neither definitions nor instances.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _RETRY_INTERVAL: Final = 5.0
-"""Seconds between reads of files that failed, and before the folder is watched again."""
+"""Seconds before reading a failed file or watching the folder again."""
 
 Apply = Callable[["Object"], Awaitable[None]]
-"""Creates a definition or updates its spec. Raises StatusError if the definition is rejected, BlockedError if that may change."""
+"""Creates a definition or updates its spec. Raises StatusError for a rejected definition, BlockedError if a retry may succeed."""
 
 
 class BlockedError(Exception):
-    """The present state of a definition rejects a file, which is valid in itself; it is applied again."""
+    """The current state of a definition rejects a valid file. The source retries."""
 
     def __init__(self, message: str, steps: Sequence[str]) -> None:
-        """Create the error; `steps` make the file acceptable."""
+        """Create the error. `steps` say how to make the file acceptable."""
         super().__init__(message)
         self.steps = steps
 
@@ -53,9 +53,9 @@ class _File:
     names: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
-    """What makes the file acceptable, where that is known."""
+    """Known steps that make the file acceptable."""
     retry: bool = False
-    """A failure that is not caused by the file: it is read again with the next event."""
+    """Whether the next event reads the file again, after a failure with another cause than the file."""
 
 
 class DirectorySource:
@@ -82,7 +82,7 @@ class DirectorySource:
 
     @property
     def remarks(self) -> list[str]:
-        """Return the problems of the files, those that the state of a definition causes with the steps to solve them."""
+        """Return the problems of the files; for those caused by a definition's state, with the steps that solve them."""
         remarks: list[str] = []
         for path, file in sorted(self._files.items()):
             remarks += [f"{self._display(path)}: {problem}" for problem in file.problems]
@@ -90,7 +90,7 @@ class DirectorySource:
         return remarks
 
     async def load(self) -> None:
-        """Apply new and changed files. A broken file is logged, and does not prevent others from being applied.
+        """Apply new and changed files. Log a broken file, and continue with the others.
 
         Raises:
             OSError: the folder cannot be read.
@@ -185,7 +185,7 @@ def _numbered(steps: Sequence[str]) -> dict[str, str]:
 
 
 def _scan(folder: Path) -> dict[Path, _Stamp]:
-    """Return the files that may contain definitions. Follows symbolic links, which mounted ConfigMaps consist of."""
+    """Return the files that may contain definitions. Follow symbolic links, of which mounted ConfigMaps consist."""
     if not folder.is_dir():
         raise NotADirectoryError(20, "not a folder", str(folder))
     found = {}
@@ -200,13 +200,13 @@ def _scan(folder: Path) -> dict[Path, _Stamp]:
 
 
 async def watch_folder(folder: Path) -> AsyncGenerator[bool, None]:
-    """Yield True for changes that the operating system reports, and False after `_RETRY_INTERVAL` seconds without any."""
+    """Yield True after changes of the folder, and False after `_RETRY_INTERVAL` seconds without any."""
     from watchfiles import awatch
 
     watcher = awatch(folder, debounce=200, step=50, rust_timeout=round(_RETRY_INTERVAL * 1000), yield_on_timeout=True)
     pending = asyncio.ensure_future(anext(watcher))
     try:
-        # The watch must exist before the caller reads the folder, so that no change is missed.
+        # Watch before the caller reads the folder: it must not miss a change.
         await asyncio.sleep(0)
         yield True
         while True:

@@ -1,7 +1,7 @@
 """Definitions of a host cluster, mirrored while the server runs (`--crd-selector`).
 
-A selected definition gets a mirror in this server. The mirror follows the host's definition from then on, even if it is not selected
-any more. It is deleted when the host's definition was seen terminating. A definition that disappears otherwise keeps its mirror.
+A selected definition gets a mirror in this server. The mirror then follows the host's definition, even if it is no longer selected.
+A terminating definition loses its mirror. A definition that disappears in another way keeps it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _COLLECTION: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _PAGE_SIZE: Final = 25
-"""Number of definitions per page of a list; some have half a megabyte."""
+"""Definitions per page of a list; some have half a megabyte."""
 _FAILURES: Final = (WebhookError, StorageError, BackendError, StatusError)
 _NOT_FOUND: Final = 404
 _TEMPORARY: Final = frozenset({409, 429})
 
 Found = dict[str, Any]
 Confirm = Callable[[], Awaitable[None]]
-"""Checks that the host is the cluster whose definitions are mirrored.
+"""Checks that the host is the cluster of the mirrored definitions.
 
 Raises:
     OtherClusterError: it is another cluster.
@@ -48,22 +48,22 @@ Raises:
 
 
 class OtherClusterError(WebhookError):
-    """The host is not the cluster whose definitions are mirrored."""
+    """The host is not the cluster of the mirrored definitions."""
 
 
 class Mirrors(Protocol):
-    """Writer of mirrors.
+    """Writes mirrors.
 
     Every method raises StatusError, StorageError or BackendError, and MirrorError if the mirror must not be written.
     """
 
     async def update(self, host: HostDefinition, *, lost_revision: int = 0) -> bool:
-        """Update an existing mirror; returns False if there is none.
+        """Update an existing mirror. Return False if there is none.
 
-        A mirror at `lost_revision`, a revision that the host has lost, is updated to an earlier state.
+        A mirror may go back to an earlier state from `lost_revision`, a revision that the host has lost.
 
         Raises:
-            OlderStateError: the mirror has another, later state than `host`.
+            OlderStateError: the mirror has a later state than `host`.
         """
         ...
 
@@ -72,7 +72,7 @@ class Mirrors(Protocol):
         ...
 
     async def delete(self, name: str, *, uid: str) -> None:
-        """Delete the mirror of a definition with a given uid on the host, unless it is gone. Its instances are deleted asynchronously."""
+        """Delete the mirror of the host definition with a uid, unless it is gone. Instances are deleted asynchronously."""
         ...
 
 
@@ -119,11 +119,11 @@ class HostClusterSource(Link):
 
     @property
     def problems(self) -> list[str]:
-        """Return the problems that prevent definitions from being mirrored."""
+        """Return the problems that keep definitions from being mirrored."""
         return [self._problems[name] for name in sorted(self._problems)]
 
     def start(self) -> None:
-        """Start watching the host. Does not wait for it to be reachable."""
+        """Start watching the host. Do not wait for its answer."""
         self._unsubscribe = self._catalog.subscribe(self._on_change)
         self._tasks = [
             asyncio.create_task(self._reflector.run(), name="definitions-host"),
@@ -131,7 +131,7 @@ class HostClusterSource(Link):
         ]
 
     async def wait_until_processed(self) -> None:
-        """Return when all definitions have been processed, or the host is unreachable."""
+        """Return when all definitions are processed, or the host is unreachable."""
         await self._ready.wait()
 
     async def close(self) -> None:
@@ -221,7 +221,7 @@ class HostClusterSource(Link):
     # --- reconciliation of mirrors ------------------------------------------------------------------------------------
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
-        """Enqueue a mirror that changed here, or a definition that prevented a mirror; implements catalog.Listener."""
+        """Enqueue a changed mirror, or a definition that blocked a mirror; implements catalog.Listener."""
         known = new or old
         if known is None or not self._is_listed:
             return
@@ -229,7 +229,7 @@ class HostClusterSource(Link):
             self._queue.add(known.name)
 
     def _mirror_uid(self, name: str) -> str | None:
-        """Return the host uid that a mirror is annotated with, None if there is no mirror of that name."""
+        """Return the host uid in a mirror's annotation, None if there is no mirror of that name."""
         definition = self._catalog.get(name)
         annotations: dict[str, str] = (definition.head["metadata"].get("annotations") if definition is not None else None) or {}
         return annotations.get(HOST_UID)
@@ -284,10 +284,10 @@ class HostClusterSource(Link):
         except OlderStateError as older:
             fresh = await self._fetch(host.name)
             if fresh is not None:
-                # A host that returns an earlier state now was restored from a backup.
+                # A host that now returns an earlier state was restored from a backup.
                 await self._mirrors.update(fresh, lost_revision=older.revision if fresh.revision < older.revision else 0)
             return
-        # A mirror must not be created from a stale state.
+        # A stale state must not create a mirror.
         fresh = await self._fetch(host.name) if host.is_wanted else host
         if fresh is None:
             return

@@ -1,4 +1,4 @@
-"""State of a definition on a host cluster, reduced to what its mirror copies."""
+"""State of a host's definition, reduced to the parts that its mirror copies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _APIEXT_PREFIX: Final = f"{DOMAIN}/"
 
 
 class MirrorError(Exception):
-    """A host definition cannot be mirrored until it or its mirror changes; the message says why."""
+    """A host definition cannot be mirrored until it or its mirror changes. The message says why."""
 
 
 class OlderStateError(Exception):
-    """The mirror has followed a later state of the host's definition, the one at `revision`."""
+    """The mirror has a later state of the host's definition, that of `revision`."""
 
     def __init__(self, revision: int) -> None:
         super().__init__(f"the mirror has a later state: {revision}")
@@ -39,7 +39,7 @@ class HostDefinition:
     uid: str
     revision: int
     is_wanted: bool
-    """The definition is selected, and its return to the host is not requested."""
+    """Whether the definition is selected, and its return to the host not requested."""
     is_terminating: bool
     content: bytes
     """The mirrored parts of metadata and spec as JSON."""
@@ -62,7 +62,7 @@ class HostDefinition:
     def mirror(self, existing: Mapping[str, Any] | None = None) -> Object:
         """Return the mirror's definition. An existing mirror keeps its own metadata, annotations and status.
 
-        It also keeps, without serving them, versions in which objects may be stored and that the host has dropped.
+        It also keeps versions with stored objects that the host has dropped, without serving them.
 
         Raises:
             MirrorError: this server does not accept the definition.
@@ -79,14 +79,14 @@ class HostDefinition:
 
 
 def _dropped_versions(wanted: Mapping[str, Any], existing: Mapping[str, Any]) -> list[Object]:
-    """Return the stored versions of an existing mirror that the wanted definition does not have, as versions that are not served."""
+    """Return stored versions of an existing mirror that the wanted definition lacks, as unserved versions."""
     names = {version["name"] for version in wanted["spec"]["versions"]}
     kept = set((existing.get("status") or {}).get("storedVersions") or ()) - names
     return [version | {"served": False, "storage": False} for version in existing["spec"]["versions"] if version["name"] in kept]
 
 
 def host_definition(found: Mapping[str, Any], selector: LabelSelector) -> HostDefinition:
-    """Return the state of a definition from an object of the host's API."""
+    """Return the state of a definition, given an object of the host's API."""
     metadata = found.get("metadata") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     mirrored = {key: value for key, value in annotations.items() if key != _LAST_APPLIED and not key.startswith(_APIEXT_PREFIX)}
@@ -107,7 +107,7 @@ def host_definition(found: Mapping[str, Any], selector: LabelSelector) -> HostDe
 
 
 def _without_adoption_category(spec: Any) -> Any:
-    """Return a spec without the category that makes the host end its own watches."""
+    """Return a spec without the category by which the host ends its own watches."""
     names = (spec or {}).get("names") or {}
     categories = names.get("categories") or []
     if ADOPTION_CATEGORY not in categories:

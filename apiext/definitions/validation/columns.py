@@ -117,7 +117,7 @@ def selectable_errors(owner: Object, schema: Props | None, path: Path, *, too_ma
 
 
 def deprecation_errors(version: Object, path: Path) -> list[FieldError]:
-    """Return the errors of a deprecation warning: it must be short and printable, and the version deprecated."""
+    """Return the errors of a deprecation warning. It must be short and printable, and the version deprecated."""
     warning = version.get("deprecationWarning")
     if warning is None:
         return []

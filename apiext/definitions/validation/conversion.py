@@ -120,7 +120,7 @@ def _parse_error(url: str) -> str:
 
 def _service_errors(service: Object, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    # The reference passes name and namespace in the wrong order: a missing one is reported under the other's path.
+    # The reference swaps name and namespace: a missing one is reported under the other's path.
     if not service["namespace"]:
         errors.append(field.required(path.child("name")))
     if not service["name"]:

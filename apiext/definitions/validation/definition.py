@@ -78,7 +78,7 @@ def _stored_versions(crd: Object) -> list[FieldError]:
 
 
 def _approval(crd: Object, old: Object | None) -> list[FieldError]:
-    """Return the errors of the approval annotation of a definition in a community group. An unchanged state is accepted."""
+    """Return the errors of the approval annotation of a definition in a community group. Accept an unchanged state."""
     if not is_protected(crd["spec"]["group"]):
         return []
     state, message = approval(crd)

@@ -1,4 +1,4 @@
-"""Bad values in the reference's error messages: its internal types have no JSON names, so Go's field names appear.
+"""Bad values as the reference's errors print them: with Go's field names, since its internal types have no JSON names.
 
 Mirrors the structs of apiextensions-apiserver pkg/apis/apiextensions/types*.go.
 """
@@ -37,7 +37,7 @@ def _schema_fields() -> dict[str, str]:
 
 
 SCHEMA_FIELDS: Final = _schema_fields()
-"""Go names of a schema's fields by JSON name, in the order of the internal struct; v1 has `nullable` at another place."""
+"""Go names of a schema's fields by JSON name, in the order of the internal struct; v1 orders `nullable` differently."""
 
 
 def versions(items: list[Object] | None) -> Printed | None:

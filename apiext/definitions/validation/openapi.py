@@ -22,7 +22,7 @@ _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _UNSUPPORTED_IF_PRESENT: Final = ("$ref", "additionalItems", "dependencies")
-"""The unsupported fields that are rejected even if they are empty or false."""
+"""Unsupported fields that are rejected even if empty or false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Position:
     """Reason why defaults are forbidden; None if they are allowed."""
     inside_meta: bool = False
     uncorrelated: Path | None = None
-    """Path of the outermost schema around the node whose values have no counterparts in the old object."""
+    """Path of the outermost schema around the node whose values cannot be correlated with the old object."""
     rules: RuleScope | None = None
-    """What the expressions of rules depend on; None where they are not compiled."""
+    """Scope of the node's rules; None if their expressions are not compiled."""
 
 
 def openapi_errors(root: Props, path: Path, options: ValidationOptions, rules: RuleScope | None) -> list[FieldError]:
-    """Return the errors of a schema apart from those of its structure and its defaults.
+    """Return the errors of a schema, except those of its structure and its defaults.
 
     `rules` is the scope of the root's rules, None if expressions are not to be compiled.
     """
@@ -83,7 +83,7 @@ class _SchemaValidator:
         if rules:
             rules_path = path.child("x-kubernetes-validations")
             self.errors += rule_errors(rules, node, rules_path)
-            # an error here or below could only be repeated in words that explain less
+            # an error here or below would only repeat this one in vaguer words
             if position.rules is not None and len(self.errors) == known:
                 self.expression_errors += position.rules.errors(rules, rules_path, position.uncorrelated)
 
@@ -127,7 +127,7 @@ class _SchemaValidator:
 
 
 def _other_children(node: Props, path: Path, position: Position) -> Iterator[tuple[Props, Path, Position]]:
-    """Yield the schemas below a node, apart from properties and additional ones, with their paths and positions."""
+    """Yield the schemas below a node, except properties and additional ones, with their paths and positions."""
     clause_position = replace(position, rules=None)
     if node.get("not") is not None:
         yield node["not"], path.child("not"), clause_position
@@ -143,7 +143,7 @@ def _other_children(node: Props, path: Path, position: Position) -> Iterator[tup
         scope = position.rules and position.rules.element(items)
         yield items, path.child("items"), replace(position, rules=scope, uncorrelated=uncorrelated)
     for index, item in enumerate(items if isinstance(items, list) else ()):
-        # such a schema is refused, therefore its rules are not compiled
+        # such a schema is refused, so its rules are not compiled
         yield item, path.child("items").index(index), clause_position
     for name, dependency in (node.get("dependencies") or {}).items():
         if isinstance(dependency, Mapping):

@@ -1,4 +1,4 @@
-"""Options of validation: creation enables all rules, an update only those that the old definition complies with (ratcheting)."""
+"""Options of validation. A create enables all rules, an update those that the old definition already follows (ratcheting)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ValidationOptions:
     stored_expressions: StoredExpressions = NO_EXPRESSIONS
     """Expressions of the definition before the update."""
     unchanged_versions: frozenset[str] = frozenset()
-    """Versions whose schemas an update does not change: single expressions may cost any amount."""
+    """Versions with unchanged schemas: the cost of their expressions is not limited."""
 
 
 CREATE: Final = ValidationOptions()
@@ -116,7 +116,7 @@ def _unchanged_versions(spec: Object, old_spec: Object) -> Iterator[str]:
     new, old = _validations(spec), _validations(old_spec)
     for version in spec.get("versions", ()):
         name = version["name"]
-        # a schema in the spec is that of every version, even of a missing one
+        # a schema in the spec counts for every version, even for a missing one
         previous = old.get(name, old.get("", old))
         if previous is not old and json_values.equal(new.get(name, new.get("")), previous):
             yield name

@@ -1,4 +1,4 @@
-"""What the expressions of a schema node's rules depend on, and their errors (CELSchemaContext in cel_validation.go)."""
+"""Scopes of the rules of a schema's nodes, and the errors of their expressions (CELSchemaContext in cel_validation.go)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def root_scope(root: Props, costs: SchemaCosts, stored: StoredExpressions) -> RuleScope:
-    """Return the scope of the rules at the root of a schema; their costs are added up in `costs`."""
+    """Return the scope of the rules at the root of a schema. All scopes add their costs to `costs`."""
     return RuleScope(root, None, 1, bool(root.get(RULES)), _Shared(costs, stored))
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What the scopes of a schema share."""
+    """State that the scopes of a schema share."""
 
     costs: SchemaCosts
     stored: StoredExpressions
@@ -37,13 +37,13 @@ class _Shared:
 
 @dataclass(frozen=True)
 class RuleScope:
-    """A schema node and its place."""
+    """A schema node and its position."""
 
     schema: Props
     parent: tuple[RuleScope, Callable[[Declaration], Declaration | None]] | None
-    """The scope around this one, and how to get this one's type from that one's; None at the root."""
+    """The scope around this one, and a function from its type to this one's; None at the root."""
     cardinality: int | None
-    """How many values of the node an object may have; None for no limit."""
+    """Greatest number of the node's values in an object; None for no limit."""
     has_rules: bool
     """Whether this node or one around it has rules."""
     shared: _Shared
@@ -62,7 +62,7 @@ class RuleScope:
 
     @cached_property
     def declaration(self) -> Declaration | None:
-        """The type of the node's values: the part of the type of the values around them, if rules there refer to them, too."""
+        """Return the type of the node's values. If rules around it refer to it too, it is a part of the outer type."""
         if self.parent is not None and self.parent[0].has_rules:
             scope, derive = self.parent
             around = scope.declaration
@@ -75,7 +75,7 @@ class RuleScope:
     def errors(self, rules: list[Object], path: Path, uncorrelated: Path | None) -> list[FieldError]:
         """Return the errors of the expressions of the node's rules.
 
-        Values inside `uncorrelated` have no counterparts in the old object.
+        Values inside `uncorrelated` cannot be correlated with the old object.
 
         Raises:
             HeavyWorkError: the compilation takes too long for the event loop.

@@ -44,7 +44,7 @@ def _message_errors(rule: Object, path: Path) -> list[FieldError]:
 
 
 def _other_errors(rule: Object, node: Props | None, path: Path) -> list[FieldError]:
-    """Return the errors of the other members; without a node, paths are not resolved."""
+    """Return the errors of the other members. Without a node, do not resolve paths."""
     errors: list[FieldError] = []
     expression, reason, field_path = rule.get("messageExpression", ""), rule.get("reason"), rule.get("fieldPath", "")
     if expression and not trim_space(expression):

@@ -33,7 +33,7 @@ def root_schemas(spec: Object) -> Iterator[Props]:
 
 
 def schemas_by_path(definition: Object) -> Iterator[tuple[Path, int, Any]]:
-    """Yield the root schemas of an undecoded definition (v1 or v1beta1): field path, levels of nesting above it, and the value there."""
+    """Yield the root schemas of an undecoded definition (v1 or v1beta1): field path, levels of nesting above it, and value."""
     spec = definition.get("spec")
     if not isinstance(spec, dict):
         return

@@ -113,7 +113,7 @@ def _has_status(owner: Object) -> bool:
 def _versions(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     versions, versions_path = spec.get("versions", []), path.child("versions")
-    # Of two versions with one name, the first determines the subresources.
+    # If two versions have one name, the first determines the subresources.
     first = {version["name"]: version for version in reversed(versions)}
     for index, version in enumerate(versions):
         name = version["name"]

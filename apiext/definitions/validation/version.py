@@ -25,7 +25,7 @@ _ROOT_FIELDS: Final = (
     "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
     "UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
 )
-"""Go names of the fields that the root of a schema may have if the status subresource is enabled."""
+"""Go names of the allowed fields at the root of a schema with the status subresource."""
 _ALLOWED: Final = frozenset(_ROOT_FIELDS.split())
 _IF_STATUS_ENABLED: Final = "if the status subresource is enabled"
 
@@ -79,7 +79,7 @@ def validation_errors(
 
 
 def _status_errors(root: Props, path: Path) -> list[FieldError]:
-    """Return an error for a root field that would be lost when the schema of the status is extracted."""
+    """Return an error for a root field that extracting the status schema would lose."""
     for name, go_name in go_printing.SCHEMA_FIELDS.items():
         # Canonical form omits zero values.
         if name not in root or (name == "items" and root[name] is None):

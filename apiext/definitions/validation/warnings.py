@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def warnings(crd: Object, old: Object | None = None) -> list[str]:
-    """Return the warnings about a definition. For an update, omit those that the old definition caused already."""
+    """Return the warnings about a definition. For an update, omit those of the old definition."""
     spec = to_v1beta1_spec(crd["spec"])
     old_spec = to_v1beta1_spec(old["spec"]) if old is not None else {}
     old_formats = set(_unrecognized_formats(old_spec))

@@ -1,4 +1,4 @@
-"""Request bodies: read within the limit, parsed, identified and decoded.
+"""Request bodies: reading within the limit, parsing, identification of the kind, and decoding.
 
 Mirrors apiserver pkg/endpoints/handlers (rest.go, create.go) and apimachinery pkg/runtime/serializer/json.
 """
@@ -41,13 +41,13 @@ _TOO_DEEP: Final = f"must not be nested so deeply that the definition has more t
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes:
-    """Read the whole body.
+    """Read the whole body, up to the limit in bytes.
 
     Raises:
         StatusError: 413 if it is larger than the limit in bytes, 500 if it ends early.
     """
     try:
-        # a small body comes with the headers
+        # a small body arrives with the headers
         if request.content.is_eof() and hdrs.EXPECT not in request.headers:
             data = request.content.read_nowait()
             if len(data) > limit:
@@ -59,7 +59,7 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
 
 
 async def _read_chunks(request: web.BaseRequest, limit: int) -> bytes:
-    """Read a body that has not arrived. Raises as `read_body`, and RequestPayloadError."""
+    """Read the rest of a body that has not fully arrived. Raises as `read_body`, and RequestPayloadError."""
     declared = request.content_length
     if declared is not None and declared > limit:
         raise errors.too_large(f"limit is {limit}")
@@ -78,7 +78,7 @@ async def _read_chunks(request: web.BaseRequest, limit: int) -> bytes:
 
 
 def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
-    """Parse a body. Return its value and the messages of a strict YAML parser.
+    """Parse a body. Return its value and the strict YAML parser's messages.
 
     Raises:
         BodyDecodeError: the body can not be parsed.
@@ -94,7 +94,7 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
     from apiext.endpoints.serializers import yaml_codec
 
     parsed, duplicates = yaml_codec.parse(data)
-    # as sigs.k8s.io/yaml, which converts to JSON first
+    # like sigs.k8s.io/yaml, which converts to JSON first
     return dict(sorted(parsed.items())) if isinstance(parsed, dict) else parsed, duplicates
 
 
@@ -230,7 +230,7 @@ class _UnidentifiedError(BodyDecodeError):
 
 
 class _MissingKindError(_UnidentifiedError):
-    """An object without a kind; `kind` is completed by the endpoint's."""
+    """An object without a kind. `kind` is the body's, completed by that of the endpoint."""
 
     def __init__(self, value: Object | None, kind: GroupVersionKind, data: bytes) -> None:
         super().__init__(self.text(data))
@@ -244,7 +244,7 @@ class _MissingKindError(_UnidentifiedError):
 
 
 def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersionKind]:
-    """Return the object and its kind; the endpoint completes the kind of built-in objects.
+    """Return the object and its kind. The endpoint completes the kind of built-in objects.
 
     Raises:
         BodyDecodeError: the value is no object, or has no valid apiVersion and kind.
@@ -267,7 +267,7 @@ def type_meta(parsed: Any) -> tuple[Object, str, str]:
     """Return the object with its apiVersion and kind, which are "" if they are missing or null.
 
     Raises:
-        BodyDecodeError: the value is no object, or the first of the two in the body that is no string.
+        BodyDecodeError: the value is not an object, or its apiVersion or kind is not a string.
     """
     if parsed is not None and not isinstance(parsed, dict):
         wrong = f"json: cannot unmarshal {type_model.describe(parsed)} into Go value of type {_GO_TYPE_META}"
@@ -328,7 +328,7 @@ def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]
 
 
 def unregistered_kind(kind: str, version: str) -> ValueError:
-    """Return the error of a built-in endpoint for an unregistered kind."""
+    """Return a built-in endpoint's error about an unregistered kind."""
     text = f"no kind {formatting.quote(kind)} is registered for version {formatting.quote(version)}"
     return ValueError(f'{text} in scheme "pkg/runtime/scheme.go:111"')
 
@@ -342,7 +342,7 @@ def _report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], 
         return
     if scope.typed or scope.kind == _SCALE:
         raise _undecodable(scope, kind, strict_text(strict))
-    # At this point the reference takes the kind from the decoded object.
+    # Here the reference takes the kind from the decoded object.
     if not kind.version:
         raise errors.bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     version = formatting.quote(kind.version)
@@ -350,7 +350,7 @@ def _report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], 
 
 
 def strict_text(strict: Sequence[str]) -> str:
-    """Join strict errors to one text. Those of YAML form one error of several lines."""
+    """Join strict errors into one text. YAML errors form one error of several lines."""
     lines = [message for message in strict if message.startswith("  line ")]
     others = [message for message in strict if not message.startswith("  line ")]
     return "strict decoding error: " + ", ".join([YAML_PREFIX + "\n".join(lines), *others] if lines else others)
@@ -377,9 +377,9 @@ def _summary(data: bytes) -> str:
 
 
 def _too_deep(kind: GroupVersionKind, body: Any) -> errors.StatusError:
-    """Return the error for a body nested too deeply: 422 if it is a definition and a schema in it is the reason, 400 otherwise.
+    """Return the error about a body nested too deeply: 422 if a schema in a definition is too deep, else 400.
 
-    `body` is the parsed body, or None where the parser stopped at the limit.
+    `body` is the parsed body, None if the parser stopped at the limit.
     """
     if kind == GVK and isinstance(body, dict):
         found = [path for path, above, schema in schemas_by_path(body) if is_deeper(schema, MAX_DEPTH - above)]

@@ -54,7 +54,7 @@ async def _delete(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]:
 
 
 async def _delete_unreadable(request: web.BaseRequest, scope: Scope, media: MediaType, name: str, *, dry_run: bool) -> web.StreamResponse:
-    """Delete an object that can not be read, without finalizers and admission (authorizeUnsafeDelete)."""
+    """Delete an unreadable object, without finalizers and admission (authorizeUnsafeDelete)."""
     if scope.is_namespaces:
         raise errors.internal(f"no unsafe deleter provided, can not honor {UNREADABLE}")
     await _authorize_unsafe_delete(request, scope, name)

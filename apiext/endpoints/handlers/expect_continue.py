@@ -1,4 +1,4 @@
-"""`Expect: 100-continue`: the interim response is sent when the body is read, as in Go's net/http."""
+"""`Expect: 100-continue`: sends the interim response when the server reads the body, as Go's net/http."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONTINUED: web.RequestKey[bool] = web.RequestKey("continued", bool)
 
 
 async def ask_for_body(request: web.BaseRequest) -> None:
-    """Send 100 Continue unless it was sent before."""
+    """Send 100 Continue, once."""
     if _CONTINUED not in request:
         request[_CONTINUED] = True
         await request.writer.write(_CONTINUE)

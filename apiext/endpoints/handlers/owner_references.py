@@ -1,4 +1,4 @@
-"""Duplicate owner references are dropped with a warning (apiserver pkg/endpoints/handlers/rest.go)."""
+"""Drops duplicate owner references with a warning (apiserver pkg/endpoints/handlers/rest.go)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apiext.meta.encoding.json_codec import Object
 
 
 def dedup_owner_references(obj: Object, warnings: list[str], *, after_admission: bool = False) -> None:
-    """Drop duplicate owner references and add a warning. The metadata is replaced, not changed in place."""
+    """Drop duplicate owner references and add a warning. Replace the metadata instead of changing it."""
     metadata = obj.get("metadata") or {}
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:

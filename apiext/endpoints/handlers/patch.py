@@ -72,7 +72,7 @@ async def _create_or_patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
 
 
 async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
-    """Patch an object; return the result, and whether it was created. Authorization is the caller's.
+    """Patch an object. Return the result, and whether it was created. The caller authorizes.
 
     Raises:
         StatusError: the patch is invalid, can not be applied, or its result is rejected.
@@ -88,7 +88,7 @@ async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -
     try:
         return await scope.rest.update(ctx, name, patcher, options)
     except RecursionError as error:
-        # only objects stored by kube-apiserver or an older version can be that deep
+        # only objects from kube-apiserver or an older version can be that deep
         raise patch.too_deep() from error
 
 
@@ -121,7 +121,7 @@ def _read_patch(patch_type: str, data: bytes) -> _Patch:
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """A patch before validation."""
+    """A patch before its validation."""
 
     type: str
     data: bytes
@@ -166,7 +166,7 @@ class _Patcher:
             raise errors.not_found(self._scope.resource.group_resource, self._call.name)
         if self._change is None:
             self._change = self._parse()
-        # the reference patches the object's JSON, which has no whole floats
+        # the reference patches the object's JSON, which has no floats with whole values
         patched = json_codec.loads(json_codec.dumps(existing)) if self._scope.codec.cbor else existing
         obj, call = self._decode(self._change, patched), self._call
         await self._scope.fields.update(existing, obj, call.manager)
@@ -222,30 +222,30 @@ class _Patcher:
         return obj
 
     def _as_typed(self, patched: Any) -> tuple[Any, list[str]]:
-        """Return what the reference's decoder of a built-in kind receives, and the messages about unknown fields."""
+        """Return the input of the reference's decoder of a built-in kind, and messages about unknown fields."""
         named = {"kind": self._scope.kind.kind, "apiVersion": self._scope.api_version}
         if self._strategic_text is not None:
-            # The reference decodes it to the endpoint's kind, whatever kind it has.
+            # The reference decodes it to the endpoint's kind, regardless of its own kind.
             return patched | named, []
         if type(patched) is not dict or patched.get("apiVersion"):
             return patched, []
-        # Without a version the reference decodes it to a type that has only a kind.
+        # Without a version the reference decodes it to a type with a kind only.
         return named, [f"unknown field {formatting.quote(name)}" for name in patched if name not in named]
 
     def _result(self, change: Change, existing: Object) -> str:
-        """Return the value in errors: a strategic merge patch, or the result of another, applied again since decoding changed it."""
+        """Return the value for errors: a strategic merge patch, or else a fresh result, since decoding changed the first one."""
         return json_codec.dumps(change(existing)).decode() if self._strategic_text is None else self._strategic_text
 
 
 def _sorted(value: Any) -> Any:
-    """Return a JSON value with sorted members, since the reference encodes the result and decodes it again."""
+    """Return a JSON value with sorted members: the reference encodes the result and decodes it again."""
     if type(value) is dict:
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if type(value) is list else value
 
 
 def _invalid_result(shown: str, reason: str) -> errors.StatusError:
-    """Return the 422 for a patch whose result is no object of the kind."""
+    """Return the 422 for a patch whose result is not an object of the kind."""
     return errors.invalid(GroupKind("", ""), "", [invalid(Path("patch"), shown, reason)])
 
 

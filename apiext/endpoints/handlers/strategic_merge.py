@@ -1,7 +1,7 @@
 """Strategic merge patches of built-in kinds.
 
-Mirrors apimachinery pkg/util/strategicpatch: like a JSON merge patch, but lists with a merge key (or of scalars with the
-merge strategy) are merged, and directives select other operations. Arguments are never changed.
+Mirrors apimachinery pkg/util/strategicpatch: as a JSON merge patch, but lists with a merge key (or of scalars with the merge
+strategy) merge, and directives select other operations. Never changes its arguments.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[
 
 
 def _ordered(merged: list[Any], patch: list[Any], before: list[Any], merge_key: str) -> list[Any]:
-    """Return merged items in the order of the patch, with the others among them as they stood before, else behind them."""
+    """Return merged items in the patch's order. The others keep their places among them, or follow at the end."""
 
     def name(item: Any) -> Hashable:
         return identity(item.get(merge_key) if merge_key and isinstance(item, dict) else item)

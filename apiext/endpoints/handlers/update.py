@@ -42,7 +42,7 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         if error.code != 404 or not scope.creates_on_update:
             raise
         await authorize_create(request, scope)
-        # the second attempt repeats the warnings
+        # the second attempt repeats its warnings
         del call.warnings[warned:]
         item, created = await perform(request[WORKERS], scope, _create_or_update, call)
     return await item_reply(request, scope, media, item, status=201 if created else 200)
@@ -62,7 +62,7 @@ async def _update(scope: Scope, call: WriteCall, *, create: bool = False) -> tup
     admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
 
     async def replacement(existing: Object) -> Object:
-        # A copy, since admission may change it and the registry may call this again.
+        # A copy: admission may change it, and the registry may call this again.
         new = own(obj)
         json_values.share(new, existing)
         exists = bool((existing.get("metadata") or {}).get("uid"))

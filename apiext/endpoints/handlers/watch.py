@@ -66,9 +66,9 @@ async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery) -> we
 
 
 async def _open(request: web.BaseRequest, scope: Scope, options: WatchOptions, seconds: float) -> Watch:
-    """Open the watch. If the store does not report its revision within the timeout, return a watch with an ERROR event.
+    """Open the watch. If the store does not report its revision in time, return a watch with an ERROR event.
 
-    The wait for a revision that the client requests has its own limit.
+    A separate limit applies to a revision that the client requests.
     """
     try:
         async with asyncio.timeout(None if options.resource_version else seconds):

@@ -79,7 +79,7 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
 
 
 def _checked(options: DeleteQuery, *, authorized: bool) -> DeleteQuery:
-    """Return valid options; without authorization none for unreadable objects. A valid dryRun may have very many values, all the same."""
+    """Return valid options. Ignore the option for unreadable objects without authorization. Keep one of many equal dryRun values."""
     if options.ignore_read_error and not authorized:
         options = dataclasses.replace(options, ignore_read_error=False)
     check_delete(options)

@@ -1,4 +1,4 @@
-"""The options of each verb, decoded from the query and validated.
+"""The options of each verb: decoding from the query, and validation.
 
 Mirrors apimachinery pkg/apis/meta/v1 (the url.Values conversions), pkg/apis/meta/v1/validation and
 pkg/apis/meta/internalversion/validation.
@@ -34,14 +34,14 @@ UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NOT_OLDER: Final = VersionMatch.NOT_OLDER_THAN
 _CACHED_QUERIES: Final = 256
 _MAX_CACHED_QUERY: Final = 256
-"""Characters."""
+"""Length of a query up to which its options are cached."""
 
 FieldLabel = Callable[[str], None]
-"""Validates a label of a field selector for a kind. Raises ValueError for an unknown one."""
+"""Validates a field selector's label for a kind. Raises ValueError for an unknown one."""
 
 
 def known_field_labels(known: frozenset[str]) -> FieldLabel:
-    """Return a validation that accepts these labels only."""
+    """Return a validation that accepts only the known labels."""
 
     def check(label: str) -> None:
         if label not in known:
@@ -98,7 +98,7 @@ _NO_LIST_OPTIONS: Final = ListQuery()
 
 
 def list_query(query: Query, field_label: FieldLabel, *, name: str = "") -> Steps[ListQuery]:
-    """Decode and validate the options, in steps. `name` selects one object.
+    """Decode and validate the options, in steps. A `name` restricts them to one object.
 
     Raises:
         StatusError: 400 for a malformed value, 422 for invalid combinations.
@@ -201,7 +201,7 @@ class WriteQuery:
     field_validation: str = WARN
     field_manager: str = ""
     force: bool = False
-    """Whether an apply takes fields over from other managers."""
+    """Whether an apply takes over fields of other managers."""
 
 
 def write_options(request: web.BaseRequest, kind: str, *, apply: bool = False) -> WriteQuery:
@@ -212,7 +212,7 @@ def write_options(request: web.BaseRequest, kind: str, *, apply: bool = False) -
     return write_query(parse_query(request), kind, apply=apply)
 
 
-@lru_cache(maxsize=_CACHED_QUERIES)  # a client sends one query with all its writes
+@lru_cache(maxsize=_CACHED_QUERIES)  # a client's writes have the same query
 def _cached_write_query(raw: str, kind: str, apply: bool) -> WriteQuery:  # noqa: FBT001
     return write_query(parse(raw), kind, apply=apply)
 
@@ -238,7 +238,7 @@ def write_query(query: Query, kind: str, *, apply: bool = False) -> WriteQuery:
 
 
 def _check_dry_run(values: Sequence[str]) -> list[field.FieldError]:
-    """Return the field errors of dryRun, whose only valid value is `All`."""
+    """Return the field errors of dryRun. Its only valid value is `All`."""
     if all(item == _ALL for item in values):
         return []
     return [field.not_supported(field.Path("dryRun"), list(values), [_ALL])]
@@ -257,7 +257,7 @@ class DeleteQuery:
     dry_run: tuple[str, ...] = ()
     preconditions: Preconditions | None = None
     ignore_read_error: bool = False
-    """Whether to delete an object that can not be read, and only such a one."""
+    """Whether to delete an unreadable object. Readable ones are then refused."""
 
 
 _NO_DELETE_OPTIONS: Final = DeleteQuery()
@@ -271,7 +271,7 @@ def delete_query(query: Query) -> DeleteQuery:
     """
     if not query:
         return _NO_DELETE_OPTIONS
-    # resourceVersion is an option of a deletecollection's list too
+    # resourceVersion is also an option of a deletecollection's list
     uid, version = text(query, "uid"), text(query, "resourceVersion")
     return DeleteQuery(
         grace_period_seconds=integer(query, "gracePeriodSeconds"),
@@ -310,7 +310,7 @@ def check_delete(options: DeleteQuery) -> None:
 
 
 def reject_unsafe_delete(options: DeleteQuery) -> None:
-    """Reject the option for unreadable objects, which a deletecollection does not have.
+    """Reject the option for unreadable objects, which deletecollection lacks.
 
     Raises:
         StatusError: 422 if it is set.
@@ -331,7 +331,7 @@ def check_export(query: Query) -> None:
 
 
 def meta_field_label(label: str) -> None:
-    """Accept the field labels that every object has.
+    """Accept field labels that every object has.
 
     Raises:
         ValueError: for any other label.

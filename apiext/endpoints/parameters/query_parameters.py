@@ -1,4 +1,4 @@
-"""Query parameters, decoded like Go does (apimachinery pkg/runtime/conversion.go)."""
+"""Query parameters, decoded as in Go (apimachinery pkg/runtime/conversion.go)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_DIGITS: Final = 40
 
 
 def parse_query(request: web.BaseRequest) -> Query:
-    """Return all well-formed parameters of a request, which is parsed once; none if there are too many."""
+    """Return all well-formed parameters of a request, none if there are too many. Parse the query once per request."""
     raw = request.rel_url.raw_query_string
     if not raw:
         return {}

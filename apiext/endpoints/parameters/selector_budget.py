@@ -1,4 +1,4 @@
-"""The memory of long selectors: a parsed one takes up to fifty times the size of its text, for as long as its list or watch runs."""
+"""Limits the memory of long selectors. Parsed they take up to 50 times their text, as long as the list or watch runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RETRY_SECONDS: Final = 1
 
 
 class _Budget:
-    """The characters of the long selectors of all present requests."""
+    """The characters of all long selectors in use."""
 
     __slots__ = ("used",)
 
@@ -30,7 +30,7 @@ def selector_budget(query: Query) -> Iterator[None]:
     """Count the selectors of a request while it runs, if they are long.
 
     Raises:
-        StatusError: 429 if those of other requests leave no room.
+        StatusError: 429 if other requests use the whole budget.
     """
     size = len(text(query, "labelSelector")) + len(text(query, "fieldSelector"))
     if size <= limits.LONG_SELECTOR:

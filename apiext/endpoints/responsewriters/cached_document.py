@@ -35,7 +35,7 @@ class Document:
 
     @cached_property
     def hash(self) -> str:
-        """Return the upper-case hex SHA-512 of the body, or the tag given instead, which equal documents may share."""
+        """Return the upper-case hex SHA-512 of the body, or a given tag in its place. Equal documents may share a tag."""
         return self._tag or hashlib.sha512(self.body).hexdigest().upper()
 
     @property
@@ -58,7 +58,7 @@ class Document:
 
 
 def accepts_gzip(request: web.BaseRequest) -> bool:
-    """Return whether the client accepts gzip, with quality values as Go's net/http handlers read them."""
+    """Return whether the client accepts gzip. Read quality values as Go's net/http handlers do."""
     for clause in request.headers.get(hdrs.ACCEPT_ENCODING, "").split(","):
         coding, _, params = clause.partition(";")
         if coding.strip().lower() == "gzip":

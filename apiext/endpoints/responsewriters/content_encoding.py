@@ -1,4 +1,4 @@
-"""Content encoding of JSON responses: YAML or indented on request, compressed if large, written in pieces if huge.
+"""Content encoding of JSON responses: YAML or indentation on request, compression if large, several writes if huge.
 
 Mirrors apiserver pkg/endpoints/handlers/responsewriters (writers.go).
 """
@@ -23,10 +23,10 @@ GZIP_THRESHOLD: Final = 128 * 1024
 """Size in bytes above which a response is compressed."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 _THREADS: Final = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="gzip")
-"""More threads would take the processors from the event loop while many lists are compressed."""
+"""More threads would take processors from the event loop during compressions of many lists."""
 Encode = Callable[[], Awaitable[Sequence[bytes]]]
 Share = Callable[[Hashable, Encode], Awaitable[Sequence[bytes]]]
-"""Returns what the second argument makes, once for all responses with an equal first argument."""
+"""Returns the result of the second argument. Responses with an equal first argument share it."""
 
 
 async def _by_itself(_form: Hashable, encode: Encode) -> Sequence[bytes]:
@@ -36,7 +36,7 @@ async def _by_itself(_form: Hashable, encode: Encode) -> Sequence[bytes]:
 async def send(
     request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200, share: Share = _by_itself
 ) -> web.StreamResponse:
-    """Send JSON, given in parts (see format_parts), in the media type's format; send Protobuf unchanged.
+    """Send JSON, given in parts (see format_parts), in the media type's format. Send Protobuf unchanged.
 
     Raises:
         ConnectionError: the client has disconnected.
@@ -51,7 +51,7 @@ async def send(
         size = sum(map(len, parts))
     reply = Reply(parts, status=status, content_type=media.type, headers=headers)
     if size > PIECE_BYTES:
-        # within the filters, which limit and measure requests
+        # send inside the filters, which limit and measure requests
         await reply.prepare(request)
     return reply
 
@@ -68,6 +68,6 @@ def _compress(parts: Sequence[bytes]) -> list[bytes]:
 
 
 def takes_gzip(request: web.BaseRequest) -> bool:
-    """Return whether Accept-Encoding has gzip without parameters, as the reference checks it."""
+    """Return whether Accept-Encoding has gzip without parameters, the reference's check."""
     accepted = request.headers.get("Accept-Encoding")
     return accepted is not None and any(token.strip() == "gzip" for token in accepted.split(","))

@@ -1,4 +1,4 @@
-"""Watch events as the JSON lines that are stored with them."""
+"""Watch events as their stored JSON lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class EventEncoder:
     __slots__ = ()
 
     def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
-        """Encode a batch of events in pieces; other tasks may run between them. Raises what `line` raises."""
+        """Encode a batch of events in pieces. Other tasks may run between pieces. Raises the errors of `line`."""
         for first in range(0, len(events), _EVENTS_PER_PIECE):
             yield Piece(b"".join(map(self.framed, events[first : first + _EVENTS_PER_PIECE])))
 

@@ -1,4 +1,4 @@
-"""CBOR, YAML and indented JSON, made from the JSON of a response: large ones in worker processes, lists a batch of items at a time."""
+"""CBOR, YAML and indented JSON, made from a response's JSON: worker processes make large ones, for lists in batches of items."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 _INLINE_BYTES: Final = 64 * 1024
-"""Size in bytes above which other forms are made in a worker process."""
+"""Bytes above which a worker process makes CBOR, YAML and indented JSON."""
 _SEARCHED_BYTES: Final = 1024 * 1024
-"""Size in bytes up to which numbers are searched on the event loop, which takes 3 ms."""
+"""Bytes up to which the event loop searches for numbers, for 3 ms at most."""
 _OTHER_FORMS: Final = frozenset({CBOR, YAML})
 _LIST_NAMES: Final = (b"items", b"rows")
 
 
 def is_formatted(request: web.BaseRequest, media: MediaType) -> bool:
-    """Return whether a response in this media type differs from the JSON it is made from in more than its compression."""
+    """Return whether the media type's response differs from its JSON source, apart from compression."""
     return media.type in _OTHER_FORMS or (media.type != PROTOBUF and (media.pretty or SERVES_CBOR in request))
 
 
 def formatted(data: bytes, media: MediaType) -> bytes:
-    """Return JSON of one line in the form of the media type: as CBOR or YAML, indented, or with a final line break."""
+    """Return JSON of one line in the media type's form: CBOR, YAML, indented JSON, or JSON with a final line break."""
     if media.type == CBOR:
         # imported on first use, as YAML below
         from apiext.meta.encoding import cbor_codec
@@ -45,10 +45,10 @@ def formatted(data: bytes, media: MediaType) -> bytes:
 
 
 async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes]) -> Sequence[bytes]:
-    """Return JSON, given in parts, in the form of the media type.
+    """Return JSON, given in parts, in the media type's form.
 
-    More than two parts are a list: its start, batches of items that end with a comma except the last, and its end. Where CBOR is served,
-    the numbers of objects are typed; only CBOR shows it.
+    More than two parts are a list: its start, batches of items, and its end. All batches but the last end with a comma. If the server
+    has CBOR, its JSON keeps the types of numbers; only CBOR responses show them.
     """
     if media.type != CBOR and SERVES_CBOR in request:
         parts = await _untyped(request, parts)
@@ -76,7 +76,7 @@ async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequen
         text = await made_from(b'{"%b":[%b]}' % (name, batch.removesuffix(b",")))
         text = text.rstrip(b"\n") + b"\n" if media.type == YAML else text.rstrip(b"\n")
         if not (text.startswith(begin) and text.endswith(end)):
-            # an item is nested too deep for the form; JSON of one line is valid in both
+            # an item is nested too deeply for the form; one-line JSON is valid YAML and JSON
             return parts
         made += [text[len(begin) : len(text) - len(end)], separator]
     made[-1] = end.removesuffix(b"\n}")
@@ -84,7 +84,7 @@ async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequen
 
 
 async def _untyped(request: web.BaseRequest, parts: Sequence[bytes]) -> Sequence[bytes]:
-    """Return JSON in parts without the types of numbers."""
+    """Return JSON in parts with numbers in Go's form."""
     pace = Pace()
 
     async def made_from(data: bytes) -> bytes:
@@ -107,7 +107,7 @@ async def _untyped(request: web.BaseRequest, parts: Sequence[bytes]) -> Sequence
 
 
 def _split(frame: bytes, media: MediaType) -> tuple[bytes, bytes, bytes]:
-    """Return what is before the empty list of a formatted response, the list's name, and what is after it."""
+    """Return the text before the empty list of a formatted response, the list's name, and the text after it."""
     for name in _LIST_NAMES:
         empty = b"\n%b: []\n" % name if media.type == YAML else b'\n  "%b": []' % name
         before, found, after = frame.partition(empty)

@@ -1,6 +1,6 @@
-"""JSONPath as printer columns use it: a template compiled once, then evaluated on plain JSON values.
+"""JSONPath of printer columns: compiles a path once, for evaluation on plain JSON values.
 
-Mirrors client-go util/jsonpath (parser.go) as far as columns come: missing keys allowed, without `range`.
+Mirrors client-go util/jsonpath (parser.go) as columns use it: with missing keys allowed, and without `range`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apiext.endpoints.responsewriters.jsonpath_steps import Meter, Step, Values,
 from apiext.meta.limits import MAX_PATH_STEPS
 
 Path = Callable[[Any, Meter], Values]
-"""Returns the values of a path in an object. Raises EvalError if the object does not fit, or the meter has no values left."""
+"""Returns the values at a path in an object. Raises EvalError if the object does not fit, or the meter is used up."""
 
 _DICT_KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
@@ -23,11 +23,11 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
 _IDENTIFIER: Final = re.compile(r"[^ \t\r\n.,\[\]$@{}]*")
 _FIELD: Final = re.compile(r"(?:\\.|[^ \t\r\n.,\[\]$@{}\\])*", re.DOTALL)
 _QUOTED: Final = {quote: re.compile(rf"([^\n]*?)(?<!\\){quote}") for quote in "\"'"}
-"""A string after its opening quote, up to the quote that no backslash precedes."""
+"""A string from after its opening quote to the next quote without a backslash."""
 
 
 class PathError(ValueError):
-    """A path that can not be parsed, with the reference's message."""
+    """A malformed path, with the reference's message."""
 
 
 def compile_path(path: str) -> Path:
@@ -38,7 +38,7 @@ def compile_path(path: str) -> Path:
     """
     parser = _Parser(path)
     parser.parse()
-    # The results of further actions are not shown, but a value that does not fit one is an error.
+    # Results of further actions are not shown, but their errors count.
     shown, *others = map(sequence, parser.actions)
 
     def run(obj: Any, meter: Meter) -> Values:
@@ -51,7 +51,7 @@ def compile_path(path: str) -> Path:
 
 
 class _Parser:
-    """Parses the text between the braces around the column's path: an action, and others if it has braces itself."""
+    """Parses the text between the braces around the column's path. It is one action, or several if it contains braces."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -87,7 +87,7 @@ class _Parser:
             self._counted()
 
     def _take(self, pattern: re.Pattern[str]) -> str:
-        """Skip the text that a pattern matches here, which may be empty, and return it."""
+        """Skip the text that matches a pattern here, perhaps empty, and return it."""
         match = pattern.match(self._text, self._at)
         self._at = match.end() if match else self._at
         return match.group() if match else ""
@@ -142,7 +142,7 @@ class _Parser:
     def _field(self) -> None:
         name = self._take(_FIELD)
         if self._text[self._at : self._at + 1] == "\\":
-            # the brace that ends the action is escaped
+            # the closing brace is escaped
             raise PathError("unclosed action")
         self._add(jsonpath_steps.wildcard if name == "*" else jsonpath_steps.member(name.replace("\\", "")))
 

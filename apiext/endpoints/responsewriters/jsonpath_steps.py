@@ -1,4 +1,4 @@
-"""Evaluation of JSONPath: the steps of a path, which map the current values to the next ones.
+"""Evaluates JSONPath: each step maps the current values to the next ones.
 
 Mirrors client-go util/jsonpath (jsonpath.go) on plain JSON values. A step raises EvalError if the values do not fit it.
 """
@@ -21,7 +21,7 @@ class EvalError(ValueError):
 
 
 class Meter:
-    """Counts the steps and values of the evaluations of a row, which repeated unions and descents multiply, and the text of its cells."""
+    """Counts the steps and values of a row's evaluation, and the text of its cells. Repeated unions and descents multiply the values."""
 
     __slots__ = ("_characters", "_values")
 
@@ -52,7 +52,7 @@ Step = Callable[[Values, Meter], Values]
 
 
 def sequence(steps: Sequence[Step]) -> Step:
-    """Return the step that applies steps one after the other."""
+    """Return a step that applies several steps in order."""
     if len(steps) == 1:
         return steps[0]
 
@@ -65,12 +65,12 @@ def sequence(steps: Sequence[Step]) -> Step:
 
 
 def constant(value: object) -> Step:
-    """Return the step of a literal."""
+    """Return a step to a literal."""
     return lambda values, meter: meter.take(value for _ in values)
 
 
 def member(name: str) -> Step:
-    """Return the step to a field."""
+    """Return a step to a field."""
     return lambda values, meter: meter.take([value[name] for value in values if isinstance(value, dict) and name in value])
 
 
@@ -88,7 +88,7 @@ def wildcard(values: Values, meter: Meter) -> Values:
 
 
 def recursive(values: Values, meter: Meter) -> Values:
-    """Step to all values that have members, at any depth."""
+    """Step to all values with members, at any depth."""
     return meter.take(_descendants(values))
 
 
@@ -103,7 +103,7 @@ def _descendants(values: Values) -> Iterator[Any]:
 
 
 def identifier(name: str) -> Step:
-    """Return the step of a word that is no literal, which no value fits."""
+    """Return a step for a word that is not a literal. No value fits it."""
 
     def step(_values: Values, _meter: Meter) -> Values:
         raise EvalError(f"unrecognized identifier {name}")
@@ -112,12 +112,12 @@ def identifier(name: str) -> Step:
 
 
 def union(branches: Sequence[Step]) -> Step:
-    """Return the step to the values of several branches."""
+    """Return a step to the values of several branches."""
     return lambda values, meter: meter.take(chain.from_iterable(branch(values, meter) for branch in branches))
 
 
 def elements(params: tuple[int | None, int | None, bool, int | None]) -> Step:
-    """Return the step to a slice: start, end, whether the end was derived from the start (a single index), and stride."""
+    """Return a step to a slice: start, end, whether the end was derived from the start (a single index), and stride."""
     start, end, derived, stride = params
 
     def step(values: Values, meter: Meter) -> Values:
@@ -151,7 +151,7 @@ def _filtered(values: Values, meter: Meter) -> Values:
 
 
 def exists(inner: Step) -> Step:
-    """Return the step to the elements in which a path finds something."""
+    """Return a step to the elements in which a path finds values."""
     return lambda values, meter: meter.take([element for element in _filtered(values, meter) if _try(inner, element, meter)])
 
 
@@ -163,7 +163,7 @@ def _try(inner: Step, element: Any, meter: Meter) -> Values:
 
 
 def compare(left: Step, operator: str, right: Step) -> Step:
-    """Return the step to the elements for which a comparison holds."""
+    """Return a step to the elements that satisfy a comparison."""
 
     def step(values: Values, meter: Meter) -> Values:
         found: Values = []

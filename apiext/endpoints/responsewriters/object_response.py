@@ -36,7 +36,7 @@ from apiext.meta.encoding import json_codec
 from apiext.storage.interface import Item, ListResult
 
 _THREAD_THRESHOLD: Final = 16 * 1024
-"""Size in bytes of JSON above which an object is encoded to Protobuf in a thread."""
+"""Bytes of JSON above which a thread encodes an object to Protobuf."""
 _DATA: Final = attrgetter("data")
 _INCLUDES: Final = frozenset({"Object", "Metadata", "None", ""})
 
@@ -121,7 +121,7 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
         form = table_form(request, convert)
         head = table_head(form, metadata, scope.table.headers)
         now = datetime.now(UTC)
-        # ages change every second
+        # ages have a resolution of one second
         shape = form, int(now.timestamp())
         encoded = await scope.encodings.encoded(result.items, shape, partial(rows, scope.table, result.items, form, now))
         parts = _null(head) if scope.null_rows and not result.items else [head, *encoded, TABLE_TAIL]
@@ -136,7 +136,7 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
 
 
 def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
-    """Return a list's metadata; unstructured lists contain an empty `continue` too."""
+    """Return a list's metadata. Unstructured lists include an empty `continue`."""
     metadata: dict[str, Any] = {"resourceVersion": str(result.revision)}
     if result.continue_token or not typed:
         metadata["continue"] = result.continue_token
@@ -146,14 +146,14 @@ def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
 
 
 def _list_parts(scope: Scope, metadata: dict[str, Any], items: Sequence[bytes]) -> list[bytes]:
-    """Return the JSON of a list, made of the JSON of its items."""
+    """Return the JSON of a list, given that of its items."""
     head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
     tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(metadata))
     return [head, *items, tail]
 
 
 def _without_type_meta(item: Item, scope: Scope) -> bytes:
-    """Return an item without apiVersion and kind, as lists of built-in kinds contain it."""
+    """Return an item without apiVersion and kind, its form in lists of built-in kinds."""
     data = item.data
     version, kind = json_codec.dumps(scope.api_version), json_codec.dumps(scope.kind.kind)
     for prefix in (b'{"kind":%b,"apiVersion":%b,' % (kind, version), b'{"apiVersion":%b,"kind":%b,' % (version, kind)):
@@ -166,12 +166,12 @@ def _without_type_meta(item: Item, scope: Scope) -> bytes:
 
 
 def _null(head: bytes) -> list[bytes]:
-    """Return an empty list as upstream encodes a nil slice: null in place of the opened array."""
+    """Return an empty list in upstream's form of a nil slice: null in place of the opened array."""
     return [head.removesuffix(b"["), b"null}\n"]
 
 
 async def success_reply(request: web.BaseRequest, media: MediaType, details: Mapping[str, str], **members: int) -> web.StreamResponse:
-    """Send a Status of success with the details that are not empty. It is never converted to a Table or metadata."""
+    """Send a Status of success with the non-empty details. Never convert it to a Table or metadata."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     body |= {"details": {name: text for name, text in details.items() if text}, **members}
     if media.type == PROTOBUF:

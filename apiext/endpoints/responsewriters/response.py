@@ -25,11 +25,11 @@ NO_HEADERS: Final[Mapping[str, str]] = {}
 _NO_WARNINGS: Final[Sequence[str]] = ()
 _BODILESS: Final = frozenset({204, 304})
 PIECE_BYTES: Final = 96 * 1024
-"""Size of the pieces of a huge response; other tasks run between them. With its copies for TLS, a piece stays in a core's cache."""
+"""Bytes of a piece of a huge response; other tasks run between pieces. With its copies for TLS, a piece fits into a core's cache."""
 
 
 class Reply(web.StreamResponse):
-    """A complete response: status line, headers and body are sent in one write, or in pieces if the body is huge.
+    """A complete response. It is sent in one write, or in pieces if the body is huge.
 
     `body` may be given in parts. `headers` take precedence over those of the filters.
     """
@@ -76,7 +76,7 @@ class Reply(web.StreamResponse):
             await writer.write(b"".join((head, *self.parts)))
         else:
             pace = Pace()
-            # requests that shared the work on a list go on together
+            # release requests that share work on the same list
             await pace.pause()
             for piece in pieces((head, *self.parts)):
                 await writer.write(piece)
@@ -86,11 +86,11 @@ class Reply(web.StreamResponse):
         return writer
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Do nothing: `prepare` has sent everything."""
+        """Do nothing: `prepare` has sent the whole response."""
 
 
 class AbortedResponse(web.StreamResponse):
-    """The end of a response that can not be completed: it closes the connection, so that the client detects the failure."""
+    """The end of an incomplete response. It closes the connection, so that the client detects the failure."""
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         """Make the server close the connection.
@@ -102,7 +102,7 @@ class AbortedResponse(web.StreamResponse):
 
 
 class RawResponse(web.StreamResponse):
-    """A response of given bytes, after which the connection is closed."""
+    """A response of given bytes. Its connection is closed afterwards."""
 
     def __init__(self, answer: bytes) -> None:
         super().__init__()
@@ -119,18 +119,18 @@ class RawResponse(web.StreamResponse):
         return request.writer
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Do nothing: `prepare` has sent everything."""
+        """Do nothing: `prepare` has sent the whole response."""
 
 
 def has_begun(request: web.BaseRequest) -> bool:
-    """Return whether a part of a response was written, so that no other response is possible."""
+    """Return whether part of a response was written: then no other response is possible."""
     return request.writer.output_size > 0
 
 
 class ResponseStream(web.StreamResponse):
-    """A response of unknown length, written in HTTP chunks after `prepare`.
+    """A response of unknown length. After `prepare` it is written in HTTP chunks.
 
-    Each chunk is framed here as one piece, so that it becomes one TLS record and many streams can share it.
+    Each chunk is framed here as one piece: it becomes one TLS record, and many streams can share it.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class ResponseStream(web.StreamResponse):
         await self._to.write(chunk(data) if self._framed else data)
 
     async def write_shared(self, piece: Piece) -> None:
-        """Send a piece that other streams send too. Raises as `write`."""
+        """Send a piece that other streams share. Raises as `write`."""
         if self._to is None:
             raise RuntimeError("prepare() has not been called")
         await self._to.write(piece.framed if self._framed else piece.data)
@@ -215,7 +215,7 @@ def chunk(data: bytes) -> bytes:
 
 
 class Piece:
-    """Data framed once for all streams that send it."""
+    """Data framed once for all streams."""
 
     __slots__ = ("data", "framed")
 

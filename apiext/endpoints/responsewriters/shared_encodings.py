@@ -1,4 +1,4 @@
-"""Encodings of lists that equal responses share while one of them is made or sent."""
+"""Shares a list's encoding between equal responses while one of them is encoded or sent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from apiext.scheduling.tasks import SharedWork
 from apiext.storage.interface import Item
 
 _LEAST_ITEMS: Final = 100
-"""Items of a list that is worth a task; shorter ones are encoded for each response."""
+"""Least number of items worth sharing. Shorter lists are encoded for each response."""
 
 
 class EncodedItems(list[bytes]):
-    """The encoded items of a list, or the whole list, in parts. A response must refer to it while it is sent."""
+    """Encoded items of a list, or the whole list, in parts. A response must refer to it while it is sent."""
 
     __slots__ = ("__weakref__", "_items")
 
@@ -24,9 +24,9 @@ class EncodedItems(list[bytes]):
 
 
 class SharedEncodings:
-    """Encodes the same items in the same form once for all responses that need them at the same time.
+    """Encodes the same items in the same form once for all concurrent responses.
 
-    Items are the same if they are the same sequence, which must not change.
+    "The same items" means the same sequence object, which must not change.
     """
 
     __slots__ = ("_made", "_work")
@@ -36,10 +36,10 @@ class SharedEncodings:
         self._work: SharedWork[EncodedItems] = SharedWork()
 
     async def encoded(self, items: Sequence[Item], form: Hashable, encode: Callable[[], Awaitable[Sequence[bytes]]]) -> EncodedItems:
-        """Return the items in a form; `encode` makes it. Raises what `encode` raises."""
+        """Return the items in a form, made by `encode`. Raises its errors."""
         if len(items) < _LEAST_ITEMS:
             return EncodedItems(await encode(), items)
-        # what is kept under an identity refers to the items, so that no others have it
+        # the entry refers to the items, so no other list gets the same id
         key = (id(items), form)
         found = self._made.get(key)
         if found is None:

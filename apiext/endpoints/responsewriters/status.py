@@ -23,7 +23,7 @@ _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 def status_reply(request: web.BaseRequest, error: errors.StatusError, *, no_sniffing: bool = False) -> Reply:
-    """Return an error in the negotiated media type, or as indented JSON if the client accepts none that is available."""
+    """Return an error in the negotiated media type, or as indented JSON if the client accepts no available type."""
     own = dict(_NO_SNIFFING) if no_sniffing else {}
     if error.retry_after:
         own["Retry-After"] = str(error.retry_after)
@@ -48,5 +48,5 @@ def text_reply(text: str, *, status: int = 200, headers: Mapping[str, str] | Non
 
 
 def internal_error_reply(request: web.BaseRequest, reason: str) -> Reply:
-    """Return 500 in plain text, without markup that a browser could run (responsewriters.InternalError)."""
+    """Return 500 in plain text, without markup that a browser could execute (responsewriters.InternalError)."""
     return text_reply(sanitized(f"Internal Server Error: {formatting.quote(str(request.rel_url))}: {reason}"), status=500)

@@ -25,7 +25,7 @@ METADATA: Final = "Metadata"
 NONE: Final = "None"
 OBJECT: Final = "Object"
 _STEP_BYTES: Final = 16 * 1024
-"""Bytes of objects that are encoded between two looks at the clock."""
+"""Bytes of objects to encode between two checks of the clock."""
 _NAME_DESCRIPTION: Final = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
     "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
@@ -42,14 +42,14 @@ CREATED_DESCRIPTION: Final = (
 Cell = Callable[[Object, datetime], Any]
 """Returns one cell of a row."""
 Order = Callable[[Object], Any]
-"""Returns the key by which the rows of lists are sorted."""
+"""Returns a row's sort key."""
 Value = Callable[[Object, Meter], Any]
-"""Returns the value of a column's path, converted to its type; for a date the timestamp, not the age. None if the meter is used up."""
+"""Returns the value at a column's path, converted to its type; a date's timestamp, not its age. None if the meter is used up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a definition's additionalPrinterColumns, or one that a built-in kind computes."""
+    """A column of a definition's additionalPrinterColumns, or a computed one of a built-in kind."""
 
     name: str
     type: str
@@ -77,7 +77,7 @@ AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", CREATED_DESCRI
 
 
 class AgeCache:
-    """The time of a table and the ages computed for it."""
+    """The time of a table and its ages by timestamp."""
 
     __slots__ = ("_ages", "now")
 
@@ -96,7 +96,7 @@ class AgeCache:
 class CachedRow:
     """A row without its ages: the JSON around them, their timestamps, and the position of the metadata in the object's JSON.
 
-    `owner` is the convertor that created it; other convertors must not use it.
+    Only `owner`, the convertor that created it, may use it.
     """
 
     __slots__ = ("_fixed", "_metadata", "_times", "owner")
@@ -108,7 +108,7 @@ class CachedRow:
         self._metadata = metadata
 
     def row(self, data: bytes, include: str, head: bytes, ages: AgeCache) -> bytes:
-        """Return the row as JSON; `data` is the object's JSON, `head` that of a PartialObjectMetadata up to its metadata."""
+        """Return the row as JSON. `data` is the object's JSON, `head` a PartialObjectMetadata's JSON up to its metadata."""
         fixed, times = self._fixed, self._times
         if len(times) == 1:
             # fast path: most tables have one date column and thousands of rows
@@ -135,7 +135,7 @@ class TableConvertor:
 
     @cached_property
     def _compiled(self) -> list[tuple[Column, Value | None]]:
-        """Return the columns with the functions that evaluate them, None for those with a cell."""
+        """Return the columns with their compiled functions, None for columns with a cell."""
         compiled: list[tuple[Column, Value | None]] = []
         for column in self._columns:
             value = column.value
@@ -163,7 +163,7 @@ class TableConvertor:
         return [_cell(column, value, obj, now, meter) for column, value in self._compiled]
 
     def cacheable_row(self, item: Item) -> CachedRow | None:
-        """Return the part of an item's row that can be cached, None if a column computes its cells."""
+        """Return the cacheable part of an item's row, None if a column computes its cells."""
         obj = item.object()
         metadata = json_codec.dumps(obj.get("metadata") or {})
         start = item.data.find(metadata)
@@ -220,7 +220,7 @@ def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: date
 
 
 async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm, now: datetime) -> list[bytes]:
-    """Return the rows of items as `encode_items` does."""
+    """Return the encoded rows of items, in the form of `encode_items`."""
     ages, head, include = AgeCache(now), partial_head(form.version), form.include
 
     def encode(item: Item) -> bytes:
@@ -234,7 +234,7 @@ async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm
 
 
 async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -> list[bytes]:
-    """Return the encodings of items joined with commas, in parts of about PIECE_BYTES at most. Other tasks run in between."""
+    """Encode items and join them with commas, in parts of about PIECE_BYTES at most. Let other tasks run in between."""
     parts: list[bytes] = []
     batch: list[bytes] = []
     pace = Pace()
@@ -243,7 +243,7 @@ async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -
         if work > _STEP_BYTES:
             work = 0
             if size > PIECE_BYTES or pace.due:
-                # the empty item makes the comma before the next part
+                # the empty item adds the comma before the next part
                 parts.append(b",".join([*batch, b""]))
                 batch.clear()
                 size = 0
@@ -258,7 +258,7 @@ async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -
 
 
 def item_row(convertor: TableConvertor, item: Item, form: TableForm, ages: AgeCache) -> bytes:
-    """Return the row of an item as JSON; the item keeps what can be cached of it."""
+    """Return an item's row as JSON. The item keeps the cacheable part."""
     row = _cached_row(convertor, item)
     if row is None:
         return row_bytes(convertor, item.object(), form, ages.now, item.data)
@@ -271,7 +271,7 @@ def item_metadata(item: Item) -> dict[str, str]:
 
 
 def _cached_row(convertor: TableConvertor, item: Item) -> CachedRow | None:
-    """Return the cached row of an item, created on first use; None if it can not be cached."""
+    """Return the cached row of an item, created at first use; None if it cannot be cached."""
     row = item.row
     if isinstance(row, CachedRow) and row.owner is convertor:
         return row
@@ -349,7 +349,7 @@ def _boolean(value: Any) -> Any:
 
 
 def _date(value: Any) -> Any:
-    """Return the timestamp from which an age is counted."""
+    """Return the timestamp at which an age begins."""
     if not isinstance(value, str):
         return None
     return "" if value == "null" else value

@@ -10,11 +10,11 @@ _MAX_TOTAL_CHARACTERS: Final = 4 * 1024
 """Total length above which each warning is truncated."""
 _TRUNCATED_CHARACTERS: Final = 256
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
-"""What a header can not contain."""
+"""Characters that a header cannot contain."""
 
 
 def shortened(texts: Iterable[str]) -> list[str]:
-    """Return little more of the texts than their headers show; the headers of the result are the same."""
+    """Return the texts without parts that no header shows. The resulting headers stay the same."""
     kept: dict[str, None] = {}
     shown = 0
     for text in texts:

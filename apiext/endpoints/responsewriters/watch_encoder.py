@@ -1,4 +1,4 @@
-"""Encoders of watch events as Table or metadata, in CBOR, and in Protobuf.
+"""Encoders of watch events: Table or metadata, CBOR, and Protobuf.
 
 Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 """
@@ -22,11 +22,11 @@ _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class EncodeError(Exception):
-    """An object has no such representation. The watch ends without an error event, like the reference's."""
+    """An object lacks the requested representation. The watch ends without an error event, as in the reference."""
 
 
 class RejectingEncoder(EventEncoder):
-    """The encoder for PartialObjectMetadataList, which a single object can not have."""
+    """Encoder for PartialObjectMetadataList, which a single object cannot have."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class TransformingEncoder(EventEncoder):
         return b'{"type":"%b","object":%b}\n' % (event.type.value.encode(), shown)
 
     def _bookmark(self, event: Event) -> bytes:
-        """Return the object of a bookmark, without the null creationTimestamp that bookmarks of built-in kinds have."""
+        """Return a bookmark's object without the null creationTimestamp of built-in kinds."""
         obj: Object = json_codec.loads(event.line)["object"]
         metadata = obj["metadata"]
         if metadata.get("creationTimestamp", "") is None:
@@ -80,7 +80,7 @@ class TransformingEncoder(EventEncoder):
 
 
 class CBOREncoder(EventEncoder):
-    """Encodes the JSON lines of another encoder as items of a CBOR sequence."""
+    """Encodes another encoder's JSON lines as items of a CBOR sequence."""
 
     __slots__ = ("_lines", "_set_floats")
 
@@ -90,7 +90,7 @@ class CBOREncoder(EventEncoder):
         self._set_floats = set_floats
 
     def line(self, event: Event) -> bytes:
-        """Return one event. Raises what the other encoder raises."""
+        """Return one event. Raises the other encoder's errors."""
         from apiext.meta.encoding import cbor_codec
 
         found: Object = json_codec.loads(self._lines.line(event))
@@ -100,7 +100,7 @@ class CBOREncoder(EventEncoder):
 
 
 class UntypedEncoder(EventEncoder):
-    """Encodes the JSON lines of another encoder without the types of numbers."""
+    """Encodes another encoder's JSON lines with numbers in Go's form."""
 
     __slots__ = ("_lines",)
 
@@ -108,12 +108,12 @@ class UntypedEncoder(EventEncoder):
         self._lines = lines
 
     def line(self, event: Event) -> bytes:
-        """Return one event. Raises what the other encoder raises."""
+        """Return one event. Raises the other encoder's errors."""
         return json_codec.untyped(self._lines.line(event))
 
 
 class ProtobufEncoder(EventEncoder):
-    """Encodes events in Protobuf, with whole objects or PartialObjectMetadata; in a batch each follows its length in four bytes."""
+    """Encodes events in Protobuf, with whole objects or PartialObjectMetadata. In a stream, four bytes of length precede each event."""
 
     __slots__ = ("_partial", "_scope")
 

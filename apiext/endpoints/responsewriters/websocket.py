@@ -1,4 +1,4 @@
-"""Watches over WebSocket: one frame for each event, for browsers and other clients that can not read HTTP chunks one by one.
+"""Watches over WebSocket, one frame an event, for browsers and other clients that cannot read single HTTP chunks.
 
 Mirrors apiserver pkg/endpoints/handlers/watch.go (HandleWS) and the handshake of golang.org/x/net/websocket.
 """
@@ -21,7 +21,7 @@ from apiext.storage.interface import Event, Watch
 _VERSION: Final = "13"
 _URI: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 _CLOSE_SECONDS: Final = 1.0
-"""How long the client may take to answer the close frame; the reference does not wait."""
+"""Seconds that the client may take to answer the close frame. The reference does not wait."""
 
 
 def asks_for_websocket(request: web.BaseRequest) -> bool:
@@ -39,7 +39,7 @@ def upgrades(headers: Mapping[str, str]) -> bool:
 async def serve_frames(
     request: web.BaseRequest, running: Watch, line: Callable[[Event], bytes], seconds: float, *, binary: bool = False
 ) -> web.StreamResponse:
-    """Send events until the watch ends, the time in seconds is over, or the client disconnects. Ignore frames from the client."""
+    """Send events until the watch ends, `seconds` are over, or the client disconnects. Ignore the client's frames."""
     error = _handshake_error(request)
     if error is not None:
         return error
@@ -73,7 +73,7 @@ async def _close_with(socket: web.WebSocketResponse, running: Watch) -> None:
 
 
 def _handshake_error(request: web.BaseRequest) -> Reply | None:
-    """Return the error response to an invalid handshake, None for a valid one."""
+    """Return the error response to an invalid handshake, None if it is valid."""
     headers = request.headers
     if not headers.get(hdrs.SEC_WEBSOCKET_KEY):
         return _error_reply(400, "mismatch challenge/response")

@@ -1,4 +1,4 @@
-"""Bodies of server-side apply: YAML, of which JSON is a part that is parsed faster, and CBOR."""
+"""Bodies of server-side apply: YAML, and CBOR. JSON, a subset of YAML, has a faster parser."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from apiext.meta.limits import MAX_INLINE_YAML_BYTES
 from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 
 FROM_YAML: Final = "error converting YAML to JSON: "
-# YAML refuses these characters and surrogates, or takes them for line breaks; a tab depends on its place.
+# YAML refuses these characters and surrogates, or reads them as line breaks. A tab's meaning depends on its place.
 _NOT_AS_IN_YAML: Final = re.compile("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\\\u[dD][89a-fA-F]")
 
 _FLOAT: Final = re.compile(rb"[:,\[\s-][0-9]+[.eE]")
-"""The begin of every float in JSON, with the byte before it."""
+"""The start of every float in JSON, with the byte before it."""
 
 
 def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
     """Return an applied configuration, and messages about its duplicate keys.
 
     Raises:
-        StatusError: 400 if it is no YAML, or no object.
-        HeavyWorkError: it is large YAML, and this is the event loop.
+        StatusError: 400 if it is not YAML, or not an object.
+        HeavyWorkError: the YAML is too large for the event loop.
     """
     known = _as_json(data)
     if known is not None:
@@ -40,7 +40,7 @@ def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
     except DepthError as error:
         raise errors.bad_request(f"the patch is {error}") from error
     except BodyDecodeError as error:
-        # The reference checks what begins like JSON later.
+        # The reference rejects text that begins like JSON at a later step.
         is_json = data.lstrip().startswith(b"{")
         raise errors.bad_request(f"error decoding patch: {FROM_YAML}{error}" if is_json else f"error encoding patch: {error}") from error
     if parsed is not None and type(parsed) is not dict:
@@ -70,7 +70,7 @@ def parse_cbor_configuration(data: bytes) -> Object:
 
 
 def _as_json(data: bytes) -> Object | None:
-    """Return the value of JSON that YAML reads alike; None for anything else, and for what has duplicate keys."""
+    """Return the value of JSON that YAML reads equally; None for other text and for duplicate keys."""
     try:
         if not data.startswith(b"{") or _may_differ_in_yaml(data):
             return None
@@ -80,14 +80,14 @@ def _as_json(data: bytes) -> Object | None:
         return None
     if not is_unique:
         return None
-    # YAML is converted to JSON, where whole floats are integers
+    # the conversion of YAML to JSON turns whole floats into integers
     return json_decoder.normalized(parsed)[0] if _FLOAT.search(data) else parsed
 
 
 def _may_differ_in_yaml(data: bytes) -> bool:
-    """Return whether JSON has characters that YAML reads in another way. Raises UnicodeDecodeError, a ValueError."""
+    """Return whether JSON has characters that YAML reads differently. Raises UnicodeDecodeError, a ValueError."""
     text = data.decode()
-    # the usual text on one line, without escapes: this is much faster than the pattern
+    # most bodies are one line without escapes: this test is much faster than the pattern
     if text.isascii() and text.isprintable() and "\\" not in text:
         return False
     return _NOT_AS_IN_YAML.search(text) is not None

@@ -1,4 +1,4 @@
-"""JSON bodies as the reference decodes them: tolerated input, errors, and duplicate fields.
+"""JSON bodies, decoded as in the reference: tolerated input, errors, and duplicate fields.
 
 Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 """
@@ -45,7 +45,7 @@ class BodyDecodeError(ValueError):
 
 
 class DepthError(BodyDecodeError):
-    """A body nested deeper than MAX_DEPTH; `value` is the parsed body, None where the parser stopped."""
+    """A body nested deeper than MAX_DEPTH. `value` is the parsed body, None if the parser stopped."""
 
     def __init__(self, value: Any = None) -> None:
         super().__init__(f"nested deeper than {MAX_DEPTH} levels")
@@ -80,7 +80,7 @@ def parse(data: bytes) -> Any:
 
 
 def parse_normalized(data: bytes) -> tuple[Any, bytes]:
-    """Parse JSON as `parse` does; return the value and JSON that every parser accepts: the data itself where that is possible.
+    """Parse JSON as `parse` does. Return the value, and valid JSON for every parser: the data itself if possible.
 
     Raises:
         BodyDecodeError: as `parse`.
@@ -101,7 +101,7 @@ def parse_unique(data: bytes) -> tuple[Any, bool]:
     """
     try:
         value = json_codec.loads(data, narrow=False)
-        # the writer refuses integers outside int64, which `loads` would search for in the data
+        # the writer refuses integers outside int64, so `loads` need not search for them
         written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (TypeError, ValueError):
         value = parse(data)
@@ -122,13 +122,13 @@ def _not_deep(data: bytes, value: Any) -> Any:
 
 def _may_be_deep(data: bytes) -> bool:
     """Return whether JSON has more than MAX_DEPTH opening brackets."""
-    # `replace` searches with memchr and ends with the last replacement, `count` compares every byte
+    # `replace` uses memchr and stops at the last replacement; `count` compares every byte
     rest = data.replace(b"{", b"", MAX_DEPTH + 1).replace(b"[", b"", MAX_DEPTH + 1)
     return len(data) - len(rest) > MAX_DEPTH
 
 
 def normalized(value: Any) -> tuple[Any, bytes]:
-    """Return a value as it is after writing and parsing it again, and its JSON."""
+    """Return a value after writing and parsing it, and its JSON."""
     data = json_codec.dumps(value, sort_keys=False)
     return json_codec.loads(data), data
 
@@ -172,7 +172,7 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
 
 
 def find_duplicates(data: bytes) -> list[str]:
-    """Return what `duplicate_fields` does, by reading all of the JSON."""
+    """Return the messages of `duplicate_fields`, always from a scan of the whole JSON."""
     paths: dict[str, None] = {}
     for stack, is_duplicate, _ in _fields(data):
         here = stack[-1]
@@ -208,7 +208,7 @@ def mistyped_kind(data: bytes) -> tuple[str, str]:
 
 
 def may_have_duplicates(data: bytes, parsed: Any) -> bool:
-    """Return whether JSON that was parsed may have duplicate fields."""
+    """Return whether parsed JSON may have duplicate fields."""
     try:
         return not _has_all_fields(data, orjson.dumps(parsed))
     except (TypeError, ValueError):
@@ -216,21 +216,21 @@ def may_have_duplicates(data: bytes, parsed: Any) -> bool:
 
 
 def _has_all_fields(data: bytes, written: bytes) -> bool:
-    """Return whether the JSON of a parsed value surely has all fields of the JSON that was parsed.
+    """Return whether the JSON of a parsed value surely has all fields of the original JSON.
 
-    Compares the two, and if they differ, the number of their colons: parsing drops duplicate fields and keeps strings.
+    If the texts differ, compare the numbers of their colons: parsing drops duplicate fields, but keeps strings.
     """
-    # only white space can follow
+    # only white space can follow in the original
     if data.startswith(written):
         return True
-    # Finding one byte is much faster than finding several, and few bodies have escapes.
+    # A search for one byte is much faster than for several, and few bodies have escapes.
     if b"\\" in data and (b"\\u003a" in data or b"\\u003A" in data):
         return False
     return data.count(b":") == written.count(b":")
 
 
 class _Open:
-    """An open object or array of a scan: its current key or index, the keys seen before, and the keys reported as duplicates."""
+    """An open object or array of a scan: its current key or index, the keys so far, and the reported duplicates."""
 
     __slots__ = ("above", "at", "reported", "seen")
 

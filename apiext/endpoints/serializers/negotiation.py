@@ -23,11 +23,11 @@ YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 CBOR: Final = "application/cbor"
 CBOR_SEQUENCE: Final = "application/cbor-seq"
-"""The type of a watch in CBOR."""
+"""Media type of a watch in CBOR."""
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
-"""Written types, the preferred one first; a 406 and a 415 name them."""
+"""Types of responses, the preferred one first; a 406 and a 415 list them."""
 STREAM_MEDIA_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
-"""Types that the 406 of a watch names."""
+"""Types that the 406 of a watch lists."""
 META_GROUP: Final = "meta.k8s.io"
 _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 
@@ -70,9 +70,9 @@ class Offers:
     plain: Sequence[str] = MEDIA_TYPES
     """Types for responses without a transformation."""
     converts: frozenset[str] = frozenset()
-    """Kinds of meta.k8s.io that the endpoint transforms its response to; a Table can be JSON or YAML only."""
+    """Kinds of meta.k8s.io for transformed responses. A Table can be JSON or YAML only."""
     server_version: str = ""
-    """Version that `sv` may request."""
+    """Allowed version in `sv`."""
     types: tuple[str, ...] = MEDIA_TYPES
     """All types that the server writes; a 406 names them."""
     set_floats: Callable[[Any], None] | None = None
@@ -83,7 +83,7 @@ class Offers:
         return replace(self, plain=(*self.plain, CBOR), types=(*self.types, CBOR))
 
     def allows(self, media_type: str, convert: Convert | None) -> bool:
-        """Return whether the endpoint writes a type with a transformation."""
+        """Return whether the endpoint can write a type with a transformation."""
         if convert is None:
             return media_type in self.plain
         return (
@@ -115,7 +115,7 @@ class Clause(NamedTuple):
     params: dict[str, str]
 
     def matches(self, media_type: str) -> bool:
-        """Return whether the clause names a type or has a wildcard for it."""
+        """Return whether the clause matches a type, by name or wildcard."""
         kind, _, subtype = media_type.partition("/")
         return (self.type == kind and self.subtype in {subtype, "*"}) or (self.type == "*" and self.subtype == "*")
 
@@ -172,7 +172,7 @@ def _quality(text: str) -> float:
 
 
 def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaType | None:
-    """Return the parameters of a clause as options; None if the endpoint cannot honour them."""
+    """Return the options in a clause's parameters; None if the endpoint does not support them."""
     convert = None
     if "as" in params or "g" in params or "v" in params:
         convert = Convert(params.get("as", ""), params.get("g", ""), params.get("v", ""))
@@ -235,7 +235,7 @@ def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
 
 def _agreed(request: web.BaseRequest, offers: Offers) -> MediaType:
     accept = request.headers.get("Accept", "")
-    # most clients ask for JSON, and every endpoint has it
+    # most clients ask for JSON, which every endpoint has
     if accept in _ANY_JSON:
         return _PLAIN_JSON
     if SERVES_CBOR in request:
@@ -249,7 +249,7 @@ def _with_cbor(offers: Offers) -> Offers:
 
 
 def _wants_pretty(request: web.BaseRequest) -> bool:
-    """Return whether to indent the response: for `?pretty` and for the user agents of curl, wget and browsers."""
+    """Return whether to indent the response: for `?pretty`, and for curl, wget and browsers."""
     query = request.rel_url.raw_query_string
     if "pretty" in query:
         chosen = request.query.get("pretty", "")
@@ -264,7 +264,7 @@ def not_acceptable(types: Sequence[str]) -> errors.StatusError:
 
 
 def route_types(request: web.BaseRequest, *, streamed: bool = False) -> tuple[str, ...]:
-    """Return the types that the server reads and writes, those of watches too if `streamed`."""
+    """Return the media types that the server reads and writes; with `streamed`, those of watches too."""
     plain = (*MEDIA_TYPES, CBOR) if SERVES_CBOR in request else MEDIA_TYPES
     return (*plain, *_stream_types(request)) if streamed else plain
 
@@ -274,7 +274,7 @@ def _stream_types(request: web.BaseRequest) -> tuple[str, ...]:
 
 
 def check_route(request: web.BaseRequest, types: Sequence[str]) -> None:
-    """Check the Accept header as go-restful does before negotiation, by comparing types as strings.
+    """Check the Accept header as go-restful does before negotiation: it compares types as strings.
 
     Raises:
         StatusError: 406 if go-restful finds no route.
@@ -296,7 +296,7 @@ def unsupported_media_type(types: Sequence[str]) -> errors.StatusError:
 
 
 def input_type(request: web.BaseRequest, *, protobuf: bool) -> str:
-    """Return the media type of the body, JSON without a Content-Type.
+    """Return the media type of the body: JSON without a Content-Type.
 
     Raises:
         StatusError: 415 for an unsupported type.

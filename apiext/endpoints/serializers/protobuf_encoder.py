@@ -1,7 +1,7 @@
 """Protobuf of built-in objects and lists, of object metadata, and of a Status.
 
 Mirrors apimachinery pkg/runtime/serializer/protobuf and pkg/apis/meta/v1/generated.proto.
-Custom resources have no Protobuf form, their metadata has.
+Custom resources have no Protobuf form, but their metadata has.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def object_bytes(scope: Scope, obj: Object) -> bytes:
 
 
 def list_bytes(scope: Scope, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
-    """Return a list of a built-in kind; takes time in proportion to its length."""
+    """Return a list of a built-in kind. The time grows with its length."""
     found = {"metadata": metadata, "items": [item.object() for item in items]}
     return kinds.dumps(scope.api_version, scope.list_kind, list_message(_message(scope)).write(found))
 
@@ -61,13 +61,13 @@ def partial_bytes(data: bytes, version: str) -> bytes:
 
 
 def partial_list_bytes(version: str, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
-    """Return a PartialObjectMetadataList; takes time in proportion to its length."""
+    """Return a PartialObjectMetadataList. The time grows with its length."""
     found = {"metadata": metadata, "items": [_partial(item.data) for item in items]}
     return kinds.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadataList", PARTIAL_LISTS[version].write(found))
 
 
 def event_bytes(scope: Scope, event: Event, partial: str = "") -> bytes:
-    """Return a watch event without its frame; with `partial`, the meta.k8s.io version, the object is its PartialObjectMetadata."""
+    """Return a watch event without its frame. `partial` is the meta.k8s.io version of a PartialObjectMetadata in place of the object."""
     if event.item is not None:
         raw = partial_bytes(event.item.data, partial) if partial else object_bytes(scope, event.item.object())
     else:

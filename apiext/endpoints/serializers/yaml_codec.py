@@ -1,4 +1,4 @@
-"""YAML as the reference reads it, with the types and limits of go-yaml v2, and YAML that it reads as the same value.
+"""YAML with the types and limits of go-yaml v2, as the reference reads it; and a writer whose output it reads equally.
 
 Mirrors sigs.k8s.io/yaml over go.yaml.in/yaml/v2 (resolve.go, decode.go). PyYAML parses and writes.
 """
@@ -22,16 +22,16 @@ from apiext.meta.limits import MAX_ALIASED_CHARACTERS, MAX_DEPTH, MAX_DIRECTIVE_
 
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _RATIO_LOW: Final = 400_000
-"""Decoded nodes up to which nearly all may come from aliases (go-yaml, allowedAliasRatio)."""
+"""Decoded nodes up to which almost all may come from aliases (go-yaml, allowedAliasRatio)."""
 _RATIO_HIGH: Final = 4_000_000
-"""Decoded nodes from which on only a tenth may come from aliases."""
+"""Decoded nodes from which only a tenth may come from aliases."""
 _LONG_LISTS: Final = frozenset({"items", "rows"})
-"""Members of lists and tables that may be long."""
+"""Members of lists and tables with many elements."""
 _DOCUMENT_END: Final = b"...\n"
-"""Written by PyYAML after a block scalar that keeps its last line breaks."""
+"""PyYAML writes it after a block scalar that keeps its last line breaks."""
 _MAX_OPEN: Final = 2 * MAX_DEPTH
-"""Levels that the parser builds: beyond MAX_DEPTH the value is refused, but complete, so that the error can name a part of it."""
-# At the begin of the body or after a byte order mark or a line break, in UTF-8 or UTF-16.
+"""Levels that the parser builds. It refuses values beyond MAX_DEPTH, but builds them, so that the error can name a part."""
+# At the start of the body, or after a byte order mark or a line break, in UTF-8 or UTF-16.
 _TAG_DIRECTIVE: Final = re.compile(rb"(?:^|[\r\n\x85\xa8\xa9\xbf\xfe\xff]\0?|[()][\0 ])%\0?T\0?A\0?G")
 _DOCUMENT_START: Final = re.compile(rb"(?:^|[\r\n])\0?-\0?-\0?-")
 
@@ -62,7 +62,7 @@ def parse(data: bytes) -> tuple[Any, list[str]]:
 
 
 def _check_directives(data: bytes) -> None:
-    """Raise BodyDecodeError for long %TAG directives: libyaml compares each with all others, and repeats its text in each tag."""
+    """Raise BodyDecodeError for long %TAG directives: libyaml compares each pair, and repeats their text in each tag."""
     if _TAG_DIRECTIVE.search(data):
         start = _DOCUMENT_START.search(data)
         end = start.start() if start else len(data)
@@ -92,19 +92,19 @@ class _Mapping:
 
 
 class _Node:
-    """A value of the document: under construction, then with what an alias of it adds to the document."""
+    """A value of the document. When complete, it has the nodes and characters that an alias of it adds."""
 
     __slots__ = ("characters", "complete", "count", "value")
 
     def __init__(self, count: int, characters: int) -> None:
-        """Take the numbers of nodes and characters before the node."""
+        """Begin a node; `count` and `characters` are those before it."""
         self.count = count
         self.characters = characters
         self.value: Any = None
         self.complete = False
 
     def finish(self, value: Any, count: int, characters: int) -> None:
-        """Set the value, and turn the numbers before the node into those of the node."""
+        """Set the value, and compute the node's own numbers from those before it."""
         self.value, self.complete = value, True
         self.count, self.characters = count - self.count, characters - self.characters
 
@@ -117,7 +117,7 @@ class _Builder:
         self._stack: list[_Mapping | list[Any]] = []
         self._open: list[_Node] = []
         self._anchors: dict[str, _Node] = {}
-        # go-yaml counts the document, and an alias as well as what it stands for
+        # go-yaml counts the document, and both an alias and its value
         self._count = 1
         self._aliased = 0
         self._aliased_characters = 0
@@ -155,11 +155,11 @@ class _Builder:
             self._finish(value, event)
 
     def _characters(self, mark: Any) -> int:
-        """Return the number of characters up to a position, with what aliases before it stand for."""
+        """Return the number of characters up to a position, with aliases expanded."""
         return int(mark.index) + self._aliased_characters
 
     def _begin(self, event: yaml.NodeEvent) -> _Node:
-        """Return the node that an event begins, and register its anchor."""
+        """Return the node for an event, and register its anchor."""
         node = _Node(self._count, self._characters(event.start_mark))
         if event.anchor is not None:
             self._anchors[event.anchor] = node
@@ -216,7 +216,7 @@ class _Builder:
 
 
 def _sources(value: Any) -> list[dict[str, Any]]:
-    """Return the mappings of a merge key in the order in which they are merged."""
+    """Return the mappings of a merge key in merge order."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
         raise BodyDecodeError("yaml: map merge requires map or sequence of maps as the value")
@@ -232,7 +232,7 @@ def _allowed_ratio(count: int) -> float:
 
 
 def _jsonable(value: Any) -> Any:
-    """Return a scalar as JSON holds it: whole floats become integers, integers beyond int64 floats."""
+    """Return a scalar's JSON value: whole floats become integers, integers beyond int64 become floats."""
     if value is MERGE:
         return "<<"
     if isinstance(value, float):
@@ -265,7 +265,7 @@ def _go_syntax(value: Any) -> str:
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes block style, and quotes every string that go-yaml would read as another type."""
+    """Writes block style. Quotes every string that go-yaml would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -294,8 +294,8 @@ _Dumper.add_implicit_resolver(PREFIX + "float", re.compile(rf"^(?:{FLOAT.pattern
 def dumps(item: Any) -> bytes:
     """Return a JSON value as YAML with sorted keys.
 
-    The members of `items` and `rows` are written one by one: PyYAML's emitter keeps the interpreter, and with it the event loop, until it
-    has written a whole value. A stored object too deep for PyYAML's recursion (some 300 levels) is written as JSON, which is YAML.
+    Write the members of `items` and `rows` one by one: PyYAML's emitter blocks the interpreter, and so the event loop, during a whole
+    value. Write an object too deep for PyYAML's recursion (some 300 levels) as JSON, which is valid YAML.
     """
     try:
         if type(item) is dict and not _LONG_LISTS.isdisjoint(item):
@@ -306,7 +306,7 @@ def dumps(item: Any) -> bytes:
 
 
 def dumps_unsorted(item: Any) -> bytes:
-    """Return a JSON value as YAML, the members of objects in their order.
+    """Return a JSON value as YAML. Members of objects keep their order.
 
     Raises:
         RecursionError: the value has more than some 300 levels.
@@ -315,12 +315,12 @@ def dumps_unsorted(item: Any) -> bytes:
 
 
 def _pieces(obj: dict[str, Any]) -> Iterator[bytes]:
-    """Yield the YAML of an object in pieces: a member of the object, or of one of its long lists."""
+    """Yield an object's YAML in pieces, one for each member or element of a long list."""
     for key in sorted(obj):
         members = obj[key]
         if key in _LONG_LISTS and type(members) is list and members:
             yield b"%b:\n" % key.encode()
-            # a list in a mapping is not indented
+            # a list in a mapping has no indentation
             for member in members:
                 yield _dump([member])
         else:

@@ -13,9 +13,9 @@ import yaml
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 
 PREFIX: Final = "tag:yaml.org,2002:"
-"""Begin of the tags of YAML's own types."""
+"""Prefix of the tags of YAML's own types."""
 MERGE: Final = object()
-"""The value of "<<"."""
+"""Value of the plain scalar "<<"."""
 _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),

@@ -142,7 +142,7 @@ def _codec(definition: Definition) -> Codec:
     return CustomResourceCodec(
         kind=GroupVersionKind(definition.group, storage, definition.names.kind),
         storage_version=storage,
-        shapes=version_schemas(definition),
+        schemas=version_schemas(definition),
         converter=NoneConverter() if definition.conversion_strategy == "None" else _NoWebhook(),
         namespaced=definition.namespaced,
     )

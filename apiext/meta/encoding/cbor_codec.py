@@ -1,4 +1,4 @@
-"""CBOR of objects: the reference's deterministic encoding, and what its decoder accepts.
+"""CBOR of objects: the reference's deterministic encoding, and the rules of its decoder.
 
 Mirrors apimachinery pkg/runtime/serializer/cbor (internal/modes), whose error texts are kept.
 """
@@ -30,7 +30,7 @@ _EMPTY_ITEMS: Final = b"\x45items\x80"
 _ARRAY: Final = 4
 """The major type of arrays."""
 _ARGUMENT: Final = 0x1F
-"""The bits of an item's first byte that hold its length, or from _ONE_BYTE on the width of the length."""
+"""Bits of an item's first byte: its length, or from _ONE_BYTE on the width of the length."""
 _ONE_BYTE: Final = 24
 _TIME: Final = (0, 1)
 _BIGNUM: Final = (2, 3)
@@ -39,9 +39,9 @@ _LATER_TEXT: Final[dict[int, Callable[[bytes], str]]] = {
     22: lambda data: base64.b64encode(data).decode(),
     23: lambda data: data.hex(),
 }
-"""Text of byte strings by the tag that announces it."""
+"""Text of byte strings by the tag before them."""
 _LIBRARY_TAGS: Final = (*_TIME, *_BIGNUM, 4, 5, 25, 28, 29, 30, 35, 36, 37, 100, 256, 258, 260, 261, 1004, 43000, SELF_DESCRIBED)
-"""Tags that the library would decode to types of its own."""
+"""Tags that the library would decode to its own types."""
 _KEEP_TAGS: Final = {tag: partial(lambda tag, value, _immutable: cbor2.CBORTag(tag, value), tag) for tag in _LIBRARY_TAGS}
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 _MIN_INT: Final = -(2**63)
@@ -87,7 +87,7 @@ def dumps_event(event: Mapping[str, Any]) -> bytes:
 
 
 def joined_lists(frame: bytes, lists: Sequence[bytes]) -> list[bytes]:
-    """Return the document of an object with empty `items`, filled with the items of other documents, which are lists."""
+    """Return an object's document with the items of several lists, each a document, in place of its empty `items`."""
     before, name, after = frame.partition(_EMPTY_ITEMS)
     count, contents = 0, []
     for data in lists:

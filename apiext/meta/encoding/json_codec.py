@@ -29,15 +29,15 @@ _BEFORE_NUMBER = frozenset(b":,[- \t\r\n")
 # Patterns that begin with fixed bytes fail fast.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:$|[,\]}])")
 _EXPONENT = re.compile(rb"e[+-][0-9]")
-# The begin of a number outside strings, up to ".0" or "e" of a float whose shortest form may differ from Go's.
+# The start of a number outside strings, up to ".0" or "e": a float whose shortest form may differ from Go's.
 _NUMBER_BEFORE = re.compile(rb"(?:^|[:,\[])-?[0-9.]+\Z")
 _NEGATIVE_ZERO = re.compile(rb"-0[,\]}]")
 _TEXT_OR_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)')
 _NUMBER_BYTES = 32
-"""At least the length of such a number."""
+"""Upper bound of the length of such a number."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_WRITTEN = 254
-"""Levels of nesting that orjson writes; only objects stored by kube-apiserver or an older version have more."""
+"""Levels of nesting that orjson writes. Only objects from kube-apiserver or an older version have more."""
 _NO_MEMORY = "Not enough memory"
 """The beginning of orjson's message when it cannot allocate."""
 # Random, so that no string of a value contains it.
@@ -71,7 +71,7 @@ def _parse(data: bytes) -> Any:
 
 
 def _may_have_long_number(digits: bytes) -> bool:
-    """Return whether 19 digits stand where a number begins; within strings long digits are frequent and no numbers."""
+    """Return whether 19 digits follow a character that may precede a number. Long digits within strings rarely do."""
     at = digits.find(_LONG_INTEGER)
     while at > 0 and digits[at - 1] not in _BEFORE_NUMBER:
         at = digits.find(_LONG_INTEGER, at + len(_LONG_INTEGER))
@@ -110,14 +110,14 @@ def dumps(obj: Any, *, sort_keys: bool = True, typed: bool = False) -> bytes:
 
 
 def untyped(data: bytes) -> bytes:
-    """Return what `dumps` wrote with `typed` as it is without, with the final newline if there is one; other JSON stays as it is."""
+    """Return JSON that `dumps` wrote with `typed` as it writes it without, and keep a final newline. Other JSON stays unchanged."""
     if not may_be_typed(data):
         return data
     return dumps(loads(data), sort_keys=False) + data[len(data.rstrip(b"\n")) :]
 
 
 def may_be_typed(data: bytes) -> bool:
-    """Return whether compact JSON may have a float that Go writes in another form: as an integer, or with another exponent."""
+    """Return whether compact JSON may have a float that Go writes differently: as an integer, or with another exponent."""
     return any(
         _NUMBER_BEFORE.search(data, max(0, found.start() - _NUMBER_BYTES), found.start())
         for pattern in (_WHOLE_FLOAT, _EXPONENT)
@@ -145,7 +145,7 @@ def _valid_text(item: Any) -> Any:
 
 
 def _marked(item: Any) -> Any:
-    """Return a float in Go's form between marks, which `_unmarked` removes with the quotes; anything else as it is."""
+    """Return a float in Go's form between marks, which `_unmarked` removes with the quotes; return other values unchanged."""
     if type(item) is not float:
         return item
     # Go writes whole numbers without a fraction.
@@ -176,10 +176,10 @@ def pretty(data: bytes) -> bytes:
 
 
 def _has_special_number(data: bytes) -> bool:
-    """Return whether JSON in Go's form may have a number that Python spells in another way."""
+    """Return whether JSON in Go's form may have a number that Python spells differently."""
     return may_be_typed(data) or _NEGATIVE_ZERO.search(data) is not None or _may_have_long_number(data.translate(_DIGITS))
 
 
 def _mark_number(found: re.Match[bytes]) -> bytes:
-    """Return a number as a string between marks, which `_unmarked` removes; a string as it is."""
+    """Return a number as a string between marks, which `_unmarked` removes; return a string unchanged."""
     return found[0] if found[1] is None else b'"%b%b%b"' % (_MARK.encode(), found[1], _MARK.encode())

@@ -1,6 +1,6 @@
-"""Syntax errors of JSON in the words of Go's encoding/json; used only for data that the fast parser rejects.
+"""Syntax errors of JSON in the words of Go's encoding/json, for data that the fast parser rejects.
 
-Python's parser finds the place of the error, this module what Go says about it. Mirrors encoding/json (scanner.go) as vendored by
+Python's parser finds the place of the error; this module writes Go's message about it. Mirrors encoding/json (scanner.go) as vendored by
 sigs.k8s.io/json.
 """
 
@@ -29,9 +29,9 @@ _CONTEXTS: Final = {
     "Extra data": "after top-level value",
     "Invalid control character at": "in string literal",
 }
-"""What Go expects where Python's parser reports an error."""
+"""Go's expectation by the error that Python's parser reports."""
 _AFTER_VALUE: Final = {ord("["): "after array element", ord("{"): "after object key:value pair"}
-"""What Go expects after a value, by the bracket around it."""
+"""Go's expectation after a value, by the bracket around it."""
 _BROKEN_STRINGS: Final = frozenset({"Unterminated string starting at", "Invalid \\escape", "Invalid \\uXXXX escape"})
 
 _PLAIN: Final = bytes(ord("?") if code >= 0x80 or code in b"NI" else code for code in range(256))
@@ -96,7 +96,7 @@ def _invalid(data: bytes, place: int, context: str) -> str:
 
 
 def _value_error(data: bytes, place: int) -> str:
-    """Return the error of a text that begins no value, or a number or literal that ends too soon."""
+    """Return the error for text where no value begins, or for a number or literal that ends too soon."""
     first = data[place : place + 1]
     if first == b"-":
         return _invalid(data, place + 1, "in numeric literal")
@@ -108,7 +108,7 @@ def _value_error(data: bytes, place: int) -> str:
 
 
 def _string_error(data: bytes, place: int) -> str:
-    """Return the error of an escape, or of a string without an end; the place is its quote, its backslash or the `u` behind that."""
+    """Return the error of an escape or of an unterminated string. `place` is the quote, the backslash or the `u` after it."""
     begun = _OPEN_STRING.match(data, place)
     escape = begun.end() if begun else place - (data[place] == ord("u"))
     if escape == len(data):
@@ -121,7 +121,7 @@ def _string_error(data: bytes, place: int) -> str:
 
 
 def _number_error(data: bytes, place: int) -> str:
-    """Return the error of a number that continues at a place with a point or an exponent and no digit; "" if it does not."""
+    """Return the error of a number with a point or an exponent at `place` and no digit after it, else ""."""
     number = data[len(data[:place].rstrip(b"0123456789.eE+-")) : place].lower()
     mark = data[place : place + 1]
     if mark == b"." and b"." not in number and b"e" not in number:

@@ -51,7 +51,7 @@ def copy(value: Any) -> Any:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Return whether two JSON values are equal as Go's reflect.DeepEqual compares them: true, 1 and 1.0 differ from each other.
+    """Return whether two JSON values are equal by Go's reflect.DeepEqual: true, 1 and 1.0 all differ.
 
     The order of members does not matter.
     """
@@ -61,7 +61,7 @@ def equal(left: Any, right: Any) -> bool:
         return False
     if type(left) not in _NESTED:
         return True
-    # Python's comparison takes true for 1 and 1.0 for 1.
+    # In Python, true equals 1 and 1.0.
     try:
         if orjson.dumps(left, option=orjson.OPT_SORT_KEYS) == orjson.dumps(right, option=orjson.OPT_SORT_KEYS):
             return True
@@ -71,7 +71,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def _same_types(left: Any, right: Any) -> bool:
-    """Compare the types in two values that Python finds equal."""
+    """Return whether two values that Python finds equal have the same types everywhere."""
     pending = [(left, right)]
     while pending:
         one, other = pending.pop()
@@ -85,9 +85,9 @@ def _same_types(left: Any, right: Any) -> bool:
 
 
 def share(new: dict[str, Any], old: dict[str, Any], levels: int = _SHARED_LEVELS) -> bool:
-    """Replace values below an object that equal those of another one by the others themselves; return whether all are equal.
+    """Replace values in `new` by the equal ones in `old`; return whether all are equal.
 
-    What compares the two objects afterwards, or knows something of the old one, is done sooner with values that are the same.
+    Later comparisons of the two objects are faster: they find the same Python objects.
     """
     is_same = len(new) == len(old)
     for key, member in new.items():
@@ -104,7 +104,7 @@ def share(new: dict[str, Any], old: dict[str, Any], levels: int = _SHARED_LEVELS
 
 
 def identity(value: Any) -> Hashable:
-    """Return a key of a JSON value: two values have the same key if they are `equal`."""
+    """Return a hashable key of a JSON value: `equal` values have the same key."""
     if type(value) is dict:
         return dict, frozenset((key, identity(member)) for key, member in value.items())
     return (list, tuple(map(identity, value))) if type(value) is list else (type(value), value)

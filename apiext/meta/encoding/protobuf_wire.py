@@ -20,11 +20,11 @@ _SHORT: Final = tuple(bytes((value,)) for value in range(0x80))
 """Varints of one byte."""
 _PACK_TWO: Final = struct.Struct("BB").pack
 _MAX_SHIFT: Final = 70
-"""Bits after which a varint is too long."""
+"""A varint with more bits is invalid."""
 
 
 def varint(value: int) -> bytes:
-    """Encode an integer; a negative one in two's complement of 64 bits."""
+    """Encode an integer; negative ones as 64 bits in two's complement."""
     if value >= 0:
         if value < 0x80:
             return _SHORT[value]
@@ -60,7 +60,7 @@ def field(number: int, data: bytes) -> bytes:
 
 
 def signed(value: int) -> int:
-    """Return the int64 that a decoded varint stands for."""
+    """Return a decoded varint as int64."""
     value &= _UINT64
     return value - 2**64 if value >= 2**63 else value
 

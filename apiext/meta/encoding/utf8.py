@@ -1,4 +1,4 @@
-"""Texts of bytes that are not UTF-8. A lone surrogate stands for each such byte (surrogateescape)."""
+"""Texts with bytes that are not UTF-8: a lone surrogate stands for each such byte (surrogateescape)."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ _SIMPLE_ESCAPES = {
     '"': '\\"',
 }
 _MAX_FIXED_EXPONENT = 21
-"""Decimal exponent from which on encoding/json uses the exponent form."""
+"""Decimal exponent from which encoding/json uses the exponent form."""
 _MAX_PLAIN_EXPONENT = 6
-"""Decimal exponent from which on %v uses the exponent form."""
+"""Decimal exponent from which %v uses the exponent form."""
 _LAST_BMP = 0xFFFF
 """Last code point that \\u can escape."""
 _FIRST_BYTE = 0xDC80
@@ -27,7 +27,7 @@ _LAST_BYTE = 0xDCFF
 """Last surrogate that stands for a byte (surrogateescape); _FIRST_BYTE is the first."""
 
 _SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""Characters that Go trims as spaces. Python's `str.strip` trims four more."""
+"""Characters that Go trims as spaces; Python's `str.strip` also trims four others."""
 
 
 def trim_space(text: str) -> str:
@@ -66,7 +66,7 @@ _ESCAPES = _Escapes({code: _escape(chr(code)) for code in range(0x100)})
 
 
 def number(value: float, *, min_exponent: int = -4, max_exponent: int = _MAX_FIXED_EXPONENT) -> str:
-    """Return a number in Go's shortest form; exponents outside the limits use the exponent form.
+    """Return a number in Go's shortest form. Exponents outside the limits take the exponent form.
 
     %v uses the exponent form from 1e+06 (see value), encoding/json below 1e-6 and from 1e+21.
     """

@@ -1,4 +1,4 @@
-"""The Go types of times in API objects: metav1.Time and metav1.MicroTime."""
+"""Go types of times in API objects: metav1.Time and metav1.MicroTime."""
 
 # ruff: noqa: D102 -- the methods of the types are described by GoType
 

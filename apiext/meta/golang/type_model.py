@@ -1,8 +1,8 @@
 """A small model of Go types: the errors and the output of encoding/json for a document.
 
-A typed resource is read in two steps. `Decoder.run` walks the document in its own order and reports what Go's decoder reports: the
+A typed resource is read in two steps. `Decoder.run` walks the document in its own order and reports the errors of Go's decoder: the
 first value of a wrong type, and for strict decoding the unknown fields. `GoType.canonical` then makes the document that Go's
-encoder would write: fields in the order of the struct, without empty `omitempty` fields, null for nil. Mirrors sigs.k8s.io/json.
+encoder writes: fields in the order of the struct, without empty `omitempty` fields, null for nil. Mirrors sigs.k8s.io/json.
 """
 
 # ruff: noqa: D102 -- the methods of the types are described by GoType
@@ -73,12 +73,12 @@ class Decoder:
         return [f"unknown field {formatting.quote(path)}" for path in self.unknown_paths]
 
     def mismatch(self, value: Any, type_name: str, described: str = "") -> None:
-        """Save the error about a value of the wrong type if it is the first; decoding continues."""
+        """Save the error about a value of the wrong type, unless one is saved. Decoding continues."""
         if self.saved is None:
             self.saved = _mismatch(described or describe(value), type_name, self.struct, self.fields)
 
     def save(self, error: DecodeError) -> None:
-        """Save an error if it is the first."""
+        """Save an error, unless one is saved."""
         if self.saved is None:
             self.saved = error
 
@@ -93,7 +93,7 @@ class Decoder:
                 del saved
 
     def fail(self, value: Any, type_name: str) -> NoReturn:
-        """Stop decoding, as a custom UnmarshalJSON does on a value of the wrong type. Raises the error with the value's type."""
+        """Stop decoding, as a custom UnmarshalJSON does on a value of the wrong type. Raises the error about the value's type."""
         raise _mismatch(describe(value), type_name, self.struct, self.fields)
 
     def unknown(self, name: str) -> None:
@@ -137,7 +137,7 @@ class GoType:
         raise NotImplementedError
 
     def canonical(self, value: Any) -> Any:
-        """Return the value as Go would write it; a value that does not fit counts as absent."""
+        """Return the value as Go writes it. A value of another type counts as absent."""
         raise NotImplementedError
 
     def empty(self, value: Any) -> bool:

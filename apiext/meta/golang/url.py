@@ -44,7 +44,7 @@ class Url:
     path: str = ""
     """The path with valid escapes."""
     raw_query: str | None = None
-    """What follows the question mark, None if there is none."""
+    """The text after the question mark, None if there is none."""
     fragment: str = ""
     """The fragment with valid escapes."""
 
@@ -93,7 +93,7 @@ class Url:
 
 
 def parse_request_uri(text: str) -> Url:
-    """Parse an absolute URI or an absolute path; a fragment counts as part of what precedes it.
+    """Parse an absolute URI or an absolute path. A fragment counts as part of the text before it.
 
     Raises:
         ValueError: it is neither; the text is Go's.
@@ -105,7 +105,7 @@ def parse_request_uri(text: str) -> Url:
 
 
 def parse_url(text: str) -> Url:
-    """Parse an absolute URI or an absolute path, with a fragment. Check it with `parse_request_uri` before.
+    """Parse an absolute URI or an absolute path, with a fragment. The caller checks it with `parse_request_uri` first.
 
     Raises:
         ValueError: the text is Go's.

@@ -1,4 +1,4 @@
-"""The canonical form of metadata: what the reference's typed ObjectMeta makes of an object's `metadata`.
+"""The canonical form of metadata: the form after a round trip through the reference's typed ObjectMeta.
 
 Mirrors apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go): unknown and empty fields are dropped, times become
 whole seconds of UTC, null members of maps and lists become empty. Canonical metadata, the usual case, is only checked.
@@ -114,7 +114,7 @@ def _decodes(document: Object) -> bool:
 
 
 def _remarshal(value: Any) -> Any:
-    """Return a JSON value as it is after it was written and read again: sorted keys, whole numbers without a fraction."""
+    """Return a JSON value as after writing and reading it: sorted keys, whole numbers without a fraction."""
     if isinstance(value, dict):
         return {key: _remarshal(value[key]) for key in sorted(value)}
     if isinstance(value, list):
@@ -128,7 +128,7 @@ def _remarshal(value: Any) -> Any:
 
 
 def is_canonical(metadata: Any, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
-    """Return whether metadata is in its stored form already; members that are the same ones in `known`, such metadata, are not checked."""
+    """Return whether metadata is already in its stored form. Skip members that are the same Python objects in the canonical `known`."""
     if type(metadata) is not dict:
         return False
     try:
@@ -182,7 +182,7 @@ def _owner(owner: Any) -> bool:
 
 
 def take_entries(entries: list[Object]) -> None:
-    """Take entries of managedFields as canonical, with sets as `fieldsV1`: the field manager has made them. They must not change."""
+    """Accept entries of managedFields from the field manager as canonical, with sets as `fieldsV1`. They must not change."""
     _taken[0] = entries
 
 
@@ -203,7 +203,7 @@ def _manager(entry: Any) -> bool:
 
 
 def has_field_sets(metadata: Object) -> bool:
-    """Return whether `fieldsV1` of all entries in canonical metadata are sets: objects in objects, as the field manager writes them."""
+    """Return whether all `fieldsV1` in canonical metadata are sets: objects in objects, as the field manager writes them."""
     entries = metadata.get("managedFields", ())
     return entries is _taken[0] or all(_is_set(entry.get("fieldsV1", _NO_MEMBERS)) for entry in entries)
 
@@ -217,7 +217,7 @@ def _is_set(fields: Mapping[str, Any]) -> bool:
 
 _ONLY_TEXT: Final = frozenset({str})
 _taken: Final[list[list[Object]]] = [[]]
-"""The entries that were taken last."""
+"""The entries of the last `take_entries`."""
 _ENTRY_TEXTS: Final = frozenset({"manager", "operation", "apiVersion", "time", "fieldsType", "subresource"})
 _CHECKS: Final[dict[str, Callable[[Any], object]]] = {
     "name": _text,

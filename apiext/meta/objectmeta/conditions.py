@@ -1,4 +1,4 @@
-"""Conditions as most built-in kinds have them: their Go type, their rules, and changes of a list of them.
+"""Conditions in the form of most built-in kinds: Go type, validation, and updates of a list.
 
 Mirrors apimachinery pkg/apis/meta/v1 (Condition), pkg/apis/meta/v1/validation and pkg/api/meta/conditions.go.
 """
@@ -50,7 +50,7 @@ def is_true(conditions: Sequence[Object], condition_type: str) -> bool:
 
 
 def with_condition(conditions: Sequence[Object], condition: Object) -> list[Object]:
-    """Return the conditions with one set. It keeps its time while its status stays the same."""
+    """Return the conditions with one set. A condition keeps its time while its status stays the same."""
     known = find(conditions, condition["type"])
     if known is None:
         return [*conditions, condition | {"lastTransitionTime": time.now()}]

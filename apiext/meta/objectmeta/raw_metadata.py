@@ -1,4 +1,4 @@
-"""The metadata in the JSON of an object, read without the rest of the object."""
+"""Reads the metadata in an object's JSON without the rest of the object."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from apiext.meta.encoding.json_codec import Object
 # The members before the metadata: custom resources have sorted keys, built-in kinds the order of Go's types.
 _HEAD: Final = re.compile(rb'\{(?:"apiVersion":"[^"\\]*","kind":"[^"\\]*"|"kind":"[^"\\]*","apiVersion":"[^"\\]*"),"metadata":(?=\{)')
 _MIN_BYTES: Final = 4096
-"""Bytes that are searched first; a smaller object is faster to parse as a whole."""
+"""Bytes to search first. A smaller object is faster to parse as a whole."""
 _DECODER: Final = json.JSONDecoder()
 
 
 def read_metadata(data: bytes) -> Object:
-    """Return an object's metadata, given the object's JSON as json_codec writes it; empty if there is none."""
+    """Return the metadata in an object's JSON (in the form of json_codec); empty if there is none."""
     place = find_metadata(data) if len(data) > _MIN_BYTES else None
     return json_codec.loads(data[place]) if place is not None else json_codec.loads(data).get("metadata") or {}
 
 
 def metadata_json(data: bytes) -> bytes:
-    """Return the JSON of an object's metadata, given the object's JSON as json_codec writes it; `{}` if there is none."""
+    """Return the JSON of the metadata in an object's JSON (in the form of json_codec); `{}` if there is none."""
     place = find_metadata(data)
     return data[place] if place is not None else json_codec.dumps(json_codec.loads(data).get("metadata") or {})
 
 
 def find_metadata(data: bytes) -> slice | None:
-    """Return the place of the metadata in an object's JSON, in time proportional to the metadata.
+    """Return the place of the metadata in an object's JSON. The time depends on the metadata only.
 
     None if other members than apiVersion and kind come before it.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apiext.meta.field import FieldError, Path
 
 NameRule = Callable[[str, bool], list[str]]
-"""Returns the problems of a name, or of a prefix of one if the flag is set."""
+"""Returns the problems of a name; with the flag, of a prefix of a name."""
 
 IMMUTABLE: Final = "field is immutable"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
@@ -33,7 +33,7 @@ MAX_MANAGER_LENGTH: Final = 128
 _MAX_SUBRESOURCE_LENGTH: Final = 256
 """Bytes."""
 _MAX_CACHED_LABEL_LENGTH: Final = 128
-"""Characters of key and value up to which the validity of a label is cached."""
+"""Length of key and value up to which a label's validity is cached."""
 _METADATA: Final = field.Path("metadata")
 _OPERATIONS: Final = ("Apply", "Update")
 _BANNED_OWNER: Final = GroupVersionKind("", "v1", "Event")
@@ -41,7 +41,7 @@ _OWNER_ORDER: Final = ("apiVersion", "kind", "name", "uid", "controller", "block
 
 
 def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: Path = _METADATA) -> list[FieldError]:
-    """Return the errors of a new object's metadata, after a generated name was filled in (ValidateObjectMeta)."""
+    """Return the errors of a new object's metadata, which has its generated name (ValidateObjectMeta)."""
     errors: list[FieldError] = []
     prefix = metadata.get("generateName")
     if prefix:
@@ -60,7 +60,7 @@ def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: P
 
 
 def validate_update(new: Object, old: Object, *, is_valid: bool = False) -> list[FieldError]:
-    """Return the errors of changed metadata (ValidateObjectMetaUpdate). `is_valid` is whether `validate` found no errors in it."""
+    """Return the errors of changed metadata (ValidateObjectMetaUpdate). `is_valid`: `validate` found no errors in it."""
     errors: list[FieldError] = []
     if "deletionTimestamp" in old:
         errors += _no_new_finalizers(new.get("finalizers", ()), old.get("finalizers", ()), _METADATA.child("finalizers"))
@@ -114,7 +114,7 @@ def validate_labels(labels: dict[str, str], path: Path) -> Iterator[FieldError]:
 
 
 def _are_labels(labels: dict[str, str]) -> bool:
-    """Return whether labels are valid; False also where that takes a closer check."""
+    """Return whether labels are valid. False also means that only the full check can tell."""
     for key, value in labels.items():  # noqa: SIM110 a generator would double the time
         if len(key) + len(value) > _MAX_CACHED_LABEL_LENGTH or not _is_label(key, value):
             return False
@@ -174,7 +174,7 @@ def _owner_reference(owner: Object, path: Path) -> list[FieldError]:
 
 
 def _as_written(owners: Any) -> field.Printed:
-    # Bad values are shown as JSON with sorted keys, but these are structs of the reference, whose fields keep their order.
+    # Messages show bad values as JSON with sorted keys. These are structs of the reference: their fields keep their order.
     ordered = _in_order(owners) if isinstance(owners, dict) else [_in_order(owner) for owner in owners]
     return field.Printed(json_codec.dumps(ordered, sort_keys=False).decode())
 
@@ -218,7 +218,7 @@ def _managed_fields(entries: list[Object], path: Path) -> Iterator[FieldError]:
 
 
 def _are_valid_entries(entries: list[Object]) -> bool:
-    """Return whether entries of managedFields are valid; False also where that takes a closer check."""
+    """Return whether entries of managedFields are valid. False also means that only the full check can tell."""
     return all(map(_is_valid_entry, entries))
 
 
@@ -259,4 +259,4 @@ _MEMBER_RULES: Final[tuple[tuple[str, Callable[[Any], bool], Callable[[Any, Path
     ("finalizers", _in_doubt, validate_finalizers),
     ("managedFields", _are_valid_entries, _managed_fields),
 )
-"""Members of metadata: whether a value surely is valid, which is cheap to find out, and the errors of one."""
+"""Checks of metadata's members: a cheap one that accepts most valid values, and the full one that yields errors."""

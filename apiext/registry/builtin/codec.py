@@ -33,7 +33,7 @@ class TypedCodec:
     """Returns the selectable fields of an object."""
     default: Callable[[Object], None] | None = None
     stored_version: str = ""
-    """The apiVersion of stored objects, which have the same form in all versions; empty for the kind's."""
+    """The apiVersion of stored objects, whose form is the same in all versions; empty for the kind's own."""
     cbor: ClassVar[bool] = False
     conversion: ClassVar[None] = None
     remote: ClassVar[None] = None
@@ -47,7 +47,7 @@ class TypedCodec:
         strict = Decoder(report=report).run(self.struct, obj)
         metadata = obj.get("metadata") or {}
         if metadata.get("managedFields") == []:
-            # Go distinguishes an empty list from none; an empty list and one empty entry both reset managedFields.
+            # For Go an empty list is not an absent one. An empty list and a single empty entry both reset managedFields.
             metadata["managedFields"] = [{}]
         typed = self._typed(obj)
         obj.clear()

@@ -1,7 +1,7 @@
 """Expiry of events after their last write (kube-apiserver's --event-ttl).
 
 The reference attaches a lease to each event and renews it with each write; no time in the object counts. Here the revision of
-an event tells its age: marks in the store say which revision the store had reached at which time.
+an event gives its age: marks in the store record the store's revision at some times.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 _RECORD: Final = "event-expiry"
 _MAX_INTERVAL_SECONDS: Final = 60.0
-"""Longest time between two sweeps; the reference's leases also last up to a minute longer than the limit."""
+"""Longest time between two sweeps. The reference's leases also end up to a minute late."""
 _MIN_INTERVAL_SECONDS: Final = 1.0
 _INTERVAL_SHARE: Final = 0.05
 """Time between two sweeps as a share of the limit."""
 _FIRST_SWEEP_SECONDS: Final = 5.0
-"""Time of the first sweep after the start: a server that is restarted often must expire events too."""
+"""Time of the first sweep after the start: a server with frequent restarts must expire events too."""
 _MAX_MARKS: Final = 240
-"""Marks within the limit of age: the time of a write is known to a 240th of it."""
+"""Marks within the age limit: the time of a write is known to 1/240 of it."""
 _TOGETHER: Final = 64
-"""Concurrent deletions, which share the store's commits: as many events expire as were written."""
+"""Concurrent deletions. They share the store's commits, so deletions keep up with writes."""
 _CLOCK_JUMP_SECONDS: Final = 5.0
-"""Difference between the progress of the wall clock and of the monotonic clock from which the former was changed."""
+"""Least difference between the wall clock's and the monotonic clock's progress that counts as a change of the wall clock."""
 
 _Mark = tuple[int, float]
-"""A revision, and a time in seconds since the epoch before which it and all earlier ones were written."""
+"""A revision, and a time in seconds since the epoch: all writes up to the revision were made before it."""
 
 _LOG: Final = get_logger(__name__)
 
 
 class EventExpiry:
-    """Deletes the events that were not written for a time, whatever finalizers they have, as the end of a lease does."""
+    """Deletes events that were not written for `ttl` seconds, regardless of finalizers, as the end of a lease does."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class EventExpiry:
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set the limit of age in seconds. Marks survive restarts, so times are of the wall clock; changes of it are corrected."""
+        """Set the age limit in seconds. Marks survive restarts, so they have wall-clock times; changes of the clock are corrected."""
         self._store = store
         self._codec = codec
         self._records = records
@@ -65,7 +65,7 @@ class EventExpiry:
         self._offset = clock() - monotonic()
 
     async def run(self) -> None:
-        """Sweep periodically until cancelled; a failed sweep is retried at the next interval."""
+        """Sweep periodically until cancelled. The next sweep retries a failed one."""
         interval = max(_MIN_INTERVAL_SECONDS, min(_MAX_INTERVAL_SECONDS, self._ttl * _INTERVAL_SHARE))
         pause = min(interval, _FIRST_SWEEP_SECONDS)
         while True:
@@ -74,12 +74,12 @@ class EventExpiry:
             try:
                 await self.sweep()
             except (errors.StatusError, StorageError, BackendError) as error:
-                _LOG.warning("events cannot be expired", error=str(error))
+                _LOG.warning("event expiry failed, retrying", error=str(error))
             except Exception:  # noqa: BLE001 -- or events would pile up for ever
-                _LOG.exception("events cannot be expired")
+                _LOG.exception("event expiry failed, retrying")
 
     async def sweep(self) -> int:
-        """Mark the time of the present revision, and delete the events that are too old; return their number.
+        """Mark the time of the current revision and delete the expired events. Return their number.
 
         Raises:
             StatusError, StorageError, BackendError: the store cannot be read or written.
@@ -113,7 +113,7 @@ class EventExpiry:
         return [(revision, at) for revision, at in record.get("marks", ())]
 
     def _corrected(self, marks: list[_Mark], now: float) -> list[_Mark]:
-        """Move the marks with the clock if it was changed while this server runs; none is in the future."""
+        """Shift the marks if the clock was changed while this server ran. No mark is in the future."""
         offset = now - self._monotonic()
         jump = offset - self._offset
         self._offset = offset

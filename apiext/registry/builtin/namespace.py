@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KIND: Final = GroupVersionKind("", "v1", "Namespace")
 RESOURCE: Final = GroupResource("", "namespaces")
 FINALIZER: Final = "kubernetes"
-"""The finalizer in spec.finalizers that stays until everything in the namespace is deleted."""
+"""The finalizer in spec.finalizers. It stays until everything in the namespace is deleted."""
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 ACTIVE: Final = "Active"
 TERMINATING: Final = "Terminating"

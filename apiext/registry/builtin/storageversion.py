@@ -1,4 +1,4 @@
-"""internal.apiserver.k8s.io/v1alpha1 StorageVersions, which kube-apiserver has behind the feature gate StorageVersionAPI.
+"""internal.apiserver.k8s.io/v1alpha1 StorageVersions, behind the feature gate StorageVersionAPI of kube-apiserver.
 
 Mirrors k8s.io/api/apiserverinternal/v1alpha1, and of kubernetes pkg/registry/apiserverinternal and pkg/apis/apiserverinternal/validation.
 """
@@ -189,13 +189,13 @@ def _api_version_details(api_version: str) -> list[str]:
 
 
 def common_encoding_version(servers: Sequence[Object]) -> str | None:
-    """Return the version that all servers encode, None if they differ or if there is none."""
+    """Return the version that all servers encode, None if there is none."""
     versions = {server.get("encodingVersion", "") for server in servers}
     return versions.pop() if len(versions) == 1 else None
 
 
 def with_servers(obj: Object, servers: Sequence[Object]) -> Object:
-    """Return a StorageVersion with other entries of servers, and what follows from them; the same object if nothing changes.
+    """Return a StorageVersion with other entries of servers, and the derived fields. Return the same object if nothing changes.
 
     Mirrors SetCommonEncodingVersion of apiserver pkg/storageversion/updater.go.
     """

@@ -126,7 +126,7 @@ class StorageVersionMigrationStatusStrategy(StorageVersionMigrationStrategy):
         keep_for_status(obj["metadata"], old["metadata"])
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
-        """Validate the revision and the conditions; neither the revision nor a result changes once it is set."""
+        """Validate the revision and the conditions. Neither the revision nor a result may change once set."""
         problems = list(metadata_errors)
         revision, before = obj["status"].get("resourceVersion", ""), old["status"].get("resourceVersion", "")
         if revision and _REVISION.fullmatch(revision) is None:

@@ -59,7 +59,7 @@ class _VersionSchemas:
         return schema is not None and obj.get("kind") == self._kind and schema.is_canonical(obj)
 
     def is_checked(self, obj: Object) -> bool:
-        """Report whether a canonical object was found valid just now."""
+        """Report whether the last valid object had these very members: no check is needed."""
         return self._by_api_version[obj["apiVersion"]].is_checked(obj)
 
     def recall(self, obj: Object) -> None:
@@ -67,7 +67,7 @@ class _VersionSchemas:
         self._by_api_version[obj["apiVersion"]].recall(obj)
 
     def coerce(self, obj: Object, *, defaults: bool, drop_malformed: bool, report: bool) -> list[str]:
-        """Coerce metadata, prune unknown fields and set `defaults`, in place; return the paths of the fields if `report` is set.
+        """Coerce metadata, prune unknown fields and set `defaults`, in place. With `report`, return the paths of the unknown fields.
 
         Raises:
             ValueError: kind, apiVersion or metadata have the wrong type.
@@ -81,12 +81,12 @@ class _VersionSchemas:
         if type(api_version) is not str:
             unstructured.get_string(obj, _API_VERSION)
         if schema is None:
-            # refuses a malformed one
+            # raises ValueError for a malformed one
             parse_group_version(api_version)
         return canonical.coerce(obj, drop_malformed=drop_malformed, report=report)[0]
 
     def check_version(self, obj: Object, api_version: str) -> None:
-        """Raise ValueError when an object to convert to a version is of no version of the CRD."""
+        """Raise ValueError if the CRD does not have the version of an object that is to be converted."""
         source = obj.get("apiVersion", "")
         if source in self._by_api_version:
             return
@@ -98,7 +98,7 @@ class _VersionSchemas:
 
 
 class _AwaitedConversion:
-    """Implements Conversion with a converter that must be awaited."""
+    """Implements Conversion with a converter that has to be awaited."""
 
     def __init__(self, converter: Converter, schemas: _VersionSchemas, api_version: str, storage_api_version: str) -> None:
         self._converter = converter
@@ -178,13 +178,13 @@ class CustomResourceCodec:
         *,
         kind: GroupVersionKind,
         storage_version: str,
-        shapes: Mapping[str, CompiledSchema],
+        schemas: Mapping[str, CompiledSchema],
         converter: Converter,
         namespaced: bool,
         selectable_fields: Sequence[str] = (),
         cbor: bool = False,
     ) -> None:
-        """Create the codec. `shapes` holds the schema of each version by name; `selectable_fields` are JSON paths of the CRD.
+        """Create the codec. `schemas` holds the schema of each version by name; `selectable_fields` are JSON paths of the CRD.
 
         Objects are stored in CBOR if `cbor` is set; both encodings are read.
         """
@@ -193,17 +193,17 @@ class CustomResourceCodec:
         self._api_version = kind.api_version
         self._head = b'{"apiVersion":"%b","kind":"%b","metadata":{' % (kind.api_version.encode(), kind.kind.encode())
         self._storage_api_version = f"{kind.group}/{storage_version}"
-        self._schemas = _VersionSchemas(kind, shapes)
+        self._schemas = _VersionSchemas(kind, schemas)
         self._converter = converter if isinstance(converter, InlineConverter) else None
         self.conversion = None
         self.remote = None
-        if self._converter is None and len(shapes) > 1:
+        if self._converter is None and len(schemas) > 1:
             self.conversion = _AwaitedConversion(converter, self._schemas, self._api_version, self._storage_api_version)
         self._namespaced = namespaced
         self._selectable = tuple((path.removeprefix("."), tuple(path.removeprefix(".").split("."))) for path in selectable_fields)
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
-        """Prune and default a parsed request body, in place; return the strict decoding errors if `report` is set.
+        """Prune and default a parsed request body, in place. With `report`, return the strict decoding errors.
 
         Raises:
             ValueError: the body is no object with a kind; the message is the reference's.
@@ -219,14 +219,14 @@ class CustomResourceCodec:
         return obj.get("kind") == self.gvk.kind and parse_group_version(obj.get("apiVersion", ""))[0] == self.gvk.group
 
     def complete(self, obj: Object) -> Object:
-        """Return an object of this codec's version with canonical metadata and defaults; it may share members with the given one."""
+        """Return an object of this codec's version with canonical metadata and defaults. It may share members with `obj`."""
         if self._schemas.is_canonical(obj):
             return obj
         completed: Object = json_values.copy(obj)
         canonical.coerce(completed, drop_malformed=True)
-        shape = self._schemas.of(completed)
-        if shape is not None:
-            shape.default(completed)
+        schema = self._schemas.of(completed)
+        if schema is not None:
+            schema.default(completed)
         return completed
 
     def decode(self, data: bytes) -> Object:
@@ -238,7 +238,7 @@ class CustomResourceCodec:
         obj = stored_object.loads(data)
         if not isinstance(obj, dict):
             raise ValueError(_not_an_object(obj))  # noqa: TRY004
-        # most stored objects stay as they are, and the check is faster than the work
+        # most stored objects are unchanged, and this check is faster than the work
         if not self._is_unchanged(obj):
             self._complete_stored(obj, data)
         if self.conversion is None:
@@ -257,16 +257,16 @@ class CustomResourceCodec:
         return obj if self._is_unchanged(obj) else None
 
     def _is_unchanged(self, obj: Object) -> bool:
-        """Report whether a stored object stays as it is when it is decoded."""
+        """Report whether decoding leaves a stored object unchanged."""
         return self._schemas.is_canonical(obj) and bool(obj["metadata"].get("generation"))
 
     def _complete_stored(self, obj: Object, data: bytes) -> None:
-        """Prune and default a stored object in place, by the schema of its own version. Raises as `decode`."""
+        """Prune and default a stored object in place, by the schema of its own version. Raises the errors of `decode`."""
         self._schemas.coerce(obj, defaults=True, drop_malformed=True, report=False)
-        shape = self._schemas.of(obj)
-        if shape is None and not obj.get("kind"):
+        schema = self._schemas.of(obj)
+        if schema is None and not obj.get("kind"):
             raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
-        if shape is not None and not obj.get("metadata", _HAS_GENERATION).get("generation"):
+        if schema is not None and not obj.get("metadata", _HAS_GENERATION).get("generation"):
             obj["metadata"]["generation"] = 1
 
     def encode(self, obj: Object) -> Encoded:
@@ -282,7 +282,7 @@ class CustomResourceCodec:
         metadata = stored.get("metadata", {}).copy()
         metadata.pop("resourceVersion", None)
         metadata.pop("selfLink", None)
-        # uid follows resourceVersion in sorted metadata, and a generation is set where `decode` would set it
+        # uid follows resourceVersion in sorted metadata, and `decode` would add a missing generation
         reads_back = self._api_version == self._storage_api_version and "uid" in metadata and metadata.get("generation")
         stored["metadata"] = metadata
         cbor = stored_object.cbor(stored) if self.cbor else b""
@@ -326,7 +326,7 @@ class CustomResourceCodec:
 
 
 def _not_an_object(value: Any) -> str:
-    """Return the reference's error for a stored value in JSON that is no object."""
+    """Return the reference's error for a stored JSON value that is no object."""
     if value is None:
         return "Object 'Kind' is missing in 'null'"
     name = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
@@ -336,9 +336,9 @@ def _not_an_object(value: Any) -> str:
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 _HAS_GENERATION: Final = {"generation": 1}
 _REVISION_MARK: Final = f"{secrets.randbits(96):096b}"
-"""Stands for the resourceVersion while an object is encoded. It cannot be guessed: no text of an object contains it.
+"""Stands for the resourceVersion while an object is encoded. Random: no text of an object contains it.
 
-A search for a text of two characters passes over all of its length where it meets another one.
+It has two characters only: at any other character the search skips its whole length.
 """
 _MARK_BYTES: Final = _REVISION_MARK.encode()
 _BEFORE_MARK: Final = b'"resourceVersion":"'

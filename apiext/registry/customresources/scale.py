@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(2**31)
-"""The replicas shown to updates of an object without replicas; an update must set another number."""
+"""Replicas in the Scale of an object without replicas. An update must set another number."""
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _INT32: Final = Int(32)
 _TEXT: Final = String()
@@ -42,13 +42,13 @@ SCALE: Final = Struct("Scale").define(
 
 
 class ScaleCodec:
-    """Decodes autoscaling/v1 Scale bodies."""
+    """Decodes bodies of autoscaling/v1 Scale."""
 
     gvk: Final = KIND
     cbor: Final = False
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
-        """Bring a parsed body into the form of the type, in place; return the strict decoding errors if `report` is set.
+        """Bring a parsed body into the form of the type, in place. With `report`, return the strict decoding errors.
 
         Raises:
             ValueError: a field has the wrong type.
@@ -65,7 +65,7 @@ Entries = list["Object"] | None
 
 
 class FieldTranslator(Protocol):
-    """Translates the managedFields of objects to those of their scale, and back."""
+    """Translates the managedFields of an object to those of its scale, and back."""
 
     def to_scale(self, parent: Entries) -> Entries:
         """Return the entries of the scale. Raises ValueError for invalid entries."""
@@ -145,7 +145,7 @@ class ScaleRest:
         return dataclasses.replace(options, admit=admit_scale)
 
     def shown(self, obj: Object) -> tuple[Object, bool]:
-        """Return the Scale of an object, and whether the object has wanted replicas.
+        """Return the Scale of an object, and whether the object sets spec replicas.
 
         Raises:
             StatusError: 500 if a path holds a value of the wrong type.
@@ -187,7 +187,7 @@ def _set_managers(metadata: Object, entries: Entries) -> None:
 
 
 def _as_int32(number: int) -> int:
-    """Return a number truncated to 32 bits: another version may hold one that a Scale cannot."""
+    """Return a number truncated to 32 bits, the size in a Scale. An object of another version may have a larger one."""
     return (number + 2**31) % 2**32 - 2**31
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatusStrategy(Strategy):
-    """Strategy of the status subresource: changes nothing but the status."""
+    """Strategy of the status subresource: changes only the status."""
 
     resource: CustomResourceStrategy
 
@@ -38,7 +38,7 @@ class StatusStrategy(Strategy):
         obj.update(given)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
-        """Validate kind and version, and if these are right, metadata, the status and its replicas; then lists and rules."""
+        """Validate kind and version first, then metadata, status and replicas, then lists and rules."""
         rules, scale = self.resource.rules, self.resource.scale
         errors = self.resource.type_errors(obj)
         if not errors:

@@ -27,7 +27,7 @@ _MAX_INT32: Final = 2**31 - 1
 _BLOCKING: Final = frozenset(
     {ErrorType.NOT_SUPPORTED, ErrorType.REQUIRED, ErrorType.TOO_LONG, ErrorType.TOO_MANY, ErrorType.TYPE_INVALID},
 )
-"""Errors of objects that rules are not evaluated for: values may have other types and sizes than the rules expect."""
+"""Error types after which no rule is evaluated: values may have other types and sizes than the rules expect."""
 _UNCHECKED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 )
@@ -49,7 +49,7 @@ def split_path(path: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CustomResourceStrategy(Strategy):
-    """Counts generations, and protects the status where it is a subresource."""
+    """Counts generations, and protects the status of a CRD with a status subresource."""
 
     kind: GroupVersionKind
     namespaced: bool
@@ -58,13 +58,13 @@ class CustomResourceStrategy(Strategy):
     scale: ScalePaths | None = None
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Drop the status where it is a subresource; set the first generation."""
+        """Drop the status if it is a subresource. Set the first generation."""
         if self.has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old status where it is a subresource; increase the generation if anything but metadata changes."""
+        """Keep the old status if it is a subresource. Increase the generation if anything but metadata changes."""
         if self.has_status:
             if "status" in old:
                 obj["status"] = old["status"]
@@ -74,7 +74,7 @@ class CustomResourceStrategy(Strategy):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
-        """Validate kind and version, and if these are right, metadata, values and replicas; then embedded resources, lists and rules."""
+        """Validate kind and version first, then metadata, values and replicas, then embedded resources, lists and rules."""
         errors, is_valid = self.type_errors(obj), False
         if not errors:
             rule = names.name_is_dns_subdomain
@@ -104,9 +104,9 @@ class CustomResourceStrategy(Strategy):
     def with_rule_errors(
         self, ctx: RequestContext, errors: list[FieldError], obj: Object, old: Object | None, *, is_valid: bool
     ) -> list[FieldError]:
-        """Return the errors of an object together with the rules that it breaks; rules that only unchanged values break are warnings.
+        """Return `errors` and the errors of violated rules. Violations by unchanged values become warnings.
 
-        `is_valid` is whether the object violates no keyword of the schema.
+        `is_valid`: the object satisfies all keywords of the schema.
 
         Raises:
             HeavyWorkError: the evaluation takes too long for the event loop.
@@ -120,7 +120,7 @@ class CustomResourceStrategy(Strategy):
         return errors + result.errors
 
     def type_errors(self, obj: Object) -> list[FieldError]:
-        """Return the errors of an object that is not of the request's kind and version."""
+        """Return the errors of an object's kind and version, which must be the request's."""
         errors = []
         if obj.get("kind") != self.kind.kind:
             errors.append(field.invalid(field.Path("kind"), obj.get("kind", ""), f"must be {self.kind.kind}"))

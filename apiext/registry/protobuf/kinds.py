@@ -28,7 +28,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _ZERO_SECONDS: Final = -62135596800
 """The zero time of Go, in seconds since the epoch."""
 _EXACT: Final = 2**53
-"""The bound below which every integer is exact in a float."""
+"""Integers below are exact in a float."""
 
 
 class Scalar(Enum):

@@ -1,6 +1,6 @@
-"""Lists that are sets or maps: list types `set` and `map` of custom resources (apiserver pkg/cel/common/values.go).
+"""Lists of type `set` and `map` in custom resources (apiserver pkg/cel/common/values.go).
 
-They compare without regard to order, and `+` replaces elements of the same key.
+Their comparison ignores the order, and `+` replaces elements with the same key.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SCALARS_ONLY: Final = "listSet operations are only supported on lists of scalar
 
 
 class AssociativeList(list[Any]):
-    """A list whose elements have keys. `key` returns what identifies an element, or raises CelError."""
+    """A list whose elements have keys. `key` returns the key of an element, or raises CelError."""
 
     __slots__ = ("key",)
 
@@ -24,11 +24,11 @@ class AssociativeList(list[Any]):
         self.key = key
 
     def by_key(self) -> dict[Hashable, Any]:
-        """Return the elements by their keys; the last one of a key counts. Raises CelError."""
+        """Return the elements by key. The last element with a key counts. Raises CelError."""
         return {self.key(element): element for element in self}
 
     def merged(self, other: Iterable[Any]) -> AssociativeList:
-        """Return this list with the elements of another: a new key is appended, a known one replaces the element. Raises CelError."""
+        """Return this list merged with another: new keys are appended, elements with a known key replaced. Raises CelError."""
         result = AssociativeList(self, self.key)
         places = {self.key(element): place for place, element in enumerate(self)}
         for element in other:
@@ -41,7 +41,7 @@ class AssociativeList(list[Any]):
 
 
 def set_key(element: Any) -> Hashable:
-    """Return what identifies an element of a set.
+    """Return the key of a set's element.
 
     Raises:
         CelError: The element is a list or a map.
@@ -55,7 +55,7 @@ def set_key(element: Any) -> Hashable:
 
 
 def map_key(names: tuple[str, ...]) -> Callable[[Any], Hashable]:
-    """Return the function that identifies an element of a list with map keys; `names` are escaped."""
+    """Return the function that gets the key of an element by its map keys. `names` are escaped."""
 
     def key(element: Any) -> Hashable:
         fields = element if isinstance(element, dict) else {}

@@ -80,7 +80,7 @@ class StructLiteral:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """A loop, as all macros over lists and maps expand to; `iter_var2` is empty unless it has two variables."""
+    """A loop: the expansion of every macro over lists and maps. `iter_var2` is empty unless it has two variables."""
 
     id: int
     iter_range: Expression
@@ -117,7 +117,7 @@ def children(node: Expression) -> Iterator[Expression]:
 
 
 def post_order(expression: Expression) -> Iterator[Expression]:
-    """Yield all nodes, those below a node before it, in the order of the source."""
+    """Yield all nodes in source order, children before their parent."""
     nodes = []
     stack = [expression]
     while stack:
@@ -129,12 +129,12 @@ def post_order(expression: Expression) -> Iterator[Expression]:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAst:
-    """An expression with what the type checker found out, by the ids of its nodes."""
+    """An expression with the type checker's results by node id."""
 
     expression: Expression
     types: Mapping[int, CelType]
     overloads: Mapping[int, tuple[str, ...]]
-    """Identifiers of the overloads that a call may have (cel-go's; several if an argument is dyn)."""
+    """Identifiers of a call's possible overloads (cel-go's; several if an argument is dyn)."""
     names: Mapping[int, str]
     """Full names of identifiers, and of selections that are qualified names."""
     positions: Mapping[int, int]

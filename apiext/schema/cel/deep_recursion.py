@@ -1,4 +1,4 @@
-"""Room on Python's stack for deep syntax trees."""
+"""Makes room on Python's stack for deep syntax trees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 _LIMIT: Final = 50_000
-"""Frames; functions of Python that call each other take heap memory, not the stack of the process.
+"""Frames. Python functions that call each other use heap memory, not the process's stack.
 
 The parser admits 250 levels of each rule of the grammar, a macro adds five levels, and a pass has up to ten frames for a level.
 """
@@ -16,7 +16,7 @@ The parser admits 250 levels of each rule of the grammar, a macro adds five leve
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Let recursive functions over a syntax tree go as deep as the parser admits, which must not call each other through C code."""
+    """Let recursive functions over a syntax tree go as deep as the parser allows. They must not call each other through C code."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _LIMIT))
     try:

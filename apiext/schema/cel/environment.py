@@ -1,4 +1,4 @@
-"""What an expression may use: functions, macros, types and variables (cel-go cel/env.go)."""
+"""The functions, macros, types and variables that an expression may use (cel-go cel/env.go)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class ObjectTypes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Functions, macros, types and variables; the libraries of a Kubernetes version plus the variables of the caller."""
+    """Functions, macros, types and variables: the libraries of a Kubernetes version, and the caller's variables."""
 
     functions: Mapping[str, tuple[Overloaded, ...]]
-    """Overloads by the name of the function; the type checker takes them in this order."""
+    """Overloads by function name, in the order in which the type checker tries them."""
     macros: Macros
     identifiers: Mapping[str, CelType]
-    """Types of variables, and of the names of types (`type(int)` for `int`)."""
+    """Types of variables and of type names (`type(int)` for `int`)."""
     optional_syntax: bool = False
-    """Whether `a.?b`, `a[?b]`, `[?a]` and `{?a: b}` are allowed."""
+    """Whether to allow `a.?b`, `a[?b]`, `[?a]` and `{?a: b}`."""
     objects: ObjectTypes | None = None
 
     def with_variables(self, variables: Mapping[str, CelType], objects: ObjectTypes | None = None) -> Environment:
-        """Return the environment with further variables, whose types may be among `objects`."""
+        """Return the environment with additional variables. Their types may be among `objects`."""
         return replace(self, identifiers={**self.identifiers, **variables}, objects=objects)
 
     def identifier(self, name: str) -> CelType | None:
@@ -51,7 +51,7 @@ class Environment:
         return self.functions[name]
 
     def pattern_argument(self, name: str) -> int | None:
-        """Return the index of a function's argument that is a regular expression, the receiver counted."""
+        """Return the index of a function's argument that is a regular expression, counting the receiver."""
         return next((index for overload in self.functions[name] if (index := overload.pattern_argument) is not None), None)
 
     def is_object(self, kind: CelType) -> bool:

@@ -21,11 +21,11 @@ _NUMBERS: Final = frozenset({int, Uint, float})
 _PLAIN: Final = frozenset({str, bytes, bool, Timestamp, Duration})
 
 MISSING: Final = object()
-"""What `find` returns for an absent key."""
+"""Result of `find` for an absent key."""
 
 
 def equal(left: object, right: object) -> bool:
-    """Return whether two values are equal; a list that is a set or map on the left ignores the order. Raises CelError."""
+    """Return whether two values are equal. A set or map on the left ignores the order. Raises CelError."""
     pending: list[tuple[object, object]] = []
     while True:
         if not _equal(left, right, pending):
@@ -44,7 +44,7 @@ def unequal(left: object, right: object) -> bool:
 
 
 def _equal(left: object, right: object, pending: list[tuple[object, object]]) -> bool:
-    """Compare two values; add the parts of containers that decide to `pending`."""
+    """Compare two values. Add the parts of containers that still need a comparison to `pending`."""
     kind, other = type(left), type(right)
     if kind in _NUMBERS:
         return other in _NUMBERS and _equal_numbers(left, right)

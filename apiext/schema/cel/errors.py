@@ -15,11 +15,11 @@ CALL_COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
 
 class CelError(Exception):
-    """The error that an expression evaluates to; `&&` and `||` may absorb it. Its text is cel-go's."""
+    """The error as an expression's result. `&&` and `||` may absorb it. Its text is cel-go's."""
 
 
 class BudgetError(Exception):
-    """A limit of run-time cost was exceeded. Nothing absorbs it: no further rule of the object runs."""
+    """A run-time cost limit was exceeded. No operator absorbs it: no further rule of the object runs."""
 
 
 def no_such_key(key: object) -> CelError:

@@ -11,7 +11,7 @@ RESERVED: Final = frozenset(
         *("package", "namespace", "return", "var", "void", "while"),
     }
 )
-"""Words that are no identifiers in CEL."""
+"""Reserved words of CEL."""
 
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _UNESCAPES: Final = {escaped.strip("_"): plain for plain, escaped in _ESCAPES.items()}
@@ -30,7 +30,7 @@ def escape(name: str) -> str | None:
 
 
 def unescape(identifier: str) -> str | None:
-    """Return the property that an identifier means, None if it cannot be the name of one."""
+    """Return the property for an identifier, None if no property can have it."""
     failed = False
 
     def plain(match: re.Match[str]) -> str:

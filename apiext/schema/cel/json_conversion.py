@@ -1,8 +1,8 @@
-"""How JSON values of custom resources become run-time values (apiserver pkg/cel/common/values.go).
+"""Converts JSON values of custom resources to run-time values (apiserver pkg/cel/common/values.go).
 
-Most JSON values are run-time values already. A shape says of a place in a schema what has to be converted there: texts of formats,
-integers of type number, lists that are sets or maps, absent and unknown fields. Objects and lists are converted only where an
-expression does more with them than select members.
+Most JSON values are run-time values already. The shape of a schema node tells what to convert there: texts of formats, integers of
+type number, lists that are sets or maps, absent and unknown fields. Objects and lists are converted only if an expression does more
+with them than select members.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from apiext.schema.model import Structural
 from apiext.schema.strfmt.datetimes import parse_duration
 
 Memo = dict[int, object]
-"""Converted containers by the identity of their JSON value, for the time of one evaluation."""
+"""Converted containers by the identity of their JSON value, during one evaluation."""
 
 _URL_ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 _HALF_QUANTUM: Final = 2
@@ -64,7 +64,7 @@ def _bytes(value: Any) -> object:
 
 
 def _corrupt_byte(text: str) -> int:
-    """Return the offset at which Go stops to read base64, -1 if it reads all."""
+    """Return the offset at which Go stops reading base64, -1 if it reads all."""
     quantum = 0
     for place, char in enumerate(text):
         if char in _URL_ALPHABET:
@@ -97,22 +97,22 @@ _FORMATS: Final[dict[str, Callable[[Any], object]]] = {
 
 @dataclass(eq=False)
 class Shape:
-    """A place in a schema: an object, a map, a list, a scalar, or an optional value of these. Its children are made on first use."""
+    """Types of a schema node: an object, a map, a list, a scalar, or an optional one of these. Makes its children at first use."""
 
     schema: Structural
     optional: bool = False
-    """Whether values are `OptionalValue`s of what the schema describes."""
+    """Whether values are `OptionalValue`s of the schema's type."""
     open: bool = False
-    """Whether values have fields that the schema need not describe, although it does not preserve unknown ones: metadata."""
+    """Whether values may have undeclared fields although the schema does not preserve unknown ones: metadata."""
     strict: bool = False
-    """Whether the types of values are checked, because they may differ from those of the schema."""
+    """Whether to check the types of values: they may differ from the schema's."""
     marked: bool = False
-    """Whether lists and maps become `JsonList`s and `JsonMap`s, because an expression treats them unlike its own."""
+    """Whether lists and maps become `JsonList`s and `JsonMap`s: an expression distinguishes them from its own."""
     _fields: dict[str, tuple[str, Shape] | None] = field(default_factory=dict, init=False)
 
     @cached_property
     def type(self) -> str:
-        """Return the type of the schema; empty if it is int-or-string or unknown."""
+        """Return the schema's type; empty for int-or-string or an unknown type."""
         return "" if self.is_int_or_string else self.schema.raw.get("type") or ""
 
     @cached_property
@@ -132,7 +132,7 @@ class Shape:
 
     @cached_property
     def is_object(self) -> bool:
-        """Return whether values have fields rather than keys."""
+        """Return whether values have fields, not keys."""
         return self.type == "object" and (self.schema.embedded or bool(self.schema.properties) or self.element is None)
 
     @cached_property
@@ -142,17 +142,17 @@ class Shape:
 
     @cached_property
     def element(self) -> Shape | None:
-        """Return the shape of the elements of a list or the values of a map."""
+        """Return the shape of a list's elements or a map's values."""
         inner = self.schema.items if self.type == "array" else self.schema.additional
         return None if inner is None else self._part(inner)
 
     @cached_property
     def inner(self) -> Shape:
-        """Return the shape of what an optional value holds."""
+        """Return the shape inside an optional value."""
         return self._part(self.schema) if self.optional else self
 
     def made_optional(self) -> Shape:
-        """Return the shape of an optional value that holds values of this shape."""
+        """Return the shape of optional values with this shape inside."""
         return Shape(self.schema, optional=True, strict=self.strict, marked=self.marked)
 
     def _part(self, schema: Structural, *, is_open: bool = False) -> Shape:
@@ -160,13 +160,13 @@ class Shape:
 
     @cached_property
     def scalar(self) -> Callable[[Any], object] | None:
-        """Return what converts a scalar, None if it needs no conversion. It raises CelError."""
+        """Return the converter of a scalar, None if it needs none. It raises CelError."""
         if self.type == "number":
             return _number
         return _FORMATS.get(self.schema.raw.get("format") or "") if self.type == "string" else None
 
     def field(self, identifier: str) -> tuple[str, Shape] | None:
-        """Return property and shape of a field of an object."""
+        """Return property and shape for a field of an object."""
         if identifier not in self._fields:
             name = unescape(identifier)
             found = None if name is None else self.properties.get(name)
@@ -176,7 +176,7 @@ class Shape:
 
     @cached_property
     def properties(self) -> dict[str, Structural]:
-        """Return the properties of an object; a resource has those that every resource has."""
+        """Return the properties of an object, with the fields of every resource for a resource."""
         properties = self.schema.properties
         if not self.schema.embedded or _has_resource_fields(properties):
             return properties
@@ -185,7 +185,7 @@ class Shape:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Return whether the JSON value is the run-time value, to any depth."""
+        """Return whether JSON values are run-time values, at any depth."""
         if self.strict or (self.marked and self.is_container):
             return False
         if self.optional:
@@ -201,12 +201,12 @@ class Shape:
         return all(not child.nullable and escape(name) == name and Shape(child).is_plain for name, child in self.properties.items())
 
     def require_type(self, value: Any) -> None:
-        """Check that a JSON value has the type of the schema. Raises CelError."""
+        """Check that a JSON value has the schema's type. Raises CelError."""
         if mismatch := type_mismatch(self.schema.raw, value):
             raise CelError(mismatch)
 
     def is_present(self, container: Any, name: str, memo: Memo) -> bool:
-        """Return whether a JSON object has a member of this shape. Raises CelError if its type is wrong."""
+        """Return whether a JSON object has a member of this shape. Raises CelError for a wrong type."""
         if not isinstance(container, dict) or container.get(name) is None:
             return False
         self.convert(container[name], memo)
@@ -227,7 +227,7 @@ class Shape:
         return memo[id(value)]
 
     def member(self, value: Any, memo: Memo) -> Any:
-        """Return the run-time value of JSON in a list or map."""
+        """Return the run-time value of a list's or map's JSON member."""
         try:
             return self.convert(value, memo)
         except CelError as error:
@@ -262,7 +262,7 @@ class Shape:
 
 
 def _has_resource_fields(properties: dict[str, Structural]) -> bool:
-    """Return whether a schema describes the fields of every resource itself."""
+    """Return whether a schema itself declares the fields of every resource."""
     metadata = properties.get("metadata")
     return (
         all(name in properties and properties[name].raw.get("type") == "string" for name in ("kind", "apiVersion"))

@@ -1,4 +1,4 @@
-"""Run-time values of JSON that need more than a dict (apiserver pkg/cel/common/valuesunstructured.go)."""
+"""Run-time values for JSON that a dict cannot represent (apiserver pkg/cel/common/valuesunstructured.go)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apiext.schema.cel.values import OpaqueValue
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnknownJson(OpaqueValue):
-    """JSON whose schema tells nothing; it can only be compared."""
+    """JSON without type information from a schema. It supports comparisons only."""
 
     cel_type = CelType("unknown")
     json: Any
@@ -38,7 +38,7 @@ def _same_json(left: Any, right: Any) -> bool:
 
 
 class MistypedJson:
-    """Stands in a converted list or map for JSON that has no value there; the error occurs only where it is compared."""
+    """Stands for JSON without a run-time value in a converted list or map. Only a comparison raises the error."""
 
     __slots__ = ("error",)
 
@@ -55,19 +55,19 @@ class MistypedJson:
 
 
 class JsonList(list[Any]):
-    """A converted list, where an expression can tell it from a list of its own."""
+    """A list converted from JSON, for expressions that distinguish it from their own lists."""
 
     __slots__ = ()
 
 
 class JsonMap(dict[str, Any]):
-    """A converted map, where an expression can tell it from a map of its own."""
+    """A map converted from JSON, for expressions that distinguish it from their own maps."""
 
     __slots__ = ()
 
 
 class ObjectValue(dict[str, Any]):
-    """A converted object: its fields by escaped name, without those that are null. Unknown fields only count for equality."""
+    """A converted object: its non-null fields by escaped name. Unknown fields count for equality only."""
 
     __slots__ = ("size", "unknown")
 
@@ -75,4 +75,4 @@ class ObjectValue(dict[str, Any]):
         super().__init__(fields)
         self.unknown = unknown
         self.size = size
-        """Number of members in JSON, which are more than the fields."""
+        """Number of members in JSON; there may be fewer fields."""

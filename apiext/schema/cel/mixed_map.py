@@ -1,4 +1,4 @@
-"""Maps whose keys may have several types (cel-go common/types/map.go)."""
+"""Maps with keys of several types (cel-go common/types/map.go)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Final
 from apiext.schema.cel.ast import Uint
 
 _EQUAL_TYPES: Final[dict[type, tuple[type, ...]]] = {int: (int, Uint), Uint: (Uint, int), float: (float, int, Uint)}
-"""The types of the keys that a number finds, its own first."""
+"""Types of the keys that a number matches, its own type first."""
 
 
 class MixedMap(dict[Any, Any]):
-    """A map in which true, 1, 1u and 1.0 are four keys, which Python takes for one. Look keys up with `find` of `equality.py`."""
+    """A map in which true, 1, 1u and 1.0 are four keys; for a dict they would be one. Look keys up with `find` of `equality.py`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Programs: expressions that can be evaluated."""
+"""Programs: executable expressions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from apiext.schema.cel.types import DYN
 
 _FILE: Final = "<CEL>"
 _MISMATCHES: Final = (TypeError, AttributeError, LookupError, ValueError)
-"""What Python's operators raise for a value whose type is not that of the schema, such as a map for a list."""
+"""Errors of Python's operators for a value with another type than the schema's, such as a map for a list."""
 
 _Evaluate = Callable[..., Any]
 
 
 class CostMeter:
-    """The cost units that an evaluation has used, and may use."""
+    """The cost units that an evaluation has used, and their limit."""
 
     __slots__ = ("cost", "limit")
 
@@ -35,7 +35,7 @@ class CostMeter:
 
 
 class Program:
-    """An expression as Python functions, which are generated when they are first needed."""
+    """An expression as Python functions, generated at first use."""
 
     __slots__ = ("_checked", "_constants", "_counted", "_functions", "_plain", "_strict", "_variables")
 
@@ -63,7 +63,7 @@ class Program:
         return self._strict
 
     def evaluate(self, *values: object) -> Any:
-        """Return the value of the expression for values of its variables, without counting costs.
+        """Return the value of the expression for its variables' values. Do not count costs.
 
         Raises:
             CelError: The evaluation fails.
@@ -75,11 +75,11 @@ class Program:
             raise CelError(NO_SUCH_OVERLOAD) from None
 
     def evaluate_counted(self, *values: object, meter: CostMeter) -> Any:
-        """Return the value of the expression, and add the cost of the evaluation to the meter, also if it fails.
+        """Return the value of the expression, and add the cost to the meter, even after a failure.
 
         Raises:
             CelError: The evaluation fails.
-            BudgetError: It costs more than the limit of the meter; then the cost is any number above.
+            BudgetError: It costs more than the meter's limit. The cost is then some number above the limit.
         """
         evaluate = self._counted or self._prepared_counted()
         try:
@@ -91,7 +91,7 @@ class Program:
                 raise BudgetError(CALL_COST_EXCEEDED)
 
     def prepare(self, *, counting: bool) -> None:
-        """Generate the function that counts costs, or the one that does not."""
+        """Generate the function with or without cost counting."""
         if counting:
             self._prepared_counted()
         else:
@@ -108,7 +108,7 @@ class Program:
         return self._counted
 
     def source(self, *, counting: bool) -> str:
-        """Return the generated code, to read it."""
+        """Return the generated code, for people to read."""
         return self._compile(counting=counting)[0]
 
     def _generate(self, *, counting: bool) -> _Evaluate:

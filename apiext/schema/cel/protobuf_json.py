@@ -15,20 +15,20 @@ from apiext.schema.cel.standard.times import format_duration, format_timestamp
 from apiext.schema.cel.values import Duration, EmptyMessage, OptionalValue, Timestamp
 
 _EXACT: Final = (1 << 53) - 1
-"""The magnitude up to which integers are JSON numbers; greater ones become text."""
+"""Magnitude up to which integers are JSON numbers. Greater ones become text."""
 
 JSON_CONTAINERS: Final = (JsonList, AssociativeList, JsonMap, ObjectValue)
-"""Lists and maps of a custom resource, which the reference does not convert."""
+"""Lists and maps of a custom resource. The reference does not convert them."""
 
 Mismatch = Callable[[object, str], str]
-"""Returns the error of a value that cannot become a Go type."""
+"""Returns the error about a value without a Go type."""
 
 
 def to_json(value: object, mismatch: Mismatch) -> object:
-    """Return a value as JSON has it: numbers are doubles, times and bytes text.
+    """Return a value's JSON form: numbers as doubles, times and bytes as text.
 
     Raises:
-        CelError: it has no such form.
+        CelError: the value has no such form.
     """
     match value:
         case None | bool() | str() | float():
@@ -57,14 +57,14 @@ def to_json(value: object, mismatch: Mismatch) -> object:
 
 
 def to_struct_value(value: object, mismatch: Mismatch) -> object:
-    """Return a map of an expression as a JSON object. Raises as `to_struct`, and for other values."""
+    """Return an expression's map as a JSON object. Raises as `to_struct`, and for other values."""
     if not isinstance(value, dict) or isinstance(value, JSON_CONTAINERS):
         raise CelError(mismatch(value, "*structpb.Struct"))
     return to_struct(value, mismatch)
 
 
 def to_list_value(value: object, mismatch: Mismatch) -> object:
-    """Return a list of an expression as a JSON array; a map is taken for the message. Raises as `to_json`."""
+    """Return an expression's list as a JSON array. A map counts as the message. Raises as `to_json`."""
     if not isinstance(value, list | dict) or isinstance(value, JSON_CONTAINERS):
         raise CelError(mismatch(value, "*structpb.ListValue"))
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def to_list_value(value: object, mismatch: Mismatch) -> object:
 
 
 def _go_name(key: object) -> str:
-    """Return the field of a Go struct that a key means."""
+    """Return the Go struct's field for a key."""
     parts = re.split("[_-]", str(key))
     return "".join(part[:1].upper() + part[1:] for part in parts)
 
@@ -91,7 +91,7 @@ def to_list(value: list[object], mismatch: Mismatch) -> list[object]:
 
 
 def to_struct(value: dict[object, object], mismatch: Mismatch) -> dict[str, object]:
-    """Return a map as a JSON object. Raises as `to_json`, and for keys that are no text."""
+    """Return a map as a JSON object. Raises as `to_json`, and for keys that are not text."""
     members: dict[str, object] = {}
     for key, member in value.items():
         if not isinstance(key, str):

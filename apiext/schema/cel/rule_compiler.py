@@ -1,4 +1,4 @@
-"""Compilation of validation rules up to their checked syntax trees (apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go)."""
+"""Compiles validation rules to checked syntax trees (apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_message(expression: str, environment: Environment) -> CheckedAst:
 
 
 def _check(expression: str, environment: Environment, result: CelType, *, mistyped: str, compilation: str, program: str) -> CheckedAst:
-    """Return the checked form of an expression with this type of result. The texts name what failed. Raise CompileError."""
+    """Return a checked expression with this type of result. The texts name the failed step. Raise CompileError."""
     try:
         ast = compile_expression(expression, environment)
     except CompileError as error:
@@ -57,5 +57,5 @@ def _check(expression: str, environment: Environment, result: CelType, *, mistyp
 
 
 def uses_old_self(ast: CheckedAst) -> bool:
-    """Tell whether an expression refers to oldSelf, which makes its rule a transition rule."""
+    """Tell whether an expression refers to oldSelf: its rule is then a transition rule."""
     return _OLD_SELF in ast.names.values()

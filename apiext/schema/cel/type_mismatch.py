@@ -1,4 +1,4 @@
-"""Values of other types than their schema names (apiserver pkg/cel/common/valuesunstructured.go)."""
+"""Errors of values whose type differs from their schema's (apiserver pkg/cel/common/valuesunstructured.go)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GO_TYPES: Final = {bool: "bool", int: "int64", float: "float64", str: "string",
 
 
 def type_mismatch(schema: Props, value: Any) -> str:
-    """Return the error that a value of a wrong type evaluates to; empty if its type is right. Its members are not checked."""
+    """Return the evaluation error of a value with a wrong type; empty for the right type. Do not check members."""
     if value is None:
         return "" if schema.get("nullable") is True else "invalid data, got null for schema with nullable=false"
     if schema.get("x-kubernetes-int-or-string") is True:

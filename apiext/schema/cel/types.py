@@ -33,7 +33,7 @@ TIMESTAMP: Final = CelType("google.protobuf.Timestamp")
 EMPTY: Final = CelType("google.protobuf.Empty")
 DYN: Final = CelType("dyn")
 ANY: Final = CelType("any")
-"""The type of google.protobuf.Any: it fits everywhere, as `dyn`."""
+"""The type of google.protobuf.Any: like `dyn`, it fits everywhere."""
 ERROR: Final = CelType("!error!")
 TYPE: Final = CelType("type")
 
@@ -54,15 +54,15 @@ def optional_of(value: CelType) -> CelType:
 
 
 def wrapper_of(value: CelType) -> CelType:
-    """Return the type of Protobuf's messages that hold one scalar."""
+    """Return the type of the Protobuf message that wraps one scalar."""
     return CelType("wrapper", (value,))
 
 
 def unwrapped(kind: CelType) -> CelType:
-    """Return the type of the scalar for a wrapper; other types are returned as they are."""
+    """Return the scalar type of a wrapper; return other types unchanged."""
     return kind.parameters[0] if kind.name == "wrapper" else kind
 
 
 def type_of(kind: CelType) -> CelType:
-    """Return the type of a type's name."""
+    """Return the type of a type name."""
     return CelType("type", (kind,))

@@ -50,13 +50,13 @@ OPTIONAL_NONE: Final = OptionalValue(None, present=False)
 
 
 class OpaqueValue:
-    """The base of values that a library defines. `==` is CEL's equality, and false for other types."""
+    """Base of the libraries' values. `==` is CEL's equality, and false for other types."""
 
     __slots__ = ()
     cel_type: ClassVar[CelType]
 
     def size(self) -> int:
-        """Return the size that run-time costs count."""
+        """Return the size for run-time costs."""
         return 1
 
 

@@ -31,7 +31,7 @@ from apiext.schema.cel.types import DURATION, TIMESTAMP, type_of
 Version = tuple[int, int]
 
 COMPATIBILITY_VERSION: Final[Version] = (1, 36)
-"""The version whose servers must understand new expressions: the one before the reference's."""
+"""New expressions must also work on servers of this version, the one before the reference's."""
 _LATEST: Final[Version] = (1, 1_000_000)
 
 
@@ -61,7 +61,7 @@ _LIBRARIES: Final = (
     _Versioned(LIST_EXTENSION, (1, 34), macros=LISTS_MACROS),
     _Versioned(LISTS_1, (1, 37)),
 )
-"""The libraries beyond the standard one, in the order in which their overloads of one function are tried.
+"""Libraries beyond the standard one, in the order in which overloads of one function are tried.
 
 The smallest version that `environment` serves is 1.29: earlier ones had other strings, and fewer rules for numbers and literals.
 """
@@ -69,7 +69,7 @@ The smallest version that `environment` serves is 1.29: earlier ones had other s
 
 @cache
 def environment(version: Version) -> Environment:
-    """Return the functions, macros and types that a version of Kubernetes from 1.29 on accepts in expressions."""
+    """Return the functions, macros and types in expressions of a Kubernetes version from 1.29 on."""
     functions: dict[str, tuple[Overloaded, ...]] = dict(standard_functions())
     macros = dict(STANDARD_MACROS)
     types = list(STANDARD_TYPES)
@@ -86,10 +86,10 @@ def environment(version: Version) -> Environment:
 
 
 def new_environment() -> Environment:
-    """Return the environment of expressions that a request adds or changes."""
+    """Return the environment for expressions that a request adds or changes."""
     return environment(COMPATIBILITY_VERSION)
 
 
 def stored_environment() -> Environment:
-    """Return the environment of expressions that are stored, which has everything that any version accepts."""
+    """Return the environment for stored expressions. It has everything that any version accepts."""
     return environment(_LATEST)

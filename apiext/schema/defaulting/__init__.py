@@ -1,4 +1,4 @@
-"""Defaulting: sets defaults for absent fields, drops nulls that are not allowed, and validates the defaults of a schema.
+"""Defaulting: sets defaults for absent fields, drops disallowed nulls, and validates the defaults of a schema.
 
 Mirrors apiextensions-apiserver pkg/apiserver/schema/defaulting.
 """

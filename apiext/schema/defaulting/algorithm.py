@@ -10,7 +10,7 @@ from apiext.schema.model import Structural
 
 
 def default(value: Any, schema: Structural) -> None:
-    """Set copies of the defaults for absent fields, and for nulls where null is not allowed, in place."""
+    """Set copies of the defaults for absent fields and for disallowed nulls, in place."""
     if type(value) is dict:
         _default_object(value, schema)
     elif type(value) is list:
@@ -51,7 +51,7 @@ def _default_object(value: dict[str, Any], schema: Structural) -> None:
 
 
 def _replace_null(holder: Any, place: str | int, schema: Structural) -> None:
-    """Replace a null that is not allowed by the default."""
+    """Replace a disallowed null by the default."""
     if not schema.nullable:
         value = holder[place] = json_values.copy(pruned_default(schema))
         default(value, schema)

@@ -1,6 +1,6 @@
 """Pruning of defaults before their use (defaulting/prune.go, defaulting/surroundingobject.go).
 
-A default is pruned inside the smallest object that has it at its place in the schema.
+A default is pruned inside the smallest object that has it at its position in the schema.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from apiext.schema.pruning import prune
 
 
 def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
-    """Return name, pruned default and nullable of each property that has a default."""
+    """Return name, pruned default and nullable of each property with a default."""
     return tuple(
         (name, value, child.nullable)
         for name, child in schema.properties.items()
@@ -23,7 +23,7 @@ def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def pruned_default(node: Structural) -> Any:
-    """Return the default without fields that the schema or ObjectMeta does not know; None if nothing remains."""
+    """Return the default without fields unknown to the schema or ObjectMeta; None if nothing remains."""
     root = node.root
     steps = steps_to(node, root)
     if (not node.default or not isinstance(node.default, dict | list)) and "metadata" not in steps:

@@ -1,4 +1,4 @@
-"""Removal of nulls that are neither allowed nor replaced by a default (defaulting/prunenulls.go)."""
+"""Removal of disallowed nulls without a default (defaulting/prunenulls.go)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apiext.schema.model import Structural
 
 
 def prune_non_nullable_nulls_without_defaults(value: Any, schema: Structural) -> None:
-    """Drop, in place, null members where null is not allowed and no default will replace it."""
+    """Drop disallowed null members without a default, in place."""
     if type(value) is dict:
         doomed: list[str] = []
         properties = schema.properties

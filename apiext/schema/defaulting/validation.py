@@ -25,8 +25,8 @@ _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
 def default_errors(props: Props, path: Path, *, require_pruned: bool) -> list[FieldError]:
     """Return the errors of the defaults in the structural schema of a resource: unknown fields, bad metadata, invalid values.
 
-    Defaults inside the metadata of a resource are validated as part of an object around them. From others, as upstream, unknown
-    fields of embedded metadata are dropped, in place.
+    Defaults inside a resource's metadata are validated as part of an object around them. Others lose unknown fields of embedded
+    metadata, in place, as upstream.
 
     Raises:
         HeavyWorkError: the evaluation of rules takes too long for the event loop.
@@ -39,7 +39,7 @@ def default_errors(props: Props, path: Path, *, require_pruned: bool) -> list[Fi
 
 
 class _DefaultValidator:
-    """Collects the errors of the defaults in a schema, within one budget for the rules of all of them."""
+    """Collects the errors of the defaults in a schema. All rules share one budget."""
 
     __slots__ = ("_budget", "_require_pruned", "errors")
 
@@ -49,7 +49,7 @@ class _DefaultValidator:
         self._require_pruned = require_pruned
 
     def visit(self, schema: Structural, path: Path, root: Structural, *, inside_meta: bool) -> None:
-        """Validate the defaults of a node and of the nodes below; root is the nearest resource.
+        """Validate the defaults of a node and of the nodes below. `root` is the nearest resource.
 
         Raises:
             HeavyWorkError: the evaluation of rules takes too long for the event loop.
@@ -80,7 +80,7 @@ class _DefaultValidator:
         rules = rule_tree(schema) if schema.has_rules else None
         if rules is None:
             return []
-        # as an unchanged value, then as a new one, for rules that constrain changes
+        # validate it as an unchanged value, then as a new one for rules that constrain changes
         result = evaluate(rules, schema.default, schema.default, limit=self._budget, is_valid=False, base=str(path))
         left, errors = result.left, result.errors
         if not errors:
@@ -122,6 +122,6 @@ def _value_errors(schema: Structural, path: Path) -> list[FieldError]:
 
 
 def _rebased(error: FieldError, path: Path) -> FieldError:
-    """Return an error of the default as an error of the schema."""
+    """Return an error of the default with the schema's path."""
     joint = "" if error.field.startswith("[") else "."
     return FieldError(error.type, f"{path}{joint}{error.field}", error.bad_value, error.detail)

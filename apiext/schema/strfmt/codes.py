@@ -32,7 +32,7 @@ def is_isbn13(text: str) -> bool:
 
 
 def is_credit_card(text: str) -> bool:
-    """Return whether a text is a card number of a large issuer with the right check digit; other characters between digits are ignored."""
+    """Return whether a text is a card number of a large issuer with the right check digit. Ignore other characters between digits."""
     digits = _NO_DIGITS.sub("", text)
     if not _CARD.fullmatch(digits):
         return False

@@ -11,7 +11,7 @@ _COMMON_TIME = re.compile(
     "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T"
     r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
-"""Matches nearly all times; days 29 to 31 need the calendar."""
+"""Matches nearly all times. Days 29 to 31 need the calendar."""
 _LEAP_CYCLE = 400
 """Years after which the calendar repeats."""
 
@@ -28,10 +28,10 @@ _NANOSECONDS = {
     "h": 3600 * 10**9,
 }
 _LIMIT = 2**63
-"""Nanoseconds beyond the longest Go duration."""
+"""Nanoseconds above the longest Go duration."""
 
 _WORDED = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
-"""A number with a unit. A match cannot begin within a number, since that would have begun with the number."""
+"""A number with a unit. A match cannot begin inside a number: it would have begun with it."""
 _DAY = 24 * 3600 * 10**9
 _UNITS = _NANOSECONDS | {"hr": _NANOSECONDS["h"], "d": _DAY, "w": 7 * _DAY, "wk": 7 * _DAY}
 _UNIT_STARTS = {
@@ -77,7 +77,7 @@ def is_duration(text: str) -> bool:
 
 
 def parse_duration(text: str) -> int | None:
-    """Return the nanoseconds of a duration, None if the text is none (strfmt.ParseDuration)."""
+    """Return the nanoseconds of a duration, None for an invalid one (strfmt.ParseDuration)."""
     if (nanoseconds := parse_go_duration(text)) is not None:
         return nanoseconds
     found = False
@@ -93,20 +93,20 @@ def parse_duration(text: str) -> int | None:
 
 
 def _scale(unit: str) -> int:
-    """Return the nanoseconds of a unit in words, 0 if it is none."""
+    """Return the nanoseconds of a unit in words, 0 for an unknown one."""
     if unit in _UNITS:
         return _UNITS[unit]
     return next((scale for start, scale in _UNIT_STARTS.items() if unit.startswith(start)), 0)
 
 
 def _number(digits: str) -> int:
-    """Return a number. One of more than 19 digits, which no int64 has, counts as 2**64 and is not converted."""
+    """Return a number. With more than 19 digits it exceeds int64: return 2**64 without converting it."""
     significant = digits.lstrip("0")
     return int(significant or 0) if len(significant) <= 19 else 2**64
 
 
 def parse_go_duration(text: str) -> int | None:
-    """Return the nanoseconds of a duration such as 1h30m, None if the text is none or too long (Go's time.ParseDuration)."""
+    """Return the nanoseconds of a duration such as 1h30m, None for an invalid or too long one (Go's time.ParseDuration)."""
     if not _GO_DURATION.fullmatch(text):
         return None
     total = 0

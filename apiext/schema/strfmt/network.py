@@ -18,7 +18,7 @@ _LETTER = r"[a-zA-Z0-9\p{S}\p{L}]"
 
 @functools.cache
 def _mac() -> re.Pattern[str]:
-    # Compiled on first use, since it takes long.
+    # Compiled at first use: this takes long.
     return re.compile(
         "|".join(f"{_HEX}{{2}}(?:{separator}{_HEX}{{2}}){{{octets - 1}}}" for separator in ("", ":", "-") for octets in (6, 8, 20))
         + "|"
@@ -28,7 +28,7 @@ def _mac() -> re.Pattern[str]:
 
 @functools.cache
 def _hostname() -> Pattern:
-    # Compiled on first use, since it takes long.
+    # Compiled at first use: this takes long.
     return compile_pattern(
         rf"^({_LETTER}((-?[a-zA-Z0-9\p{{S}}\p{{L}}]{{0,62}})?)"
         rf"|({_LETTER}(([a-zA-Z0-9-\p{{S}}\p{{L}}]{{0,61}}{_LETTER})?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"

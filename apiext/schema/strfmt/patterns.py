@@ -1,4 +1,4 @@
-"""Formats that one regular expression describes: UUIDs, BSON object ids, insurance numbers, colours, base64."""
+"""Formats with one regular expression: UUIDs, BSON object ids, insurance numbers, colours, base64."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _uuid(version: str, variant: str) -> Callable[[str], bool]:
 
 
 is_uuid = _uuid(_GROUP, _GROUP)
-"""Any version; like the others, with or without dashes."""
+"""Any version, with or without dashes like the others."""
 is_uuid3 = _uuid(f"3{_HEX}{{3}}", _GROUP)
 is_uuid4 = _uuid(f"4{_HEX}{{3}}", _RFC_VARIANT)
 is_uuid5 = _uuid(f"5{_HEX}{{3}}", _RFC_VARIANT)
@@ -32,4 +32,4 @@ is_ssn = _matcher("[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}")
 is_hex_color = _matcher(f"#?(?:{_HEX}{{3}}|{_HEX}{{6}})")
 is_rgb_color = _matcher(rf"rgb\({_GAP}{_CHANNEL}{_GAP},{_GAP}{_CHANNEL}{_GAP},{_GAP}{_CHANNEL}{_GAP}\)")
 is_base64 = _matcher("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
-"""Non-empty, padded, of the standard alphabet."""
+"""Non-empty, padded, standard alphabet."""

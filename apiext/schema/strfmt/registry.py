@@ -43,7 +43,7 @@ _FORMATS: Mapping[str, Predicate] = MappingProxyType(
 
 
 def is_known_format(name: str) -> bool:
-    """Return whether a format is known; dashes in the name do not matter."""
+    """Return whether a format is known. Ignore dashes in its name."""
     return name.replace("-", "") in _FORMATS
 
 

@@ -1,4 +1,4 @@
-"""URIs as Go's net/url.ParseRequestURI takes them."""
+"""URIs accepted by Go's net/url.ParseRequestURI."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class FixedBackend(ReadOnlyBackend):
     REFUSAL: ClassVar[str] = "the objects never change"
 
     def __init__(self, values: Mapping[str, bytes], *, revision: int) -> None:
-        """Hold the values by key. All have been written at the revision, which changes with them from release to release."""
+        """Hold the values by key. All have the same revision, which changes from release to release with the values."""
         self._items = [KeyValue(key, values[key], revision) for key in sorted(values)]
         self._revision = revision
 
@@ -44,12 +44,12 @@ class FixedBackend(ReadOnlyBackend):
         return (await self.list(prefix)).count
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
-        """Implement Backend.watch: report the revision, and then nothing."""
+        """Implement Backend.watch: report the revision, then nothing."""
         yield WatchBatch((), self._revision)
         await asyncio.Event().wait()
 
     async def request_progress(self) -> None:
-        """Implement Backend.request_progress: there is none."""
+        """Implement Backend.request_progress: do nothing."""
 
     async def revision(self) -> int:
         """Implement Backend.revision."""
@@ -66,7 +66,7 @@ class FixedBackend(ReadOnlyBackend):
         """Implement Backend.close."""
 
     async def compact(self, revision: int) -> None:
-        """Implement Backend.compact: there is no history."""
+        """Implement Backend.compact: do nothing, without a history."""
 
     async def compact_aged(self) -> None:
-        """Implement Backend.compact_aged: there is no history."""
+        """Implement Backend.compact_aged: do nothing, without a history."""

@@ -1,6 +1,6 @@
-"""The error of a value that is too large, in the reference's words.
+"""The reference's error about a value that is too large.
 
-Its etcd client refuses to send a request above a limit, and names the exact size of the request. etcd refuses smaller ones.
+The reference's etcd client refuses requests above a limit, with the exact size in the error. etcd itself has a lower limit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from apiext.storage.backends import transaction
 
 
 def value_too_large(key: str, value: bytes, existing: int, limit: int) -> ValueTooLargeError:
-    """Return the error for a value of a key that has the revision `existing` (0: absent). `limit` is that of a request, in bytes."""
+    """Return the error about a key's value. `existing` is the key's revision (0: absent), `limit` that of a request in bytes."""
     size = _request_size(key.encode(), value, existing)
     if size <= limit:
         return ValueTooLargeError("etcdserver: request is too large")
@@ -18,6 +18,6 @@ def value_too_large(key: str, value: bytes, existing: int, limit: int) -> ValueT
 
 
 def _request_size(key: bytes, value: bytes, existing: int) -> int:
-    """Return the bytes of the reference's TxnRequest: put the value if the key has the revision; an update reads it otherwise."""
+    """Return the size of the reference's TxnRequest: if the key has the revision, put the value; an update reads it otherwise."""
     read = transaction.read(key) if existing else b""
     return sum(map(len, (transaction.compare(key, existing), transaction.put_head(key, len(value)), value, read)))

@@ -1,4 +1,4 @@
-"""What backends without writes have in common."""
+"""Base of backends without writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apiext.storage.backend import Guard, UnavailableError, WriteResult
 
 
 class ReadOnlyBackend:
-    """Refuses the writes of Backend; subclasses say why.
+    """Refuses the writes of Backend. Subclasses give the reason.
 
     Raises:
         UnavailableError: from every write.

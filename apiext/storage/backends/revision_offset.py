@@ -1,7 +1,7 @@
 """A backend whose revisions begin above those of another store.
 
-Clients must not see revisions go back when a store takes over objects from another one. All revisions are therefore the store's own
-plus an offset that is greater than any revision of the other store. Lower revisions count as compacted.
+Revisions must not go back for clients when a store takes over objects from another one. So all revisions are the store's own plus an
+offset above any revision of the other store. Lower revisions count as compacted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from apiext.storage.replicas.host_records import HostRecords
 _RECORD: Final = "revision-base"
 _MEMBER: Final = "base"
 _NEVER: Final = -1
-"""A revision that no key has."""
+"""A revision without any key."""
 
 
 class OffsetBackend:
@@ -142,7 +142,7 @@ class OffsetBackend:
 
 
 async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:
-    """Return the backend with the recorded offset; unchanged if there is none, unless `begin` requests to record one.
+    """Return the backend with the recorded offset; `begin` records one if there is none. Without an offset, return it unchanged.
 
     Raises:
         BackendError: the store does not answer, or its record is invalid.

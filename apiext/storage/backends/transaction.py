@@ -1,6 +1,6 @@
 """Parts of a TxnRequest of etcd's API in the Protobuf wire format; a request is their concatenation in any order.
 
-Message objects would take several times as long as the encoding itself, for every write.
+For every write, message objects would take several times as long as the encoding itself.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ _REQUEST_DELETE: Final = tag(3, BYTES)
 _KEY: Final = tag(1, BYTES)
 _VALUE: Final = tag(2, BYTES)
 _MOD_REVISION_OF: Final = tag(2, VARINT) + varint(2) + tag(3, BYTES)
-"""The target of a Compare, and the tag of its key; its result EQUAL is the default."""
+"""The target of a Compare, and the tag of its key. The result EQUAL is the default."""
 _REVISION: Final = tag(6, VARINT)
 _CACHED_SIZES: Final = 1024
 """Lengths of keys whose message heads are cached."""
 
 
 def compare(key: bytes, revision: int) -> bytes:
-    """Return the condition that a key was last written at a revision (0: that it is absent)."""
+    """Return the condition that a key has a revision (0: that it is absent)."""
     end = varint(revision)
     return b"%b%b%b%b" % (_compare_head(len(key), len(end)), key, _REVISION, end)
 
 
 @lru_cache(_CACHED_SIZES)
 def _compare_head(key_size: int, revision_size: int) -> bytes:
-    """Return what precedes the key in a condition, for sizes of the key and of the encoded revision."""
+    """Return a condition's bytes before the key, for given sizes of the key and of the encoded revision."""
     head = _MOD_REVISION_OF + varint(key_size)
     return _COMPARE + varint(len(head) + key_size + len(_REVISION) + revision_size) + head
 
 
 def put_head(key: bytes, size: int) -> bytes:
-    """Return the operation that writes a key if the conditions hold, up to the value of that size, which follows."""
+    """Return the operation that writes a key if the conditions hold. The value, of `size` bytes, follows."""
     head = b"%b%b%b%b" % (_key_head(len(key)), key, _VALUE, varint(size))
     size += len(head)
     inner = varint(size)
@@ -48,7 +48,7 @@ def put_head(key: bytes, size: int) -> bytes:
 
 @lru_cache(_CACHED_SIZES)
 def _key_head(key_size: int) -> bytes:
-    """Return what precedes the key in the field that holds it."""
+    """Return the bytes before the key in the key's field."""
     return _KEY + varint(key_size)
 
 
@@ -64,7 +64,7 @@ def read(key: bytes) -> bytes:
 
 @lru_cache(_CACHED_SIZES)
 def _read_head(key_size: int) -> bytes:
-    """Return what precedes the key in the operation that reads it."""
+    """Return the bytes before the key in the operation that reads the key."""
     head = _KEY + varint(key_size)
     head = _REQUEST_RANGE + varint(len(head) + key_size) + head
     return _FAILURE + varint(len(head) + key_size) + head

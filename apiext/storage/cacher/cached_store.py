@@ -45,9 +45,9 @@ from apiext.storage.rendering.watch_queue import WatchQueue, ended, failed
 from apiext.storage.writer import ObjectState, Writer
 
 _NO_PROGRESS: Final = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
-"""The reference's answer; client-go lists then."""
+"""The reference's answer. client-go then lists."""
 _RETRY_AFTER: Final = 1
-"""Seconds until a client asks again for a watch that needed the store while that did not answer."""
+"""Seconds until a client repeats a watch that needed the store while the store did not answer."""
 
 
 class CachedStore(Writer):
@@ -87,7 +87,7 @@ class CachedStore(Writer):
                 return await self._direct.get(key, codec)
         elif resource_version != "0" and not await self._wait(versioner.parse_for_watch(resource_version)):
             return await self._direct.get(key, codec, resource_version=resource_version)
-        # a dropped cache is not updated any more
+        # a dropped cache gets no updates
         if cache.closed:
             return await self._direct.get(key, codec, resource_version=resource_version)
         entry = cache.entries.get(key)
@@ -97,10 +97,10 @@ class CachedStore(Writer):
         return entry.cached(view) or await view.shown(entry)
 
     async def _wait(self, revision: int) -> bool:
-        """Wait until the cache reaches a revision; return False if the store does not report progress, so that it may never know.
+        """Wait until the cache reaches a revision. Return False if the store reports no progress: the cache may never learn of it.
 
         Raises:
-            StatusError: 504 if it does not in time.
+            StatusError: 504 if this takes too long.
         """
         if revision > self.cache.revision:
             try:
@@ -120,9 +120,9 @@ class CachedStore(Writer):
         """Implement Store.list."""
         plan = list_plan.plan(prefix, options)
         cache = self.cache
-        # the reference's cache does not page lists of any age
+        # the reference's cache does not page lists at resourceVersion 0
         limit = 0 if options.resource_version == "0" else plan.limit
-        # a page does not wait for the renderings of all objects
+        # a page does not wait for the rendering of all objects
         if not await cache.load(None if limit else codec, plan.scope):
             return await self._direct.list(plan, codec)
         if plan.consistent:
@@ -136,7 +136,7 @@ class CachedStore(Writer):
         return await self._list_latest(plan, codec, limit=limit)
 
     async def _list_past(self, plan: ListPlan, codec: Codec) -> ListResult:
-        """List at a past revision: from the history, or from the backend if that is too short."""
+        """List at a past revision: from the history, or from the backend if the history is too short."""
         if plan.exact < self.cache.history.floor:
             return await self._direct.list(plan, codec)
         view = self.cache.view(codec)
@@ -147,7 +147,7 @@ class CachedStore(Writer):
         cache = self.cache
         view = cache.view(codec)
         sorted_view = None if keys.is_single(plan.scope) else await cache.sorted_view(view, plan.selection)
-        # the cache may have changed while the sorted view was made, but not since
+        # the cache may have changed before the sorted view was complete, but not after
         if cache.closed:
             return await self._direct.list(plan, codec)
         if 0 < plan.exact < cache.changed_at:
@@ -171,7 +171,7 @@ class CachedStore(Writer):
             if not initial:
                 await self._refill.reach(wanted)
         except BackendError as error:
-            # the reference's answer while its cache is not filled: clients resume, but would list again after any other error
+            # the reference's answer before its cache is loaded: clients resume, but after any other error they would list again
             raise errors.too_many_requests(f"storage is (re)initializing: {error}", _RETRY_AFTER) from error
         self._check_readable(prefix, codec, options)
         try:
@@ -184,13 +184,13 @@ class CachedStore(Writer):
             else:
                 after = wanted
             await self._render_missing(prefix, codec, options, after)
-            # a dropped cache does not feed its watches
+            # a dropped cache sends nothing to its watches
             return self._open(prefix, codec, options, after=after) if not self.cache.closed else ended()
         except errors.StatusError as error:
             return failed(error) if not self.cache.closed else ended()
 
     def _check_readable(self, prefix: str, codec: Codec, options: WatchOptions) -> None:
-        """Raise StatusError (429) if an object of a watch is known to be unreadable."""
+        """Raise StatusError (429) if an object in the watch's scope is known to be unreadable."""
         cache, view = self.cache, self.cache.view(codec)
         scope, corruption = keys.narrow(prefix, options.selection), Corruption(self._direct.resource)
         for entry, error in view.failures.items():
@@ -200,7 +200,7 @@ class CachedStore(Writer):
             raise corruption.unavailable()
 
     async def _render_missing(self, prefix: str, codec: Codec, options: WatchOptions, after: int) -> None:
-        """Render the large objects that a watch begins with. What changes meanwhile is rendered with its event."""
+        """Render the large objects of a watch's initial state. Later changes are rendered with their events."""
         cache, view = self.cache, self.cache.view(codec)
         if not view.inline:
             return
@@ -212,11 +212,11 @@ class CachedStore(Writer):
             await view.items(missing)
 
     async def _current_revision(self, options: WatchOptions) -> int:
-        """Return the revision of resourceVersion "" (the store's) or "0" (the cache's)."""
+        """Return the current revision for resourceVersion "" (the store's) or "0" (the cache's)."""
         return self.cache.revision if options.resource_version else await self._barrier.revision()
 
     def _open(self, prefix: str, codec: Codec, options: WatchOptions, *, after: int) -> Watch:
-        """Start a watch after a revision, or with the present state at 0. It must not await: no change may come between."""
+        """Start a watch after a revision, or with the current state if that is 0. Must not await: it would miss changes."""
         cache = self.cache
         now = cache.revision
         interest = Interest(
@@ -250,16 +250,16 @@ class CachedStore(Writer):
         task.add_done_callback(self._ahead.discard)
 
     def _start_loading(self) -> None:
-        """Start to load the cache at the first use, so that its history covers the client's own writes."""
+        """Start to load the cache at first use: the history then includes the client's own writes."""
         if not self.cache.loaded and not self.cache.closed:
             self.cache.begin_loading()
 
     def keep_renderings(self, old: Codec, new: Codec) -> None:
-        """Let the cache show its renderings with the new codec."""
+        """Keep the cache's renderings for the new codec."""
         self.cache.keep_view(old, new)
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
-        """Return the cached state of an object, and its rendering if there is one."""
+        """Return the cached state of an object, with its rendering if there is one."""
         entry = self.cache.entries.get(key)
         if entry is None or not self.cache.loaded:
             return None
@@ -284,7 +284,7 @@ class CachedStore(Writer):
         return write if draft is None else self._with_draft(codec, raw, draft, write)
 
     async def _with_draft(self, codec: Codec, raw: bytes, draft: Item, write: Coroutine[Any, Any, WriteResult]) -> WriteResult:
-        """Write bytes whose event may come before the backend's answer: it must not be converted again."""
+        """Write bytes. The event may precede the backend's answer: the draft saves it a second conversion."""
         with self.cache.renderings.expected(self.cache.view(codec), raw, draft):
             return await write
 
@@ -303,14 +303,14 @@ class CachedStore(Writer):
         return super()._initial_state(key, codec, options)
 
     async def latest_cache(self) -> WatchCache | None:
-        """Return the cache once it has every write acknowledged before the call; None if it is not loaded, or does not get there in time.
+        """Return the cache once it has every write acknowledged before the call. Return None if it is not loaded or too late.
 
         Raises:
             BackendError: the backend does not answer.
         """
         if not self.cache.loaded or not await self._reaches(await self._barrier.revision()):
             return None
-        # it may have been closed while it was waited for
+        # the cache may have been closed meanwhile
         return None if self.cache.closed else self.cache
 
     async def count(self) -> int:
@@ -318,7 +318,7 @@ class CachedStore(Writer):
         return len(self.cache.entries) if self.cache.loaded else await self._direct.count()
 
     def close(self) -> None:
-        """Drop the cache and end its watches; later reads use the backend."""
+        """Drop the cache and end its watches. Later reads use the backend."""
         self.cache.close()
         self._refill.close()
 
@@ -338,7 +338,7 @@ def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> 
 def _resumed(interest: Interest, changes: Sequence[Change], cache: WatchCache) -> Iterator[Event | Change | None]:
     """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first, or else None.
 
-    Raises StatusError: 410 for an unreadable state that has passed, which only a list can skip.
+    Raises StatusError: 410 for an unreadable past state, which only a list can skip.
     """
     for change in changes:
         if not interest.covers(change.key):

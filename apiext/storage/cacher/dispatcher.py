@@ -18,7 +18,7 @@ _BEFORE_END_SECONDS: Final = 2.0
 _PAUSE_SECONDS_PER_WATCHER: Final = 100e-6
 _MAX_PAUSE_SECONDS: Final = 0.02
 _SILENCE: Final = 10
-"""Silence, in pauses, after which the next change is dispatched at once."""
+"""Silence, in pauses, after which the dispatcher sends the next change at once."""
 
 
 @dataclass(slots=True)
@@ -34,8 +34,8 @@ class _Bookmarks:
 class Dispatcher:
     """Dispatches changes to watchers by the scopes of their keys.
 
-    Changes in quick succession are sent as one batch: a change waits 0.1 ms for each watcher, at most 20 ms, unless there was a
-    silence before it.
+    It sends changes in quick succession as one batch. A change waits 0.1 ms for each watcher, at most 20 ms; after a silence it does not
+    wait.
     """
 
     def __init__(self, *, clock: Callable[[], float], bookmark_interval: float) -> None:
@@ -51,7 +51,7 @@ class Dispatcher:
 
     def join(self, watch: WatchQueue[Any], interest: Interest) -> None:
         """Add a watcher."""
-        # pending changes are part of the newcomer's initial state
+        # a new watcher's initial state includes pending changes
         self._flush()
         self._groups.setdefault(interest.scope, WatcherGroups()).join(watch, interest, self._sender.number)
         self._watchers += 1
@@ -107,7 +107,7 @@ class Dispatcher:
         return bookmarks.due > now
 
     def send_bookmarks(self, revision: int) -> None:
-        """Send the bookmarks that are due."""
+        """Send due bookmarks."""
         self._flush()
         if self._sender.busy:
             # a bookmark must not overtake a change
@@ -116,7 +116,7 @@ class Dispatcher:
         for watch, bookmarks in tuple(self._bookmarks.items()):
             if now < bookmarks.due:
                 continue
-            # the first events of the watch tell the revision `sent`
+            # the watch's first events end at the revision `sent`
             if revision > max(bookmarks.sent, bookmarks.interest.after):
                 event = json_rendering.bookmark(bookmarks.interest.view.gvk, revision)
                 watch.push([event], len(event.line))
@@ -124,7 +124,7 @@ class Dispatcher:
                 self._bookmarks.pop(watch, None)
 
     def expire(self, first: int, end: int) -> None:
-        """End the watches that begin after a revision from `first` to before `end` with 410: changes after it are lost."""
+        """End watches with start revisions from `first` to before `end` with 410: they would miss lost changes."""
         self._flush()
         for group in self._all_groups():
             after = group.interest.after
@@ -133,7 +133,7 @@ class Dispatcher:
                     watch.fail(errors.expired(f"too old resource version: {after} ({end})"))
 
     def end(self) -> None:
-        """End all watches after the changes so far."""
+        """End all watches after sending the pending changes."""
         self._flush()
         self._sender.when_done(self._finish)
 

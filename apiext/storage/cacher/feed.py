@@ -1,4 +1,4 @@
-"""The backend watch that feeds every cache, and the revision that all caches have reached.
+"""The backend watch for all caches, and the revision that they have reached.
 
 Mirrors apiserver pkg/storage/cacher: lister_watcher.go, progress/watch_progress.go and waitUntilFreshLocked.
 """
@@ -17,7 +17,7 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, ProgressUnreliableError, WatchBatch
 
 MAX_WAIT: Final = 3.0
-"""Seconds a read waits for the caches to reach a revision."""
+"""Seconds that a read waits for the caches to reach a revision."""
 _PROGRESS_AFTER_SECONDS: Final = 0.005
 _PROGRESS_INTERVAL_SECONDS: Final = 0.1
 _MIN_RETRY_SECONDS: Final = 0.2
@@ -31,7 +31,7 @@ class FeedFollower(Protocol):
     """A cache that follows the feed."""
 
     def apply(self, events: Sequence[BackendEvent]) -> None:
-        """Apply changes in order; ignore those applied before, which are repeated after a restart."""
+        """Apply changes in order. Ignore repeated ones, which come after a restart."""
         ...
 
     async def reload(self, revision: int) -> None:
@@ -44,7 +44,7 @@ class FeedFollower(Protocol):
 
 
 class BackendFeed:
-    """Watches a key prefix, delivers each change to the follower of its resource, and tracks the revision."""
+    """Watches a key prefix. Delivers each change to the follower of its resource, and tracks the revision."""
 
     def __init__(self, *, backend: Backend, root: str, max_wait: float = MAX_WAIT) -> None:
         self._backend = backend
@@ -60,7 +60,7 @@ class BackendFeed:
         """Every change up to this revision was delivered."""
 
     async def start(self) -> None:
-        """Start the watch; return once the first revision is known.
+        """Start the watch. Return once the first revision is known.
 
         Raises:
             BackendError: the backend does not answer.
@@ -78,16 +78,16 @@ class BackendFeed:
             waiter.cancel()
 
     def follow(self, prefix: str, follower: FeedFollower) -> None:
-        """Deliver the changes below a resource's prefix to a follower from now on."""
+        """Deliver later changes below a resource's prefix to a follower."""
         self._followers[prefix] = follower
 
     def unfollow(self, prefix: str, follower: FeedFollower) -> None:
-        """Stop delivering, unless another follower has replaced this one."""
+        """Stop delivering to a follower, unless another one has replaced it."""
         if self._followers.get(prefix) is follower:
             del self._followers[prefix]
 
     async def _run(self) -> None:
-        """Watch until cancelled: resume after a failure, reload the followers after a compaction."""
+        """Watch until cancelled. Resume after a failure, reload the followers after a compaction."""
         while True:
             try:
                 await self._follow()
@@ -101,7 +101,7 @@ class BackendFeed:
                     return
                 why = str(error)
             except Exception:  # noqa: BLE001 - see below
-                # reads fall back to the backend while the caches do not advance
+                # without progress of the caches, reads use the backend
                 _LOG.exception("watch event processing failed, retrying", revision=self.revision)
                 why = "failed"
             _LOG.warning("store watch disconnected, retrying", why=why, revision=self.revision, retry_after=self._backoff.next)
@@ -119,7 +119,7 @@ class BackendFeed:
         first = 0
         while len(events) - first > _CHUNK_EVENTS:
             end = first + _CHUNK_EVENTS
-            # deliver the changes of one revision together
+            # deliver all changes of a revision together
             while end < len(events) and events[end].revision == events[end - 1].revision:
                 end += 1
             self._deliver(events[first:end])
@@ -139,7 +139,7 @@ class BackendFeed:
             follower.apply(share)
 
     def _follower(self, key: str) -> FeedFollower | None:
-        """Return the follower for a key: below the group's name, or below the root for the core group."""
+        """Return the follower for a key below the group's name, or below the root for the core group."""
         first = key.find("/", len(self._root)) + 1
         second = key.find("/", first) + 1
         return self._followers.get(key[:second]) or self._followers.get(key[:first])
@@ -176,8 +176,8 @@ class BackendFeed:
         """Wait until a revision is reached.
 
         Raises:
-            StatusError: 504 if it is not within MAX_WAIT.
-            ProgressUnreliableError: no event has reached it soon, and the store cannot tell whether one will.
+            StatusError: 504 if this takes longer than the limit.
+            ProgressUnreliableError: no event has reached it soon, and the store does not report progress reliably.
         """
         if revision <= self.revision:
             return
@@ -194,7 +194,7 @@ class BackendFeed:
             self._waiting.pop(waiter, None)
 
     def _refuse(self, error: ProgressUnreliableError) -> None:
-        """End the waits: the readers ask the backend instead."""
+        """Fail the waits: their readers use the backend instead."""
         waiters, self._waiting = self._waiting, {}
         for waiter in waiters:
             if not waiter.done():
@@ -203,7 +203,7 @@ class BackendFeed:
     async def _ask_for_progress(self) -> None:
         """Request progress while readers wait: writes outside the prefix cause no event."""
         try:
-            # events of writes inside the prefix usually arrive first
+            # events of writes inside the prefix usually arrive sooner
             await asyncio.sleep(_PROGRESS_AFTER_SECONDS)
             while self._waiting:
                 try:

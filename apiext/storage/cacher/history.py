@@ -1,4 +1,4 @@
-"""Recent changes, for watchers that resume and for lists at a past revision.
+"""Recent changes, for resumed watches and for lists at a past revision.
 
 Mirrors apiserver pkg/storage/cacher/watch_cache_history.go.
 """
@@ -16,7 +16,7 @@ MIN_CHANGES: Final = 100
 MAX_CHANGES: Final = 100 * 1024
 MAX_BYTES: Final = 32 << 20
 MAX_AGED_BYTES: Final = 4 << 20
-"""Bytes of changes above which those older than KEPT_SECONDS are dropped, also of the last MIN_CHANGES."""
+"""Bytes of changes above which all older than KEPT_SECONDS are dropped, even the last MIN_CHANGES."""
 KEPT_SECONDS: Final = 75.0
 _COMPACT_AFTER_CHANGES: Final = 1024
 _DROPPED_TOGETHER: Final = 32
@@ -26,9 +26,9 @@ _DROPPED: Final = Change(key="", revision=0, entry=None, previous=None)
 
 
 class History:
-    """Keeps changes for at least 75 seconds, a little longer than the bookmark interval, within a limit of bytes.
+    """Keeps changes for at least 75 s, a little longer than the bookmark interval, within a limit of bytes.
 
-    The last hundred changes stay regardless of their age, within a smaller limit.
+    The last hundred changes stay at any age, within a smaller limit.
     """
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
@@ -49,18 +49,18 @@ class History:
 
     @property
     def added(self) -> int:
-        """Return the number of changes that `add` added: those of the cache's generations."""
+        """Return the number of changes from `add`: those of the cache's generations."""
         return len(self) - self._prepended
 
     @property
     def free(self) -> int:
-        """Return the bytes that may be prepended."""
+        """Return the bytes of space for `prepend`."""
         return MAX_BYTES - self._bytes
 
     def begin(self, revision: int, *, sealed: int = 0) -> None:
-        """Clear the history; later changes follow the state at a revision.
+        """Clear the history. Later changes follow the state at a revision.
 
-        Before the revision `sealed`, watchers got other changes than those that the store has.
+        Before the revision `sealed`, watchers got derived changes, which differ from the store's.
         """
         self._changes.clear()
         self._times.clear()
@@ -92,7 +92,7 @@ class History:
         self.trim()
 
     def trim(self) -> None:
-        """Drop changes that are old enough, or beyond a limit."""
+        """Drop changes that are too old or beyond a limit."""
         kept_from, count = self._clock() - KEPT_SECONDS, len(self._changes) - self._first
         while count and (
             self._bytes > MAX_BYTES
@@ -101,7 +101,7 @@ class History:
         ):
             self.floor = self._changes[self._first].revision
             self._bytes -= self._sizes[self._first]
-            # its objects are released at once, its place in the list later
+            # release its objects now, its place in the list later
             self._changes[self._first] = _DROPPED
             self._first += 1
             count -= 1

@@ -1,4 +1,4 @@
-"""Lists from memory: a slice of the sorted view, or rendered entries where the sorted view is incomplete."""
+"""Lists from memory: a slice of the sorted view, or rendered entries while the sorted view is incomplete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apiext.storage.rendering.version_view import View
 
 
 async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: int, revision: int) -> ListResult:
-    """List from the sorted view as it is at the call; walk many items in slices."""
+    """List from the sorted view's state at the call. Visit many items in slices."""
     if is_everything(plan.selection):
         shown, total = sorted_view.page(plan.scope, plan.start, limit)
         return list_plan.page(plan, shown, revision=revision, total=total, more=total > len(shown), unfiltered=True)
@@ -27,7 +27,7 @@ async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: in
     selected = between(await sorted_view.selected(plan.scope, plan.selection), plan.scope, plan.start)
     if not limit or len(selected) < limit:
         return ListResult(items=selected, revision=revision)
-    # the reference reports more pages without looking at the selection
+    # the reference reports more pages regardless of the selection
     more = selected[limit - 1] is not items[here.stop - 1]
     return list_plan.page(plan, selected[:limit], revision=revision, total=0, more=more, unfiltered=False)
 
@@ -35,10 +35,10 @@ async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: in
 async def from_entries(
     plan: ListPlan, entries: Sequence[Entry], view: View, *, limit: int, resource: GroupResource, revision: int
 ) -> ListResult:
-    """List from entries as they are at the call.
+    """List from the state of entries at the call.
 
     Raises:
-        StatusError: 500 if entries are corrupt; the converter's error.
+        StatusError: 500 if entries are corrupt. Also the converter's error.
     """
     unfiltered, pace = is_everything(plan.selection), Pace()
     items: Sequence[Item]
@@ -57,7 +57,7 @@ async def from_entries(
 async def _selected_page(
     selection: Selection, entries: Sequence[Entry], view: View, limit: int, resource: GroupResource, pace: Pace
 ) -> tuple[list[Item], int]:
-    """Return up to `limit` selected items, and the number of entries read for them."""
+    """Return up to `limit` selected items, and the number of entries read."""
     items: list[Item] = []
     taken = 0
     while taken < len(entries):

@@ -1,4 +1,4 @@
-"""The changes between two states of a cache, where the store has compacted the changes in between."""
+"""Derives the changes between two states of a cache after the store has compacted them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from apiext.storage.rendering.stored_entry import Entry
 async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, Entry], last: int) -> list[Change]:
     """Return the changes from the state at one revision to that at a later one: the deletions, then the others by revision.
 
-    The revisions of deletions are lost. They get the revision of the earlier state, the last one up to which a client that stops
-    at any of them knows every change: on this server it gets 410 and lists anew, on another one the true changes. A later
-    revision would hide changes from it, except at the end of all changes.
+    The true revisions of deletions are lost. Deletions get the revision `first`: a client that resumes from it misses nothing. This
+    server then answers 410 and the client lists again; another server sends the true changes. A later revision would hide changes
+    from the client, except at the end of all changes.
     """
     pace = Pace(urgent=True)
     deleted: list[Change] = []

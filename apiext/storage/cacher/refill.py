@@ -1,4 +1,4 @@
-"""Reads changes of the past from the store into the history, for watches that resume after a restart."""
+"""Reads past changes from the store into the history, for watches that resume after a restart."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from apiext.storage.rendering.object_change import Change
 from apiext.storage.rendering.stored_entry import Entry
 
 MAX_SECONDS: Final = 10.0
-"""Limit of one read. A cache of 32 MiB takes about one second."""
+"""Seconds of one read. A cache of 32 MiB takes about one second."""
 _PROGRESS_INTERVAL_SECONDS: Final = 0.05
 _FIRST_REVISION: Final = 1
-"""Nothing is stored at it. A watch from it gets 410, as in the reference."""
+"""Nothing is stored at this revision. A watch from it gets 410, as in the reference."""
 
 _LOG: Final = get_logger(__name__)
 
 
 class HistoryRefill:
-    """Extends the history of a cache into the past, as far as a watch asks for, the store is not compacted and memory allows.
+    """Extends the history into the past as far as watches need, the store is not compacted, and memory allows.
 
-    All watches that wait share one read of the store; it begins at the lowest revision that they resume from.
+    All waiting watches share one read of the store. It begins at the lowest revision from which they resume.
     """
 
     def __init__(self, *, backend: Backend, renderer: Renderer, cache: WatchCache) -> None:
@@ -41,12 +41,12 @@ class HistoryRefill:
         self._wanted: list[int] = []
         self._reading: asyncio.Task[None] | None = None
         self._answered = False
-        """Whether the store has sent anything to the latest read."""
+        """Whether the store has sent anything for the last read."""
         self._expired = _FIRST_REVISION
-        """The history cannot reach back to this revision or an earlier one."""
+        """The history cannot reach back to this revision."""
 
     async def reach(self, revision: int) -> None:
-        """Extend the history back to a revision if it begins later. It stays as it is if the store does not have the changes since.
+        """Extend the history back to a revision if the store still has the changes since then.
 
         Raises:
             BackendError: the backend does not answer.
@@ -71,7 +71,7 @@ class HistoryRefill:
         return expired < revision < history.floor <= revision + MAX_CHANGES and not self._cache.closed
 
     async def _read_lowest(self) -> None:
-        """Extend the history to the lowest revision of the waiting watches."""
+        """Extend the history to the lowest start revision of the waiting watches."""
         after = min(filter(self._lacks, self._wanted), default=0)
         try:
             if after:
@@ -80,7 +80,7 @@ class HistoryRefill:
                 if after < self._cache.history.floor:
                     self._expire(self._cache.history.floor - 1)
         except CompactedError as error:
-            # a watch may start at the compacted revision
+            # a watch may start at the compacted revision itself
             self._expire(max(after, error.compact_revision - 2))
         except TimeoutError as error:
             if not self._answered:
@@ -92,14 +92,14 @@ class HistoryRefill:
             self._reading = None
 
     def _expire(self, revision: int) -> None:
-        """Answer 410 to watches that resume from a revision which a read did not reach."""
+        """Answer 410 to later watches from this revision or an earlier one: a read did not reach it."""
         self._expired = max(self._expired, revision)
         _LOG.debug("watches up to this revision expired", prefix=self._renderer.prefix, revision=revision)
 
     async def _read(self, after: int) -> None:
-        """Read the changes after a revision up to those of the history; keep the latest of them that fit into it."""
+        """Read the changes from a revision up to the history. Keep the latest that fit into the history."""
         self._answered = False
-        # fails at once where progress is not reported
+        # fails at once without progress reports
         await self._backend.request_progress()
         asking = asyncio.get_running_loop().create_task(self._ask_for_progress())
         history = self._cache.history
@@ -128,7 +128,7 @@ class HistoryRefill:
             await end_tasks(asking)
 
     async def _ask_for_progress(self) -> None:
-        """Request progress: there may be no change up to the history, and etcd drops requests while a watch catches up."""
+        """Request progress: there may be no change before the history's, and etcd drops requests while a watch catches up."""
         while True:
             await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)
             with suppress(BackendError):
@@ -154,6 +154,6 @@ class HistoryRefill:
         return entries.read(self._renderer, key, value, revision)
 
     def close(self) -> None:
-        """Stop reading; the waiting watches go on with what the history has."""
+        """Stop reading. The waiting watches continue with the history as it is."""
         if self._reading is not None:
             self._reading.cancel()

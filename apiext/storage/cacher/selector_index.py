@@ -11,15 +11,15 @@ from apiext.meta.steps import Steps
 from apiext.storage.interface import Item
 
 _STEP: Final = 512
-"""Items that one step indexes."""
+"""Items indexed in one step."""
 _MAX_MERGED: Final = 512
-"""Items with different values that are merged for one selection; beyond, it is no slower to look at all items."""
+"""Items with different values to merge for one selection. With more, visiting all items is as fast."""
 
 
 class SelectorIndex:
-    """Items by a value, in the order of keys. Returned lists never change.
+    """Items by a value, in key order. Returned lists never change.
 
-    `value_of` returns the value of an item, None for an item that is not in the index.
+    `value_of` returns the value of an item, None for an item without one.
     """
 
     __slots__ = ("_returned", "_value_of", "_values")
@@ -28,7 +28,7 @@ class SelectorIndex:
         self._value_of = value_of
         self._values: dict[str, list[Item]] = {}
         self._returned: set[str] = set()
-        """The values whose lists were returned: a change copies such a list."""
+        """Values with a returned list: a change copies such a list."""
 
     def fill(self, items: Sequence[Item]) -> Steps[None]:
         """Add sorted items to the empty index."""
@@ -41,7 +41,7 @@ class SelectorIndex:
             yield
 
     def items(self, wanted: Collection[str]) -> Sequence[Item] | None:
-        """Return the items with one of the values; None if several values have too many items to merge."""
+        """Return the items with one of the values, None if several values have too many items to merge."""
         values = self._values.keys() & wanted
         if len(values) == 1:
             self._returned |= values

@@ -1,4 +1,4 @@
-"""The indexes of a sorted view: made when first used, a limited number, updated by changes."""
+"""Indexes of a sorted view: built at first use, limited in number, updated by changes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from apiext.storage.cacher.selector_index import SelectorIndex
 from apiext.storage.interface import Item, Selection
 
 _MAX_INDEXES: Final = 4
-"""Maximum number of indexes; every change updates each of them."""
+"""Maximum number of indexes. Every change updates each of them."""
 _MAX_REQUIREMENTS: Final = 16
-"""Requirements of a selector that an index is looked up for."""
+"""Requirements of a selector to look up in the indexes."""
 _FEW: Final = 32
-"""Items that are not worth an index."""
+"""Items that need no index."""
 _MANY: Final = 512
-"""Items of an index that are worth another one, which may have fewer."""
+"""Items from an index that justify a second one, which may have fewer."""
 
 _Subject = tuple[str, str]
 """`label` or `field`, and its name."""
@@ -38,7 +38,7 @@ class SelectorIndexes:
         self._work: SharedWork[None] = SharedWork()
 
     def candidates(self, selection: Selection) -> Sequence[Item] | None:
-        """Return the fewest items, among which are all selected ones; None without an index. The list never changes."""
+        """Return the smallest list with all selected items, None without an index. The list never changes."""
         best: Sequence[Item] | None = None
         for subject, values in _indexable(selection):
             index = self._indexes.get(subject)
@@ -51,7 +51,7 @@ class SelectorIndexes:
         return best
 
     def missing(self, selection: Selection, size: int) -> _Subject | None:
-        """Return what an index is worth making of for a selection among `size` items."""
+        """Return the label or field to index for a selection among `size` items, None if no index is worth it."""
         if size <= _FEW:
             return None
         candidates = self.candidates(selection)
@@ -60,7 +60,7 @@ class SelectorIndexes:
         return next((subject for subject, _ in _indexable(selection) if subject not in self._indexes), None)
 
     async def make(self, subject: _Subject, items: Sequence[Item]) -> None:
-        """Make an index of the present items, which `replace` changes meanwhile. Concurrent callers share the work."""
+        """Build an index of the current items. `replace` updates it meanwhile. Concurrent callers share the work."""
         await self._work.run(subject, lambda: self._make(subject, items))
 
     async def _make(self, subject: _Subject, items: Sequence[Item]) -> None:
@@ -87,13 +87,13 @@ class SelectorIndexes:
             late.append((old, new))
 
     def clear(self) -> None:
-        """Drop all indexes, unfinished ones too."""
+        """Drop all indexes, also unfinished ones."""
         self._indexes.clear()
         self._late.clear()
 
 
 def _indexable(selection: Selection) -> Sequence[tuple[_Subject, Collection[str]]]:
-    """Return the first requirements that an index can answer: labels and fields with their possible values."""
+    """Return the first requirements with a known set of values, by label or field."""
     labels = selection.labels.required.items() if selection.labels is not None else ()
     fields = selection.fields.required.items() if selection.fields is not None else ()
     found = chain(
@@ -108,5 +108,5 @@ def _label(name: str, item: Item) -> str | None:
 
 
 def _field(name: str, item: Item) -> str:
-    """Return the value of a selectable field; an absent one is empty."""
+    """Return the value of a selectable field, empty if absent."""
     return item.fields.get(name, "")

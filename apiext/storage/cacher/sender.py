@@ -1,4 +1,4 @@
-"""Renders changes for the watchers and pushes them, without holding the event loop for long."""
+"""Renders changes and pushes them to watchers, without holding the event loop for long."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _LITTLE_BYTES: Final = 64 * 1024
 """Changes and their bytes that are rendered at once."""
 _BATCH_CHANGES: Final = 256
 _BATCH_BYTES: Final = 256 * 1024
-"""Changes and their bytes that a watcher gets as one batch at most."""
+"""Limits of one batch for a watcher: changes, and their bytes."""
 _GROUPS: Final = 64
-"""Groups that a change is matched with at once."""
+"""Groups matched with a change at once."""
 _WOKEN_PER_TURN: Final = 128
-"""Watchers that write in one turn of the event loop; each takes some 30 microseconds."""
+"""Watchers to wake in one turn of the event loop; each takes some 30 microseconds."""
 _BYTES_PER_WATCHER: Final = 16 * 1024
-"""Bytes that take about as long to write as it takes to wake a watcher."""
+"""Bytes that take as long to write as waking a watcher."""
 
 _LOG: Final = get_logger(__name__)
 
 
 class Sender:
-    """Sends changes to watchers in order: little work at once, much in slices by a task. `groups` are the watchers by scope.
+    """Sends changes to watchers in order: a little work at once, more by a task in slices. `groups` are the watchers by scope.
 
-    `failed` is called where changes cannot be sent.
+    Calls `failed` if changes cannot be sent.
     """
 
     def __init__(self, groups: Mapping[str, WatcherGroups], failed: Callable[[], None]) -> None:
@@ -44,10 +44,10 @@ class Sender:
         self._failed = failed
         self._waiting: deque[tuple[int, Sequence[Change], int]] = deque()
         self._unsent = 0
-        """Bytes of the changes that wait."""
+        """Bytes of the waiting changes."""
         self._task: asyncio.Task[None] | None = None
         self.number = 0
-        """The number of calls of `send` so far: a watcher that joins now gets the later ones only."""
+        """The number of calls of `send` so far. A new watcher gets later ones only."""
 
     @property
     def busy(self) -> bool:
@@ -64,7 +64,7 @@ class Sender:
                 pass
             return
         if self._unsent > limits.MAX_UNSENT_BYTES:
-            # watchers with many different selectors: their clients resume
+            # too many different selectors of watchers: their clients resume
             _LOG.warning("watch events cannot be sent in time, ending watches", watchers=watchers)
             self._drop()
             return
@@ -75,7 +75,7 @@ class Sender:
             self._task = asyncio.get_running_loop().create_task(self._send_waiting())
 
     def when_done(self, call: Callable[[], None]) -> None:
-        """Call a function when nothing waits, at once if that is now."""
+        """Call a function once nothing waits, at once if nothing does."""
         if self._task is None:
             call()
         else:
@@ -159,7 +159,7 @@ def _size(change: Change) -> int:
 
 
 def _woken(watchers: int, size: int) -> int:
-    """Return the effort to send some bytes to some watchers, as a number of watchers that get little."""
+    """Return the effort to send some bytes to some watchers, in watchers that get little."""
     return watchers * (1 + size // _BYTES_PER_WATCHER)
 
 

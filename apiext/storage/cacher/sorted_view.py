@@ -1,4 +1,4 @@
-"""All items of a view in the order of keys, updated by changes: a list is a slice."""
+"""All items of a view in key order, updated by changes: a list is a slice."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from apiext.storage.rendering.stored_entry import Entry
 from apiext.storage.rendering.version_view import View
 
 _STEP: Final = 512
-"""Items that one step takes."""
+"""Items per step."""
 _UNFILLED: Final = -1
-"""Stands for the generation before the first fill."""
+"""The generation before the first fill."""
 _LEAST_REMEMBERED: Final = 100
-"""Items of a page that is worth remembering; responses share the encoding of as many."""
+"""Least number of items of a page to remember; responses share the encoding of such pages."""
 _MAX_REMEMBERED: Final = 1 << 18
-"""Items of all remembered selections and pages, and a tenth of the characters of their selectors."""
+"""Items of all remembered selections and pages, plus a tenth of the characters of their selectors."""
 
 _What = tuple[str, str, str | int]
 """A scope of keys, and the texts of selectors; or a scope, a start key, and a limit."""
@@ -46,7 +46,7 @@ class SortedView:
         self._work: SharedWork[Sequence[Item]] = SharedWork()
 
     def lag(self, generation: int) -> int | None:
-        """Return the number of changes to catch up; None before the first fill."""
+        """Return the number of missing changes, None before the first fill."""
         return generation - self._generation if self._generation != _UNFILLED else None
 
     def fill(self, entries: Sequence[Entry], generation: int) -> Steps[bool]:
@@ -81,7 +81,7 @@ class SortedView:
         return True
 
     def clear(self) -> None:
-        """Release all items; the view is as before its first fill."""
+        """Release all items, as before the first fill."""
         self._indexes.clear()
         self._set([], _UNFILLED)
 
@@ -92,15 +92,15 @@ class SortedView:
         self._remembered = 0
 
     async def prepare(self, selection: Selection) -> None:
-        """Make an index for a selection where that is worth its cost. The items may have changed afterwards."""
+        """Build an index for a selection if it is worth the cost. Items may change meanwhile."""
         subject = self._indexes.missing(selection, len(self.items))
         if subject is not None:
             await self._indexes.make(subject, self.items)
 
     def page(self, scope: str, start: str, limit: int) -> tuple[Sequence[Item], int]:
-        """Return the items of a scope from a start key relative to it, at most `limit` (0: all), and how many there are without a limit.
+        """Return the items of a scope from a relative start key, at most `limit` (0: all), and their number without a limit.
 
-        Until the next update, equal pages of many items are the same sequence.
+        Until the next update, equal pages of many items are the same sequence object.
         """
         items = self.items
         here = place(items, scope, start)
@@ -117,7 +117,7 @@ class SortedView:
         return found, total
 
     async def selected(self, scope: str, selection: Selection) -> Sequence[Item]:
-        """Return the selected items of a scope, as they are at the call. Equal concurrent selections share the work."""
+        """Return the selected items of a scope at the time of the call. Equal concurrent selections share the work."""
         candidates = self._indexes.candidates(selection)
         if candidates is not None and selection.size == 1:
             return between(candidates, scope)
@@ -142,14 +142,14 @@ class SortedView:
 
 
 def place(items: Sequence[Item], scope: str, start: str = "") -> slice:
-    """Return the range of a scope in sorted items, from a start key relative to it."""
+    """Return the range of a scope in sorted items, from a relative start key."""
     first = bisect_left(items, scope + start, key=attrgetter("key")) if scope or start else 0
     end = bisect_left(items, keys.prefix_end(scope), lo=first, key=attrgetter("key")) if scope else len(items)
     return slice(first, end)
 
 
 def between(items: Sequence[Item], scope: str, start: str = "") -> Sequence[Item]:
-    """Return the items of a scope, from a start key relative to it."""
+    """Return the items of a scope, from a relative start key."""
     return items[place(items, scope, start)] if scope or start else items
 
 

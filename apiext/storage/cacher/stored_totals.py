@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from apiext.storage.rendering.stored_entry import Entry
 
 _STEP: Final = 64
-"""Entries that are counted at once."""
+"""Entries counted at once."""
 
 
 class StoredTotals:
-    """The number of entries by apiVersion, and the bytes of all."""
+    """The number of entries by apiVersion, and their bytes in total."""
 
     __slots__ = ("api_versions", "stored_bytes")
 

@@ -33,13 +33,13 @@ from apiext.storage.rendering.stored_entry import CorruptEntry, Entry
 from apiext.storage.rendering.version_view import View
 
 _STEP: Final = 64
-"""Changes that are applied or undone at once."""
+"""Changes applied or undone at once."""
 _MIN_INCREMENTAL: Final = 64
 """Number of changes up to which the update of a sorted view is always faster than a fill."""
 _FEW: Final = 512
 """Entries that a fill takes without a pause."""
 _FILL_SPEED: Final = 32
-"""Number of entries that a fill takes in the time in which an update applies one change."""
+"""Entries that a fill takes in the time in which an update applies one change."""
 
 
 _KEY: Final = attrgetter("key")
@@ -77,7 +77,7 @@ class WatchCache:
         self._fills: SharedWork[bool] = SharedWork()
         self._released: list[View] = []
         self._states: WeakValueDictionary[tuple[int, str, str], _State] = WeakValueDictionary()
-        """The entries that readers hold at present, by generation and range."""
+        """The entries that readers currently hold, by generation and range."""
         self.renderings = WriteRenderings()
         self._ahead: dict[View, tuple[Codec, str]] = {}
         """The scopes that readers want in their views once the cache is loaded."""
@@ -95,13 +95,13 @@ class WatchCache:
 
     @property
     def revision(self) -> int:
-        """Return the revision of the store that the cache shows."""
+        """Return the store's revision that the cache has reached."""
         return max(self._base, self._feed.revision)
 
     async def load(self, codec: Codec | None = None, scope: str = "") -> bool:
-        """Load the cache once for all callers; return False if it was closed.
+        """Load the cache once for all callers. Return False if it was closed.
 
-        With a codec, what the caller is going to read below a prefix is rendered while the cache is loaded.
+        With a codec, the objects below `scope` are rendered during the load, for the caller to read.
 
         Raises:
             BackendError: the backend does not answer; the next call tries again.
@@ -116,10 +116,10 @@ class WatchCache:
         return self.loaded
 
     def begin_loading(self) -> asyncio.Task[None]:
-        """Start to load the cache unless it is loaded or loading."""
+        """Start to load the cache unless this has been done."""
         if self._loading is None or (self._loading.done() and not self.loaded):
             self._loading = asyncio.get_running_loop().create_task(self._load())
-            # waiting readers get the error; without any, the next read tries again
+            # waiting readers get the error; without any, the next read retries
             self._loading.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._loading
 
@@ -177,18 +177,18 @@ class WatchCache:
         """Implement FeedFollower.reload: dispatch the differences as changes."""
         if self._loading is not None:
             await asyncio.wait([self._loading])
-        # a later list includes the lost changes
+        # a later list already includes the lost changes
         if not self.loaded or self._base >= revision:
             return
         before = self.revision
         state, _ = await self._list(revision)
         changes = await lost_changes.derive(self.entries, before, state, revision)
-        # their clients know a state within the lost changes
+        # their clients know a state in the middle of the lost changes
         self.dispatcher.expire(before, revision)
         self._base = revision
         self._commit(changes)
         self.changed_at = revision
-        # lost intermediate changes: watches and lists must not refer to revisions before this one
+        # changes in between are lost: no watch or list may refer to an earlier revision
         self.history.begin(revision, sealed=revision)
 
     def apply(self, events: Sequence[BackendEvent]) -> None:
@@ -201,7 +201,7 @@ class WatchCache:
         # a batch may change a key twice
         latest: dict[str, Entry | None] = {}
         for event in events:
-            # skip changes that the list or an earlier watch included
+            # skip changes from before the list or the last applied event
             if event.revision <= self.changed_at:
                 continue
             key = event.key[len(self._renderer.prefix) :]
@@ -259,7 +259,7 @@ class WatchCache:
         return view
 
     def keep_view(self, old: Codec, new: Codec) -> None:
-        """Give the view of a codec, with its renderings, to one that renders equally."""
+        """Move a codec's view, with its renderings, to another codec that renders equally."""
         view = self._views.pop(id(old), None)
         if view is not None:
             self._views[id(new)] = view
@@ -292,7 +292,7 @@ class WatchCache:
         return await self._fills.run(view, lambda: in_slices(sorted_view.fill(self.range(""), self.generation)))
 
     async def _catch_up(self, sorted_view: SortedView) -> bool:
-        """Apply the changes that a sorted view lacks; return False if that is not possible."""
+        """Apply the missing changes to a sorted view. Return False if that is impossible."""
         pace: Pace | None = None
         while lag := sorted_view.lag(self.generation):
             if pace is None:
@@ -305,7 +305,7 @@ class WatchCache:
         return lag == 0
 
     def key_range(self, scope: str, start: str = "") -> slice:
-        """Return the range of the keys of a prefix, from a start key relative to it."""
+        """Return the range of a prefix's keys, from a relative start key."""
         first = bisect_left(self.keys, scope + start) if scope or start else 0
         end = bisect_left(self.keys, prefix_end(scope), lo=first) if scope else len(self.keys)
         return slice(first, end)
@@ -316,7 +316,7 @@ class WatchCache:
             entry = self.entries.get(scope)
             return [entry] if entry is not None else []
         what = (self.generation, scope, start)
-        # watches hold their initial state until their clients have read it
+        # watches keep their initial state until their clients have read it
         state = self._states.get(what)
         if state is None:
             state = self._states[what] = _State(map(self.entries.__getitem__, self.keys[self.key_range(scope, start)]))
@@ -326,12 +326,12 @@ class WatchCache:
         """Return the entries of a prefix at a past revision. Later changes do not matter.
 
         Raises:
-            StatusError: 410 if the history does not reach back to it.
+            StatusError: 410 if the history begins later.
         """
         begin, changes, state = scope + start, self.history.since(revision), self.range(scope, start)
         past: dict[str, Entry | None] = {}
         for number, change in enumerate(reversed(changes)):
-            # of several changes of a key, the first one has its entry at the revision
+            # of a key's changes, the first one has the entry at the revision
             if keys.covers(scope, change.key) and change.key >= begin:
                 past[change.key] = change.previous
             if not number % _STEP:
@@ -349,11 +349,11 @@ class WatchCache:
         return [*found, *state[first:]]
 
     def tick(self) -> None:
-        """Send due bookmarks, trim the history, and drop renderings of released views and items of sorted views that nobody reads."""
+        """Send due bookmarks, trim the history, drop renderings of released views, and release sorted views without readers."""
         self.dispatcher.send_bookmarks(self.revision)
         self.history.trim()
         for sorted_view in self._sorted_views.values():
-            # the history has no longer what it lacks: the next list fills it anew, until then it holds replaced and deleted objects
+            # the history lacks its missing changes, so the next list must refill it; until then it only keeps old objects alive
             if (sorted_view.lag(self.generation) or 0) > self.history.added:
                 sorted_view.clear()
         released, self._released = self._released, []
@@ -366,14 +366,14 @@ class WatchCache:
                         past.forget(view)
 
     def close(self) -> None:
-        """End all watches, stop following the feed, and release the objects."""
+        """End all watches, leave the feed, and release the objects."""
         self.closed = True
         self.loaded = False
         self._feed.unfollow(self._renderer.prefix, self)
         if self._loading is not None:
             self._loading.cancel()
         self.dispatcher.end()
-        # views refer to this cache: it would hold the objects until the next full garbage collection, which may be far
+        # views refer to this cache: it would keep the objects until the next full garbage collection
         self._sorted_views.clear()
         self.entries, self.keys = {}, []
         self.history.begin(self.revision, sealed=self.revision)

@@ -1,4 +1,4 @@
-"""Watchers of one scope in groups with equal interests, indexed by a label or field that they require."""
+"""Groups the watchers of one scope by equal interests, indexed by a required label or field."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from apiext.storage.rendering.watch_queue import WatchQueue
 
 @dataclass(slots=True, eq=False)
 class WatcherGroup:
-    """Watchers with equal interests; their batches are rendered once and shared."""
+    """Watchers with equal interests. They share batches, which are rendered once."""
 
     interest: Interest
     watchers: dict[WatchQueue[Any], int] = field(default_factory=dict)
-    """Each watcher with the number of the last batch before it joined (`Sender.number`)."""
+    """Each watcher, with the number of the last batch before it joined (`Sender.number`)."""
 
     def joined_before(self, number: int) -> list[WatchQueue[Any]]:
-        """Return the watchers that joined before the batch of a number."""
+        """Return the watchers that joined before the batch with a number."""
         return [watch for watch, joined in self.watchers.items() if joined < number]
 
 
@@ -30,11 +30,11 @@ _Place = tuple[View | None, str, str, str | None]
 """A view, `label` or `field`, its name, and its value; None for a label of any value. No view for interests without such a requirement."""
 _EVERY_CHANGE: Final[_Place] = (None, "", "", None)
 _MAX_REQUIREMENTS: Final = 16
-"""Labels of a selector among which one with a single value is sought."""
+"""Labels of a selector to search for one with a single value."""
 
 
 class WatcherGroups:
-    """The groups of one scope. A change is matched only with the groups that may select the labels and field values of its object."""
+    """The groups of one scope. Matches a change only with groups that may select its object's labels and field values."""
 
     __slots__ = ("_indexes",)
 
@@ -53,13 +53,13 @@ class WatcherGroups:
                     yield from tuple(groups.values())
 
     def join(self, watch: WatchQueue[Any], interest: Interest, number: int) -> None:
-        """Add a watcher to the group of its interest, after the batch of a number."""
+        """Add a watcher to the group of its interest, after the batch with a number."""
         view, kind, name, value = _place(interest)
         groups = self._indexes.setdefault((view, kind), {}).setdefault(name, {}).setdefault(value, {})
         groups.setdefault(interest.identity, WatcherGroup(interest)).watchers[watch] = number
 
     def leave(self, watch: WatchQueue[Any], interest: Interest) -> bool:
-        """Remove a watcher; return whether it was present."""
+        """Remove a watcher. Return whether it was present."""
         view, kind, name, value = _place(interest)
         names = self._indexes.get((view, kind), {})
         values = names.get(name, {})
@@ -90,7 +90,7 @@ class WatcherGroups:
 
 
 def _place(interest: Interest) -> _Place:
-    """Return the requirement by which an interest is indexed, if its fields are known before a conversion."""
+    """Return the requirement that indexes an interest, if its fields are known before a conversion."""
     if not interest.view.inline:
         return _EVERY_CHANGE
     field = equal_field(interest.selection)

@@ -12,7 +12,7 @@ from apiext.storage.rendering.version_view import View
 
 
 class WriteRenderings:
-    """What writes have rendered, kept until their events arrive. An event may come before its write has returned."""
+    """Keeps renderings of writes until their events arrive. An event may precede the end of its write."""
 
     __slots__ = ("_expected", "_made")
 
@@ -43,6 +43,6 @@ class WriteRenderings:
             entry.adopt(draft[0], at_revision(draft[1], entry.revision))
 
     def drop(self, reached: int) -> None:
-        """Drop the renderings of writes up to a revision, whose events have arrived."""
+        """Drop the renderings of writes up to a revision: their events have arrived."""
         if self._made:
             self._made = {key: made for key, made in self._made.items() if made[1].revision > reached}

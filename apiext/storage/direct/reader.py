@@ -24,7 +24,7 @@ _LIST_EXPIRED: Final = "The resourceVersion for the provided list is too old."
 
 
 class DirectReader:
-    """Gets, lists and counts the objects of one resource; each call asks the backend."""
+    """Gets, lists and counts the objects of one resource. Each call asks the backend."""
 
     def __init__(self, *, backend: Backend, renderer: Renderer, resource: GroupResource) -> None:
         self.resource = resource
@@ -90,7 +90,7 @@ class DirectReader:
     async def _collect(
         self, plan: ListPlan, codec: Codec, pairs: Sequence[KeyValue], items: MutableSequence[Item], corruption: Corruption
     ) -> bool:
-        """Append the selected items; return False if the limit was reached before the last pair."""
+        """Append the selected items. Return False if they reach the limit before the last pair."""
         pace = Pace()
         view = View(codec, self._renderer)
         # an inline view renders each entry when its turn comes

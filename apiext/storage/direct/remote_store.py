@@ -1,4 +1,4 @@
-"""The Store of a worker process: asks the server for the stored bytes of one object, and to write them."""
+"""The Store of a worker process: asks the server to read and write the stored bytes of single objects."""
 
 from __future__ import annotations
 

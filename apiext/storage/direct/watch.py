@@ -56,7 +56,7 @@ class DirectWatch(WatchQueue[Event]):
         self._start_revision = self._revision = 0
 
     async def start(self) -> None:
-        """Read the initial state and start to follow the backend.
+        """Read the initial state and start following the backend.
 
         Raises:
             BackendError: the backend does not answer.
@@ -77,7 +77,7 @@ class DirectWatch(WatchQueue[Event]):
             self._task.cancel()
 
     async def _read_initial(self) -> int:
-        """Return the revision to follow from; set the backlog of initial events."""
+        """Queue the initial events. Return the revision from which to follow."""
         revision, initial = self._requested, self._options.send_initial_events
         if initial is None:
             initial = not revision
@@ -175,7 +175,7 @@ class DirectWatch(WatchQueue[Event]):
             self.push(events, sum(len(event.line) for event in events))
 
     def _schedule_bookmark(self, remaining: float) -> None:
-        """Schedule a bookmark for the end of the interval, or shortly before the end of the watch if that is sooner."""
+        """Schedule a bookmark at the end of the interval, or shortly before the end of the watch if that is sooner."""
         if not self._options.allow_bookmarks or self.finished:
             return
         wait = self._bookmark_interval

@@ -1,7 +1,7 @@
-"""The protobuf messages of etcd's API, as `aetcd` ships them, without the rest of aetcd.
+"""The protobuf messages of etcd's API from `aetcd`, without the rest of aetcd.
 
-The package `aetcd` imports its client and grpc, neither of which is used here. Its message modules import each other by
-their bare names within one folder; this module imports that folder as a package of its own.
+The package `aetcd` imports its client and grpc, which apiext does not use. Its message modules import each other by their bare names
+within one folder; this module imports that folder as a package.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher
 
 _HEALTH_SECONDS: Final = 2.0
-"""Limit of a health check, as in kube-apiserver."""
+"""Seconds of a health check, as in kube-apiserver."""
 _FIRST_PAGE_KEYS: Final = 500
 _MAX_PAGE_KEYS: Final = 2000
 """Converting a page of this size blocks the event loop for a few milliseconds."""
@@ -38,10 +38,10 @@ _COMPACT_KEY: Final = b"compact_rev_key"
 
 
 class EtcdBackend:
-    """A Backend in an etcd cluster that other programs may share. Used from one event loop."""
+    """A Backend in an etcd cluster, which other programs may share. For one event loop."""
 
     def __init__(self, config: EtcdConfig) -> None:
-        """Prepare a backend that connects with its first call; `connect` makes sure that it can.
+        """Prepare a backend that connects at its first call. `connect` waits for a connection.
 
         Raises:
             EtcdConfigError: an address is malformed or a file cannot be read.
@@ -60,7 +60,7 @@ class EtcdBackend:
 
         Raises:
             EtcdConfigError: an address is malformed or a file cannot be read.
-            UnavailableError: no server answers in time; the message names the servers and the reason.
+            UnavailableError: no server answers in time. The message has the servers and the reason.
         """
         backend = cls(config)
         try:
@@ -84,7 +84,7 @@ class EtcdBackend:
         """See `Backend.list`. Reads page by page, all pages at the revision of the first.
 
         Raises:
-            CompactedError: the revision was compacted; `compact_revision` is a lower bound, since etcd does not report it.
+            CompactedError: the revision was compacted. `compact_revision` is a lower bound: etcd does not report it.
             FutureRevisionError: the revision has not been reached.
         """
         key, end = messages.range_start(prefix, start), messages.range_end(prefix)
@@ -161,7 +161,7 @@ class EtcdBackend:
         return self._latest(self._probe_key)
 
     async def _latest(self, key: bytes, *, deadline: float = 0) -> int:
-        """Return the store's revision, read linearizably with any key that the user may read."""
+        """Return the store's revision by a linearizable read of any key that the user may read."""
         response = await self._calls.read(RANGE, rpc.RangeRequest(key=key, count_only=True), deadline=deadline)
         return int(response.header.revision)
 
@@ -179,7 +179,7 @@ class EtcdBackend:
             raise FutureRevisionError(await self.revision()) from error
 
     async def compact_aged(self) -> None:
-        """See `Backend.compact_aged`. Of all servers that share the etcd, kube-apiservers included, one compacts in each interval."""
+        """See `Backend.compact_aged`. In each interval, one of all servers on the etcd compacts, kube-apiservers included."""
         revision = await self._compaction.advance(self._calls)
         if revision:
             await self.compact(revision)
@@ -197,7 +197,7 @@ class EtcdBackend:
 class _CompactionClock:
     """Elects the server that compacts (k8s.io/apiserver/pkg/storage/etcd3/compact.go).
 
-    The version of a key, the same as kube-apiserver's, is a clock: one of the servers advances it in each interval.
+    The version of a key, shared with kube-apiserver, is a clock. In each interval one server advances it.
     """
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class _CompactionClock:
         self._revision = 0
 
     async def advance(self, calls: Calls) -> int:
-        """Try to advance the clock. Return the revision to compact, 0 if another server advanced it or there is none yet."""
+        """Try to advance the clock. Return the revision to compact, 0 if another server advanced it or none is known yet."""
         aged = self._revision
         request = rpc.TxnRequest(
             compare=(rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.VERSION, key=_COMPACT_KEY, version=self._time),),

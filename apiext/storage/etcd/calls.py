@@ -31,7 +31,7 @@ _TXN: Final = Method("/etcdserverpb.KV/Txn", rpc.TxnResponse)
 
 
 class Calls:
-    """Reads and writes on whichever server is connected."""
+    """Reads and writes on a connected server."""
 
     def __init__(self, servers: Servers, deadline: float, attempt_timeout: float) -> None:
         """Set the limits in seconds: `deadline` of a call with all retries, `attempt_timeout` of one attempt if there are other servers."""
@@ -43,11 +43,11 @@ class Calls:
         """Writes under way."""
 
     def write(self, request: bytes) -> Coroutine[Any, Any, Any]:
-        """Send an encoded transaction to a connected server. Send it again only if no server has received it completely.
+        """Send an encoded transaction to a connected server. Repeat it only if no server has received it completely.
 
-        No answer of etcd proves that a write was not proposed: a proposal that waits for a leader may be taken after the
-        server's time is over ("context deadline exceeded"). A repeated create could then restore an object that was deleted
-        meanwhile, and a failed condition could be the effect of the first attempt.
+        No answer of etcd proves that a write was not proposed: etcd may accept a proposal that waits for a leader after the server's
+        timeout ("context deadline exceeded"). A repeated create could then restore an object deleted meanwhile, and the first attempt
+        could make a condition of the second one fail.
 
         Raises:
             UnavailableError: no connection (the write was not done), or no answer (its outcome is unknown).
@@ -59,8 +59,8 @@ class Calls:
 
         Raises:
             UnavailableError: no answer in time.
-            RevisionCompacted: the revision asked for was compacted.
-            RevisionAhead: the revision asked for has not been reached.
+            RevisionCompacted: the requested revision was compacted.
+            RevisionAhead: the store has not reached the requested revision.
         """
         return self._call(method, request.SerializeToString(), deadline or self._deadline, idempotent=True)
 
@@ -71,10 +71,10 @@ class Calls:
             while True:
                 channel = self._servers.ready() or await self._servers.connected(end - self._loop.time())
                 timeout = end - self._loop.time()
-                if idempotent and len(self._servers) > 1:  # a server that hangs must leave time for the others
+                if idempotent and len(self._servers) > 1:  # a hanging server must leave time for the others
                     timeout = min(timeout / len(self._servers), self._attempt_timeout)
                 try:
-                    # writes that etcd gets together share a synchronization of its log; reads and a lone write do not wait for others
+                    # etcd syncs its log once for writes that arrive together; reads and a lone write do not wait for others
                     answer = await channel.unary(method.path, message, timeout, gather=not idempotent and self._writes > 1)
                 except RpcError as error:
                     translated = translate(error)

@@ -1,4 +1,4 @@
-"""Addresses and credentials of etcd, as kube-apiserver's --etcd-* flags give them."""
+"""Addresses and credentials of etcd, from kube-apiserver's --etcd-* flags."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class EtcdConfig:
     servers: Sequence[str]
     """`http://host:port` or `https://host:port`; http if the scheme is missing."""
     prefix: str = "/registry"
-    """The prefix below which revision and health are read: an etcd user may have no permission elsewhere. Keys include it."""
+    """Prefix for reads of revision and health: an etcd user may have no permission elsewhere. Keys include it."""
     cafile: Path | None = None
-    """Certificate authorities of the servers (PEM); None for those of the system."""
+    """The servers' certificate authorities (PEM); None for the system's."""
     certfile: Path | None = None
     keyfile: Path | None = None
     """The client's certificate and key (PEM)."""
     deadline: float = 90.0
-    """Limit of a call with all retries; for a list, of each page. Longer than a request's timeout, so that clients see the latter."""
+    """Seconds of a call with all retries; for a list, of each page. Above a request's timeout, so that clients see the latter."""
     attempt_timeout: float = 5.0
-    """Limit of one attempt of a read or a watch when there are other servers to try."""
+    """Seconds of one attempt of a read or a watch if there are other servers to try."""
     connect_timeout: float = 5.0
-    """Limit of the first answer of any server at start."""
+    """Seconds until the first answer of any server at start."""

@@ -1,6 +1,6 @@
-"""Translation of etcd's and gRPC's errors to those of the Backend.
+"""Translates errors of etcd and gRPC to those of the Backend.
 
-Mirrors go.etcd.io/etcd/api/v3/v3rpc/rpctypes: etcd's errors differ by their texts.
+Mirrors go.etcd.io/etcd/api/v3/v3rpc/rpctypes: only the texts of etcd's errors differ.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class RevisionCompacted(Exception):  # noqa: N818 -- callers turn it into Compac
 
 
 class RevisionAhead(Exception):  # noqa: N818 -- callers turn it into FutureRevisionError, likewise
-    """The requested revision has not been reached."""
+    """The store has not reached the requested revision."""
 
 
 class MessageTooLargeError(ValueTooLargeError):
-    """etcd refuses requests above `limit` bytes; the reference's client does that itself, in other words."""
+    """etcd refuses requests above `limit` bytes. In the reference its client does, with another message."""
 
     def __init__(self, message: str, limit: int) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class MessageTooLargeError(ValueTooLargeError):
 
 
 def translate(error: RpcError) -> Exception:
-    """Return the exception to raise instead: a BackendError, RevisionCompacted or RevisionAhead."""
+    """Return the exception to raise: a BackendError, RevisionCompacted or RevisionAhead."""
     details = error.details
     if error.code == grpc_status.OUT_OF_RANGE:
         if details == _COMPACTED:

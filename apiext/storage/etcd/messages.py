@@ -25,12 +25,12 @@ def encode(key: str) -> bytes:
 
 
 def range_start(prefix: str, start: str = "") -> bytes:
-    """Return the first key of a prefix's range, `start` if that is later. etcd does not allow an empty key."""
+    """Return the first key of a prefix's range, or `start` if that is later. etcd does not allow an empty key."""
     return encode(max(prefix, start)) or b"\0"
 
 
 def range_end(prefix: str) -> bytes:
-    """Return the end of a prefix's range (exclusive); a single zero byte means no end."""
+    """Return the end of a prefix's range (exclusive). A single zero byte means no end."""
     end = prefix_end(prefix)
     return b"\0" if end is LAST else encode(end)
 
@@ -41,9 +41,9 @@ def key_value(message: Any) -> KeyValue:
 
 
 def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | None) -> bytes:
-    """Encode a transaction that writes the key (None: deletes it) if it has the expected revision (0: absent), else reads it.
+    """Encode a transaction: write the key (None: delete it) if it has the expected revision (0: absent), else read it.
 
-    With a guard, the guard's key must have its revision too.
+    With a guard, the guard's key must also have its revision.
     """
     condition, read = transaction.compare(key, expected), transaction.read(key)
     if guard is not None:
@@ -53,7 +53,7 @@ def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | N
     return b"".join((condition, transaction.put_head(key, len(value)), value, read))
 
 
-@lru_cache(maxsize=_CACHED_GUARDS)  # all writes of a resource have the same one until its definition changes
+@lru_cache(maxsize=_CACHED_GUARDS)  # all writes of a resource share it until its definition changes
 def _guarded(guard: Guard) -> bytes:
     return transaction.compare(encode(guard.key), guard.expected)
 
@@ -67,7 +67,7 @@ def write_result(response: Any, expected: int) -> WriteResult:
         found = key_value(kvs[0]) if kvs else None
         guard_failed = (found.revision if found else 0) == expected
         return WriteResult(False, revision, None if guard_failed else found, guard_failed)  # noqa: FBT003 -- field order of the result
-    # A delete of an absent key succeeds in etcd without a new revision.
+    # etcd lets the delete of an absent key succeed, without a new revision.
     done = answer.WhichOneof("response") == "response_put" or answer.response_delete_range.deleted > 0
     return WriteResult(done, revision, None)
 

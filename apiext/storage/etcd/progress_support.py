@@ -1,7 +1,7 @@
-"""Which servers answer progress requests reliably.
+"""Determines which servers answer progress requests reliably.
 
 Mirrors apiserver pkg/storage/feature/feature_support_checker.go. Older servers may answer a progress request before they have sent
-all events up to the revision of the answer (etcd-io/etcd issues 15220 and 17507).
+all events up to the answer's revision (etcd-io/etcd issues 15220 and 17507).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _STATUS: Final = "/etcdserverpb.Maintenance/Status"
 _REQUEST: Final = rpc.StatusRequest().SerializeToString()
 _ATTEMPT_SECONDS: Final = 5.0
 _FIRST_ANSWER_SECONDS: Final = 0.5
-"""How long a caller waits for the first answers."""
+"""Seconds that a caller waits for the first answers."""
 _MIN_PAUSE_SECONDS: Final = 0.01
 _MAX_PAUSE_SECONDS: Final = 15.0
 _VERSION: Final = re.compile(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-)?")
 _Version = tuple[int, int, int, bool]
-"""Major, minor, patch, and whether it is a release: a prerelease comes before it."""
+"""Major, minor, patch, and whether it is a release: a prerelease sorts before it."""
 _FIXED_IN_3_4: Final[_Version] = (3, 4, 31, True)
 _FIRST_3_5: Final[_Version] = (3, 5, 0, False)
 _FIXED_IN_3_5: Final[_Version] = (3, 5, 13, True)
@@ -38,7 +38,7 @@ _LOG: Final = get_logger(__name__)
 
 
 def answers_reliably(version: str) -> bool:
-    """Report whether a server of this version answers progress requests after all events; False if the text is not a version."""
+    """Report whether a server of this version answers progress requests after all events. Return False for an invalid version."""
     match = _VERSION.match(version)
     if match is None:
         return False
@@ -51,19 +51,19 @@ class ProgressSupport:
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Connection, bool] = WeakKeyDictionary()
-        """Whether the server of a connection answers reliably; False until it has told its version."""
+        """Whether the server of a connection answers reliably; False before it has returned its version."""
         self._asking: set[asyncio.Task[None]] = set()
         """First attempts."""
         self._repeating: set[asyncio.Task[None]] = set()
         self._logged: set[tuple[str, str, str]] = set()
 
     def reliable(self, connections: Iterable[tuple[Channel, Connection]]) -> bool:
-        """Report whether the servers of all connections, at least one, are known to answer reliably; start to ask new ones."""
+        """Report whether the servers of all connections (at least one) are known to answer reliably. Start to ask new servers."""
         answers = [self._is_reliable(channel, connection) for channel, connection in connections]
         return bool(answers) and all(answers)
 
     async def reliable_soon(self, connections: Iterable[tuple[Channel, Connection]]) -> bool:
-        """Report as `reliable` does, but wait a moment for first answers."""
+        """Report as `reliable` does, after a short wait for first answers."""
         found = tuple(connections)
         if not self.reliable(found) and self._asking:
             await asyncio.wait(self._asking, timeout=_FIRST_ANSWER_SECONDS)
@@ -87,7 +87,7 @@ class ProgressSupport:
             answered = await self._answered(channel, connection)
 
     async def _answered(self, channel: Channel, connection: Connection) -> bool:
-        """Ask a server once; report whether it told its version."""
+        """Ask a server once. Report whether it returned its version."""
         try:
             answer = await channel.unary(_STATUS, _REQUEST, _ATTEMPT_SECONDS, connection)
         except RpcError as error:

@@ -1,4 +1,4 @@
-"""The servers of an etcd cluster: a channel to each, and the choice of the current one."""
+"""The servers of an etcd cluster: a channel to each, and the current server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apiext.storage.etcd.tls import TlsContextLoader
 
 
 class Servers:
-    """All servers. Every call goes to the current one until it fails; then another connected one becomes the current."""
+    """All servers. Every call uses the current one until it fails. Then another connected one becomes current."""
 
     def __init__(self, config: EtcdConfig) -> None:
         """Prepare the channels without connecting.
@@ -41,11 +41,11 @@ class Servers:
         return self._urls
 
     def ready(self) -> Channel | None:
-        """Return the current channel if it is connected; else start to connect, unless `close` was called, and return None."""
+        """Return the current channel if it is connected. Else start to connect, unless closed, and return None."""
         return self.current if not self.closed and self.current.check_connected() else None
 
     async def connected(self, seconds: float) -> Channel:
-        """Return the current channel if it is connected, else connect to all servers at once; the first connected becomes the current.
+        """Return the current channel if it is connected. Else connect to all servers at once; the first connection wins.
 
         Raises:
             UnavailableError: no server is connected within that time, or `close` was called.
@@ -64,13 +64,13 @@ class Servers:
         return self.current
 
     def mark_failed(self, channel: Channel) -> None:
-        """Choose the next server if this one is the current."""
+        """Choose the next server if this one is current."""
         if channel is self.current:
             at = self._channels.index(channel)
             self.current = self._channels[(at + 1) % len(self._channels)]
 
     def connections(self) -> list[tuple[Channel, Connection]]:
-        """Return the open connections to all servers, each with its channel."""
+        """Return the open connections to all servers, with their channels."""
         return [(channel, connection) for channel in self._channels for connection in channel.connections()]
 
     def raise_if_closed(self) -> None:
@@ -90,7 +90,7 @@ class Servers:
 
 
 def _address(url: str) -> tuple[str, int, bool]:
-    """Return host, port, and whether TLS is used."""
+    """Return host, port, and whether to use TLS."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     try:
         port = parts.port

@@ -1,4 +1,4 @@
-"""TLS contexts for connections to etcd, from certificate files that may be rotated at any time."""
+"""TLS contexts for connections to etcd. The certificate files may be rotated at any time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TlsContextLoader:
         self._failure = ""
 
     def load(self) -> ssl.SSLContext:
-        """Return a context from the files as they are now, or the previous one while they are missing, half-written or mismatched."""
+        """Return a context from the current files, or the previous one while they are missing, half-written or mismatched."""
         try:
             self._context = _load(self._config)
         except EtcdConfigError as error:
@@ -50,7 +50,7 @@ def _load(config: EtcdConfig) -> ssl.SSLContext:
             context.load_cert_chain(config.certfile, config.keyfile)
     except ssl.SSLError as error:
         raise EtcdConfigError(f"the certificates for etcd cannot be used: {error.reason or error}") from error
-    except OSError as error:  # removed since the check
+    except OSError as error:  # removed after the check
         raise EtcdConfigError(f"the certificates for etcd cannot be read: {error.strerror}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["h2"])

@@ -1,4 +1,4 @@
-"""A watch that resumes on another stream when its connection ends."""
+"""A watch that resumes on another stream after its connection ends."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from apiext.storage.etcd.servers import Servers
 
 _PATH: Final = "/etcdserverpb.Watch/Watch"
 _METADATA: Final = {"hasleader": "true"}
-"""Makes a server without a leader end the stream, so that the watch resumes on another server."""
+"""Makes a server without a leader end the stream: the watch then resumes on another server."""
 _PROGRESS: Final = rpc.WatchRequest(progress_request=rpc.WatchProgressRequest()).SerializeToString()
 _MIN_PAUSE_SECONDS: Final = 0.05
 _MAX_PAUSE_SECONDS: Final = 2.0
 
 
 class Watcher:
-    """One watch: its current stream, and the revision from which the next stream starts."""
+    """One watch: its current stream, and the start revision of the next stream."""
 
     def __init__(
         self, servers: Servers, prefix: str, start: int, seconds: float, *, previous: bool, may_request_progress: Callable[[], bool]
@@ -36,11 +36,11 @@ class Watcher:
         self._end = range_end(prefix)
         self._start = start
         self._seconds = seconds
-        """Limit of connecting, and of the confirmation of the watch by etcd."""
+        """Seconds to connect, and to get etcd's confirmation of the watch."""
         self._previous = previous
         self._stream: DuplexStream | None = None
         self._parts: list[Any] = []
-        """Events of the fragments received so far of one response."""
+        """Events of a response's fragments so far."""
         self._may_request_progress = may_request_progress
         self._progress_requested = False
         """Whether a progress request has not been answered."""
@@ -60,12 +60,12 @@ class Watcher:
             await backoff.pause()
 
     def request_progress(self) -> None:
-        """Request a batch with the revision reached. The request is repeated on the next stream if this one ends."""
+        """Request a batch with the reached revision. Repeat the request on the next stream if this one ends."""
         self._progress_requested = True
         self._send_progress_request()
 
     def _send_progress_request(self) -> None:
-        """Send a request that has not been answered, unless the stream's server may answer it too early."""
+        """Send an unanswered request, unless the stream's server may answer too early."""
         if self._progress_requested and self._stream is not None and self._may_request_progress():
             self._stream.send(_PROGRESS)
 
@@ -88,7 +88,7 @@ class Watcher:
             if first is not None:
                 yield first
             self._stream = stream
-            # asked for the first time on this connection, it takes a moment to find out
+            # the first request on a connection must determine the server's version
             self._may_request_progress()
             self._send_progress_request()
             while True:
@@ -122,7 +122,7 @@ class Watcher:
         return message
 
     def _created(self, response: Any) -> WatchBatch | None:
-        """Check etcd's confirmation. Return the first batch of a watch that starts now: it names the revision."""
+        """Check etcd's confirmation. Return the first batch of a watch that starts now: it has the revision."""
         if response.canceled:
             self._raise_cancelled(response)
         if self._start:

@@ -1,4 +1,4 @@
-"""Records of the servers on a store, which share them: about the host cluster that it belongs to, and about its age."""
+"""Records that the servers on a store share: about its host cluster, and about its age."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HostRecords:
         self._root = f"{keys.root(prefix)}{host_annotations.DOMAIN}/"
 
     async def claim(self, uid: str) -> str:
-        """Return the uid of the cluster that the store belongs to; record the given one if there is none."""
+        """Return the uid of the store's cluster. Record the given one if there is none."""
         known = (await self.agree("host", {"uid": uid})).get("uid")
         if not isinstance(known, str):
             raise BackendError(f"{self.key('host')} has no uid of the host cluster")
@@ -44,7 +44,7 @@ class HostRecords:
         if pair is None:
             await self._backend.create(key, value)
         elif pair.value != value:
-            # a concurrent write by another server is as good
+            # another server's concurrent write is as good
             await self._backend.update(key, value, expected=pair.revision)
 
     def key(self, name: str) -> str:
@@ -52,7 +52,7 @@ class HostRecords:
         return f"{self._root}{name}"
 
     async def agree(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record; store the given one if there is none."""
+        """Return a record. Store the given one if there is none."""
         found = await self.get(name)
         if found is None:
             # several servers may start at once: the first one wins

@@ -1,6 +1,6 @@
-"""The Lease of a server among those of the kube-apiservers, which names it as alive (coordination.k8s.io/v1, in kube-system).
+"""The Lease of a server, beside those of kube-apiservers, as a sign of life (coordination.k8s.io/v1, in kube-system).
 
-Leases are not served here. They are stored where kube-apiserver stores them, for programs that read the store.
+apiext does not serve Leases. It stores them as kube-apiserver does, for programs that read the store.
 Mirrors kubernetes pkg/controlplane/apiserver/server.go, pkg/controlplane/controller/apiserverleasegc and component-helpers
 apimachinery/lease.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apiext.storage.backend import Backend, KeyValue
 
 RENEW_SECONDS: Final = 10.0
-"""Interval of renewals, as in the reference."""
+"""Seconds between renewals, as in the reference."""
 _DURATION_SECONDS: Final = 3600
 _LABEL: Final = "apiserver.kubernetes.io/identity"
 _COMPONENT: Final = "kube-apiserver"
@@ -37,9 +37,9 @@ _HASH_BYTES: Final = 16
 
 
 def server_id(address: str) -> str:
-    """Return the name of a server in the reference's form. It stays the same when the server restarts.
+    """Return the name of a server in the reference's form. It survives restarts.
 
-    The reference hashes the name of the host; several servers on one host differ in their `address`.
+    The reference hashes the host's name. Servers on one host differ in their `address`.
     """
     digest = hashlib.sha256(f"{socket.gethostname()} {address}".encode()).digest()[:_HASH_BYTES]
     return "apiserver-" + base64.b32encode(digest).decode().rstrip("=").lower()
@@ -62,7 +62,7 @@ class IdentityLease:
         self._created = meta_time.now()
 
     async def renew(self) -> None:
-        """Write the Lease with the current time; it replaces one of an earlier start."""
+        """Write the Lease with the current time. Replace one from an earlier start."""
         key, value = self._folder + self.name, json_codec.dumps(self._lease(), sort_keys=False) + b"\n"
         pair, _ = await self._backend.get(key)
         if pair is None:
@@ -88,7 +88,7 @@ class IdentityLease:
         return frozenset(names)
 
     def _is_expired(self, pair: KeyValue) -> bool:
-        """Report whether a Lease of a server has expired; one in Protobuf belongs to a kube-apiserver, which deletes it."""
+        """Report whether a server's Lease has expired. A Lease in Protobuf is kube-apiserver's, which deletes it itself."""
         try:
             lease = json_codec.loads(pair.value)
             if lease["metadata"]["labels"][_LABEL] != _COMPONENT:

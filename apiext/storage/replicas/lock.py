@@ -1,4 +1,4 @@
-"""Work that one of the live servers on a store does at a time."""
+"""A lock between the servers on a store: one live server at a time does the work."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class ReplicaLock:
-    """A record that names the server which does the work. Another one takes it over when that server is gone.
+    """A record with the server that does the work. Another server takes over when that one is gone.
 
-    A server that was taken for dead may continue beside its successor: the work must bear that.
+    A server that seemed dead may continue beside its successor. The work must tolerate that.
     """
 
     def __init__(self, backend: Backend, prefix: str, replicas: Replicas, name: str) -> None:
@@ -30,7 +30,7 @@ class ReplicaLock:
         self._record = _record(replicas.id)
 
     async def acquire(self) -> bool:
-        """Report whether this server holds the lock now; take it if it is free, or if its holder is not alive.
+        """Take the lock if it is free or its holder dead. Report whether this server now holds it.
 
         Raises:
             BackendError: the store does not answer.

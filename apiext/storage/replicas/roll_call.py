@@ -1,8 +1,8 @@
-"""The live servers on a store, and the version in which each of them writes the instances of a definition.
+"""Finds the live servers on a store, and the version in which each writes the instances of a definition.
 
-A server that writes objects watches `<prefix>/apiext.dev/replicas/`. A roll call writes the key `call` there; every live server
-then writes its own record, which says what it knows at that moment. Servers that do not answer in time are gone. So nothing is written
-while nobody asks, a server that lags behind a change shows it, and no clocks are compared.
+A server that writes objects watches `<prefix>/apiext.dev/replicas/`. A roll call writes the key `call` there. Every live server then
+writes its own record with its current state. Servers that do not answer in time count as gone. Without a roll call nothing is written.
+A server that lags behind a change shows it in its record. Clocks are never compared.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from apiext.storage.backend import Backend
 
 ANSWER_SECONDS: Final = 10.0
-"""How long servers have to answer a roll call. Those that answer later are taken for dead, until they answer the next one."""
+"""Seconds for servers to answer a roll call. Later ones count as dead until they answer the next one."""
 FAREWELL_SECONDS: Final = 2.0
-"""How long a server that stops waits for the store to remove its records. Others notice later that it is gone."""
+"""Seconds that a stopping server waits for the store to remove its records. Without that, others notice its end later."""
 _MIN_PAUSE_SECONDS: Final = 0.05
 _MAX_PAUSE_SECONDS: Final = 5.0
 _FOLDER: Final = "replicas/"
@@ -44,19 +44,19 @@ class ReplicaEncoding:
     """How a server writes the instances of a definition."""
 
     version: str
-    """Name of the version in which it stores them."""
+    """The version that it stores."""
     revision: int
-    """Revision of the oldest state of the definition by which it may still write."""
+    """Revision of the oldest state of the definition that it may still use for writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A server on the store, as it described itself."""
+    """A server on the store, described by itself."""
 
     id: str
     """Unique for each start of a server."""
     address: str
-    """URL of the server, for people."""
+    """URL of the server, for people to read."""
     release: str
     started: str
     """Time in RFC 3339."""
@@ -64,7 +64,7 @@ class Replica:
     """By the names of definitions; empty for a server of another release with another form of records."""
 
     def writes(self, definition: str, version: str, *, since: int) -> bool:
-        """Report whether the server writes instances in a version, by a state of the definition at or after the revision `since`."""
+        """Report whether the server writes instances in a version, with the definition at the revision `since` or a later one."""
         encoding = self.encodings.get(definition)
         return encoding is not None and encoding.version == version and encoding.revision >= since
 
@@ -75,14 +75,14 @@ class _Member:
 
     replica: Replica
     answered: int
-    """Revision of the last roll call that the server answered."""
+    """Revision of the last answered roll call."""
     revision: int
 
 
 class Replicas:
     """Describes this server to the others on the store, and finds out which of them live.
 
-    On a store that belongs to one process nothing is written, and every roll call returns that process.
+    If one process owns the store, nothing is written, and every roll call returns this process.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Replicas:
         is_sole: bool,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        """Create the register; `encodings` returns what this server writes now, `is_sole` means that no other process uses the store."""
+        """Create the register. `encodings` returns the server's current versions. `is_sole`: no other process uses the store."""
         self.id = secrets.token_hex(8)
         self._backend = backend
         self._records = HostRecords(backend, prefix)
@@ -113,7 +113,7 @@ class Replicas:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Record this server, and answer roll calls from now on.
+        """Record this server, and answer later roll calls.
 
         Raises:
             BackendError: the store does not answer.
@@ -134,7 +134,7 @@ class Replicas:
                     await self._backend.delete(pair.key, expected=pair.revision)
 
     async def roll_call(self) -> Sequence[Replica]:
-        """Return the live servers with what they know now; this one is among them. Waits for servers that have died.
+        """Return the live servers with their current state, this one included. Wait for servers that have died.
 
         Raises:
             BackendError: the store does not answer, or its watch lags.
@@ -153,7 +153,7 @@ class Replicas:
                     self._changed.clear()
                     await self._changed.wait()
         if not self._has_answered(self.id, called):
-            # the answers of others would come by the same watch
+            # the answers of others would arrive by the same watch
             raise UnavailableError("the watch of the servers' records lags")
         for member in self._silent(called):
             _LOG.info("server is gone", server=member.replica.id, address=member.replica.address)
@@ -161,7 +161,7 @@ class Replicas:
         return [member.replica for member in self._members.values() if member.answered >= called]
 
     async def _ask(self) -> int:
-        """Write a roll call; return its revision, or that of a later one by another server."""
+        """Write a roll call. Return its revision, or that of another server's later one."""
         key, value = self._records.key(_CALL), orjson.dumps({"by": self.id}) + b"\n"
         pair, _ = await self._backend.get(key)
         result = await (self._backend.create(key, value) if pair is None else self._backend.update(key, value, expected=pair.revision))
@@ -177,7 +177,7 @@ class Replicas:
     # --- answering ------------------------------------------------------------------------------------------------------
 
     async def _follow(self, revision: int) -> None:
-        """Follow the records after a revision and answer roll calls until cancelled; list them again after each failure."""
+        """Follow the records after a revision and answer roll calls until cancelled. List them again after each failure."""
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         while True:
             try:
@@ -193,7 +193,7 @@ class Replicas:
             revision = -1
 
     async def _list(self) -> int:
-        """Read all records, and answer; return the revision."""
+        """Read all records, and answer. Return the revision."""
         found = await self._backend.list(self._records.key(_FOLDER))
         self._members.clear()
         for pair in found.items:
@@ -221,7 +221,7 @@ class Replicas:
             self._members[name] = _member(name, pair)
 
     async def _answer_if_due(self) -> None:
-        """Write the record of this server if it has not answered the last roll call, or was taken for dead."""
+        """Write this server's record if it has not answered the last roll call, or if others took it for dead."""
         if not self._has_answered(self.id, self._called):
             await self._answer()
 
@@ -245,7 +245,7 @@ class Replicas:
 
 
 def _member(name: str, pair: KeyValue) -> _Member:
-    """Return a stored record. Of a record in the form of another release, only the answer to roll calls must be readable."""
+    """Return a stored record. If another release wrote it in a different form, only its answer to roll calls is needed."""
     answered, replica = 0, Replica(name, "", "", "", {})
     try:
         record = orjson.loads(pair.value)
@@ -253,5 +253,5 @@ def _member(name: str, pair: KeyValue) -> _Member:
         encodings = {name: ReplicaEncoding(one["version"], one["revision"]) for name, one in record["encodings"].items()}
         replica = Replica(name, record["address"], record["release"], record["started"], encodings)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        _LOG.warning("record of a server cannot be read", server=name, error=str(error))
+        _LOG.warning("invalid server record ignored", server=name, error=str(error))
     return _Member(replica, answered, pair.revision)

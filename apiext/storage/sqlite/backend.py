@@ -18,14 +18,14 @@ from apiext.storage.sqlite.watch import Broadcaster, watch
 from apiext.storage.sqlite.writer import GroupCommitWriter
 
 _COMPACTED_REVISIONS: Final = 250
-"""Revisions compacted in one transaction, which delays writes by some milliseconds."""
+"""Revisions compacted in one transaction; it delays writes by some milliseconds."""
 
 
 class SQLiteBackend:
-    """A Backend in one file, used by one process and from one event loop."""
+    """A Backend in one file, for one process and one event loop."""
 
     def __init__(self, file: StoreFile, *, deadline: float) -> None:
-        """Take an open file; callers use `open`."""
+        """Take an open file. Callers use `open`."""
         self._file = file
         self._reads = Reads(file.reader)
         self._broadcaster = Broadcaster(self._reads.latest)
@@ -43,7 +43,7 @@ class SQLiteBackend:
     async def open(cls, path: Path | str, *, deadline: float = 10.0) -> Self:
         """Open the store in a file. Create the file and its folder if they are missing.
 
-        `deadline` is the limit of a transaction in seconds. When it passes, its writes and all queued ones fail.
+        `deadline` limits a transaction, in seconds. After it, the transaction's writes and all queued ones fail.
 
         Raises:
             StoreLockedError: another process uses the file.
@@ -89,11 +89,11 @@ class SQLiteBackend:
         return await self._writer.write(Write(key, None, expected, guard))
 
     def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
-        """See `Backend.watch`. A slow watch drops its buffer and reads the log instead, so its memory is bounded and no event is lost.
+        """See `Backend.watch`. A slow watch drops its buffer and reads the log instead: memory is bounded and no event lost.
 
         Raises:
             UnavailableError: the store is closed.
-            CompactedError: the start revision was compacted, or the watch was so slow that its next events were.
+            CompactedError: the start revision was compacted, or for a slow watch its next events.
         """
         self._check()
         return watch(self._broadcaster, self._reads, prefix, start, previous=previous)
@@ -110,13 +110,13 @@ class SQLiteBackend:
     def known_revision(self) -> int:
         """See `Backend.known_revision`."""
         self._check()
-        # A read may see a committed transaction before it is published.
+        # A read may see a committed transaction before its publication.
         return max(self._broadcaster.revision, self._reads.latest)
 
     async def compact(self, revision: int) -> None:
-        """See `Backend.compact`. If interrupted, the next compaction continues where this one stopped.
+        """See `Backend.compact`. After an interruption, the next compaction continues.
 
-        The file does not shrink; SQLite reuses its free pages.
+        The file does not shrink: SQLite reuses its free pages.
 
         Raises:
             FutureRevisionError: the revision is above the latest.
@@ -144,7 +144,7 @@ class SQLiteBackend:
                 low = high
 
     async def compact_aged(self) -> None:
-        """See `Backend.compact_aged`. Revisions younger than the interval of calls stay readable."""
+        """See `Backend.compact_aged`. Revisions younger than the interval between calls stay readable."""
         aged, self._aged = self._aged, await self.revision()
         if aged:
             await self.compact(aged)
@@ -154,7 +154,7 @@ class SQLiteBackend:
         await self.get("")
 
     async def close(self) -> None:
-        """See `Backend.close`. Queued writes are committed first."""
+        """See `Backend.close`. Commit queued writes first."""
         if self._closed:
             return
         self._closed = True

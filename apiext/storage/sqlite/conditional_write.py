@@ -13,11 +13,11 @@ from apiext.storage.sqlite import schema
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A write that is done only if the key has the expected revision (0: absent)."""
+    """A write on condition that the key has the expected revision (0: absent)."""
 
     key: str
     value: bytes | None
-    """None to delete the key."""
+    """The new value; None to delete the key."""
     expected: int
     guard: Guard | None = None
 
@@ -30,7 +30,7 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
     Raises:
         sqlite3.Error: a statement failed.
         UnicodeError: the key is not valid Unicode.
-        ValueTooLargeError: the value exceeds the limit; the message is that of etcd, or of the reference's client for it.
+        ValueTooLargeError: the value exceeds the limit. The message is etcd's, or that of the reference's etcd client.
     """
     key, value, guard = write.key, write.value, write.guard
     row = connection.execute(schema.GET, (key,)).fetchone()
@@ -54,6 +54,6 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
 
 
 def _longest(found: KeyValue | None) -> int:
-    """Return the bytes that a new value may have; a little more than those of a value that an older version stored without a limit."""
+    """Return the maximum bytes of a new value. It may slightly exceed an oversized value from an older version."""
     size = 0 if found is None else len(found.value)
     return size + MAX_STORED_GROWTH_BYTES if size > MAX_STORED_BYTES else MAX_STORED_BYTES

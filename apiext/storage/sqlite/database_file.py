@@ -13,14 +13,14 @@ from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 
 _MAGIC: Final = b"SQLite format 3\x00"
 _MAX_CHECKED_BYTES: Final = 16 << 20
-"""Larger files are not checked page by page when they are opened; the check of this size takes some 20 ms."""
+"""Larger files are not checked page by page at the start; for this size the check takes some 20 ms."""
 _WRITER_CACHE_KIB: Final = 16 << 10
-"""The page cache of the writer holds a whole transaction."""
+"""Page cache of the writer, large enough for a whole transaction."""
 _READER_CACHE_KIB: Final = 4 << 10
 
 
 class StoreFile:
-    """A locked and checked file with the store's tables. Its connections may be used by one thread at a time."""
+    """A locked and checked file with the store's tables. One thread at a time may use its connections."""
 
     def __init__(self, path: Path) -> None:
         """Open the file. Create the file and its folder if they are missing.
@@ -42,13 +42,13 @@ class StoreFile:
             raise
 
     def reader(self) -> sqlite3.Connection:
-        """Open another connection, which can only read."""
+        """Open another, read-only connection."""
         connection = _connect(self.path, cache=_READER_CACHE_KIB)
         connection.execute("PRAGMA query_only = ON")
         return connection
 
     def close(self) -> None:
-        """Close the writer, which checkpoints the write-ahead log, and release the lock. Readers must be closed before."""
+        """Close the writer, which checkpoints the write-ahead log, and release the lock. Close all readers before."""
         self.writer.close()
         os.close(self._lock)
 
@@ -71,10 +71,10 @@ class StoreFile:
 
 
 def _lock(store: Path) -> int:
-    """Take an advisory lock on `<store>.lock`, held until its descriptor is closed. Return the descriptor.
+    """Take an advisory lock on `<store>.lock` until its descriptor is closed. Return the descriptor.
 
-    The file contains the process id of its last owner, for the error message only. It is never removed: otherwise two
-    processes could lock two different files of the same name.
+    The file contains the last owner's process id, for the error message only. It is never removed: two processes could then lock two
+    files of the same name.
     """
     path = store.with_name(store.name + ".lock")
     try:
@@ -94,7 +94,7 @@ def _lock(store: Path) -> int:
 
 
 def _connect(path: Path, *, cache: int) -> sqlite3.Connection:
-    # Do not wait for locks: reads and the begin of transactions run on the event loop.
+    # Do not wait for locks: reads and the start of transactions run on the event loop.
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA cache_size = -{cache}")
     return connection

@@ -16,7 +16,7 @@ class StoreFileError(BackendError):
 
 
 def translate(error: sqlite3.Error | UnicodeError) -> BackendError:
-    """Return the exception to raise instead of an error of SQLite, or of a key that is not valid Unicode."""
+    """Return the exception to raise for an error of SQLite, or for a key that is not valid Unicode."""
     if isinstance(error, UnicodeError):
         return BackendError(f"the key cannot be stored: {error}")
     return UnavailableError(f"the store's file: {error}")

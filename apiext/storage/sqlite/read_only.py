@@ -1,4 +1,4 @@
-"""Reads of a store's file beside the server that uses it: without its lock, and without a write."""
+"""Reads a store's file beside the running server: without its lock, and without a write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apiext.storage.sqlite.errors import StoreFileError, translate
 from apiext.storage.sqlite.reads import Reads
 
 _TIMEOUT_SECONDS: Final = 5.0
-"""Most time for which a connection waits while the server recovers the file."""
+"""Seconds that a connection waits while the server recovers the file, at most."""
 
 
 class ReadOnlySQLite(ReadOnlyBackend):
@@ -89,7 +89,7 @@ class ReadOnlySQLite(ReadOnlyBackend):
         return (await self.list("\\0/", limit=1)).revision
 
     def known_revision(self) -> int | None:
-        """Implement Backend.known_revision: the server may write at any time."""
+        """Implement Backend.known_revision: unknown, since the server may write at any time."""
         return None
 
     async def healthy(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads of the latest or an older state. Long ones are read in pieces, so that they block the event loop for a short time only."""
+"""Reads of the latest or an older state. Long ones run in pieces, which block the event loop only briefly."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from apiext.storage.sqlite import schema
 
 _PIECE_ROWS: Final = 100
 _PIECE_BYTES: Final = 1 << 20
-"""Limits of a piece: about a millisecond's work. Other tasks run after each."""
+"""Limits of a piece: about a millisecond's work. Other tasks run between pieces."""
 _MAX_INLINE_COUNT: Final = 10_000
-"""Keys to count on the event loop (a third of a millisecond); more keys are counted in a thread."""
+"""Keys to count on the event loop (a third of a millisecond). A thread counts more."""
 _MAX_IDLE_READERS: Final = 4
 """Idle connections kept open."""
 _MAX_READERS: Final = 16
-"""Connections in use at the same time; further reads wait."""
+"""Connections in use at the same time. Further reads wait."""
 
 
 class Reads:
     """All reads of the file.
 
-    A read of one statement uses a shared connection. A read in pieces uses a connection of its own in a transaction, so that
-    all pieces show one state whatever is written or compacted meanwhile. All run on the event loop, since passing a read
-    to a thread costs more than most reads: some 100 microseconds against 10.
+    A read of one statement uses a shared connection. A read in pieces has its own connection and transaction: all pieces show one
+    state in spite of writes and compactions. All reads run on the event loop: passing one to a thread costs more than most reads,
+    some 100 microseconds against 10.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
@@ -58,12 +58,12 @@ class Reads:
         return KeyValue(key, row[1], row[0])
 
     def refresh(self) -> None:
-        """Read again what another process changes: the latest and the compacted revision."""
+        """Reload what another process changes: the latest and the compacted revision."""
         self._read_latest(self._reader)
         self.compacted = self._reader.execute(schema.COMPACTED).fetchone()[0]
 
     def deleted_up_to(self) -> int:
-        """Return the revision up to which compaction has deleted rows; less than `compacted` if it was interrupted."""
+        """Return the revision up to which compaction has deleted rows. It is below `compacted` after an interruption."""
         return int(self._reader.execute(schema.DELETED_UP_TO).fetchone()[0])
 
     async def count(self, prefix: str) -> int:
@@ -86,7 +86,7 @@ class Reads:
             if 0 < revision < self.compacted:
                 raise CompactedError(self.compacted)
             if revision == latest:
-                revision = 0  # the same state by a faster statement
+                revision = 0  # a faster statement with the same result
             if revision:
                 rows = reader.execute(schema.LIST_AT, (low, high, revision, limit or -1))
             else:
@@ -113,7 +113,7 @@ class Reads:
         return events
 
     def close(self) -> None:
-        """Close all idle connections; the others are closed by the reads that use them."""
+        """Close all idle connections. Reads close the others."""
         if self._counters is not None:
             self._counters.shutdown(wait=False)
         for reader in (self._reader, *self._idle):
@@ -122,7 +122,7 @@ class Reads:
         self._connect = _closed
 
     def _read_latest(self, reader: sqlite3.Connection) -> int:
-        """Return the store's revision as this connection sees it."""
+        """Return the store's latest revision in this connection's view."""
         (latest,) = reader.execute(schema.REVISION).fetchone()
         self.latest = max(self.latest, latest or schema.FIRST_REVISION)
         return latest or schema.FIRST_REVISION
@@ -158,7 +158,7 @@ class Reads:
         try:
             return int(await asyncio.wrap_future(counting))
         except asyncio.CancelledError:
-            # The thread uses the connection until the interrupted statement ends, which is at once.
+            # The thread uses the connection until the interrupted statement ends, which it does at once.
             reader.interrupt()
             wait((counting,))
             raise

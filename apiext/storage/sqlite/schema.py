@@ -1,4 +1,4 @@
-"""The tables of a store and the statements that read and change them."""
+"""Tables of a store, and the statements that read and change them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ APPLICATION_ID: Final = 0x61706578
 VERSION: Final = 1
 """The format of the file."""
 FIRST_REVISION: Final = 1
-"""The revision of an empty store, as in etcd; the first write has the next one."""
+"""The revision of an empty store, as in etcd. The first write gets the next one."""
 
 # `log` holds every change: `previous` is the revision that it replaced (0: none), `live` is 0 for a deletion. `value` is the last
 # column, so that the others are on the row's first page whatever its size.
@@ -47,14 +47,14 @@ _STATE: Final = (
     "SELECT key, MAX(revision) AS revision, live FROM log INDEXED BY log_key"
     " WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key HAVING live"
 )
-# ORDER BY inside, since outside it would sort the values too. A cross join keeps the order of its left side.
+# ORDER BY inside: outside it would sort the values too. A cross join keeps the order of its left side.
 LIST_AT: Final = (
     f"SELECT s.key, l.value, s.revision FROM ({_STATE} ORDER BY key LIMIT ?) s"  # noqa: S608 -- constants
     " CROSS JOIN log l ON l.revision = s.revision"
 )
 COUNT_AT: Final = f"SELECT COUNT(*) FROM ({_STATE})"  # noqa: S608 -- constants
 
-# The plus sign makes SQLite use the order of revisions and not the index of keys.
+# The plus sign makes SQLite use the order of revisions, not the index of keys.
 CHANGES: Final = (
     "SELECT l.key, l.revision, l.value, l.previous, p.value FROM log l LEFT JOIN log p ON p.revision = l.previous"
     " WHERE l.revision BETWEEN ? AND ? AND +l.key >= ? AND +l.key < ? ORDER BY l.revision"

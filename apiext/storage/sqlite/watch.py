@@ -1,4 +1,4 @@
-"""Watches: each buffers committed changes up to a bound, and reads the log instead when the buffer was full."""
+"""Watches: each buffers committed changes up to a limit. After an overflow it reads the log instead."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_BUFFERED_EVENTS: Final = 4096
 _MAX_BUFFERED_BYTES: Final = 8 << 20
 """Limits of the buffer of one watch. All watches share the values."""
 _REPLAYED_REVISIONS: Final = 100
-"""Revisions read from the log before other tasks run."""
+"""Revisions to read from the log before other tasks run."""
 _PROGRESS_SECONDS: Final = 5.0
-"""Interval of progress batches to watches without events."""
+"""Seconds between progress batches to watches without events."""
 
 
 class Subscription:
@@ -32,7 +32,7 @@ class Subscription:
         self.reported = revision
         """The last revision that the watch has returned."""
         self.lagging = False
-        """Whether the buffer was full and dropped: the events must be read from the log."""
+        """Whether the buffer overflowed and was dropped: the log has the events."""
         self.closed = False
         self._progress_requested = False
         self._events: list[BackendEvent] = []
@@ -58,7 +58,7 @@ class Subscription:
         self.wake()
 
     def request_progress(self) -> None:
-        """Make the watch return a batch with the revision reached, even without events."""
+        """Make the watch return a batch with the reached revision, even without events."""
         self._progress_requested = True
         self.wake()
 
@@ -75,7 +75,7 @@ class Subscription:
         return events
 
     def rejoin(self) -> int:
-        """Buffer again from now on. Return the revision up to which the log must be read."""
+        """Buffer again from now on. Return the revision up to which the caller must read the log."""
         self._events, self._bytes = [], 0
         self.lagging = False
         self.reported = self.reached
@@ -140,7 +140,7 @@ class Broadcaster:
 
 
 async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int, *, previous: bool) -> AsyncGenerator[WatchBatch]:
-    """See `Backend.watch`: read the log first if the watch starts in the past, then the buffer, and the log again after an overflow."""
+    """See `Backend.watch`: read the log first for a start in the past, then the buffer, and the log again after an overflow."""
     subscription = broadcaster.subscribe(prefix)
     try:
         position = start - 1 if start else subscription.reached
@@ -168,7 +168,7 @@ async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int,
 
 
 def _replay(reads: Reads, subscription: Subscription, position: int, *, previous: bool) -> Iterator[WatchBatch]:
-    """Yield the events of the log after a position, up to the revision from which the subscription buffers again."""
+    """Yield the log's events after a position, up to the revision from which the subscription buffers again."""
     last = subscription.rejoin()
     while position < last and not subscription.closed:
         reached = min(position + _REPLAYED_REVISIONS, last)

@@ -1,4 +1,4 @@
-"""Group commit: writes that arrive while a transaction is being synced share the next one."""
+"""Group commit: writes that arrive during the sync of a transaction share the next one."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LOCKED_RETRY_SECONDS: Final = 0.01
 _Outcome = tuple[asyncio.Future[WriteResult], WriteResult | BackendError]
 
 Job = Callable[[sqlite3.Connection], None]
-"""A change that is no write (compaction). It runs in the worker's thread in its own transaction."""
+"""A change that is not a write (compaction). It runs in the worker's thread, in its own transaction."""
 
 
 class GroupCommitWriter:
-    """Performs all changes of the store in transactions of many writes.
+    """Performs all changes of the store, in transactions of many writes.
 
-    Statements run on the event loop, where they only change pages in memory. The commit waits for the disk in the worker's
-    thread. So the event loop never waits for the disk; statements in the thread would have to reacquire the GIL one by one.
-    Only one of the two threads uses the connection at a time: the worker while `_busy`.
+    Statements run on the event loop, where they only change pages in memory. The commit waits for the disk in the worker's thread, so
+    the event loop never does. Statements in that thread would have to reacquire the GIL one by one. One of the two threads uses the
+    connection at a time: the worker while `_busy`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class GroupCommitWriter:
         """Start the worker.
 
         `on_commit` runs on the event loop after each transaction with changes, before its writes return.
-        `deadline` is the limit of a transaction in seconds. When it passes, its writes and all queued ones fail.
+        `deadline` limits a transaction, in seconds. After it, the transaction's writes and all queued ones fail.
         """
         self._connection = connection
         self._revision = revision
@@ -62,17 +62,17 @@ class GroupCommitWriter:
         self._closed = False
 
     def write(self, write: Write) -> asyncio.Future[WriteResult]:
-        """Queue a write for the next transaction. The future has the result once the write is on the disk.
+        """Queue a write for the next transaction. The future gets the result once the write is on disk.
 
         Raises:
-            UnavailableError: (by the future) the transaction failed, or did not end in time and may still be committed.
+            UnavailableError: (by the future) the transaction failed, or did not end in time and may still commit.
         """
         future: asyncio.Future[WriteResult] = self._loop.create_future()
         if self._closed:
             future.set_exception(UnavailableError("the store is closed"))
             return future
         if not self._writes and not self._busy:
-            # Deferred, so that other writes of this iteration of the event loop share the transaction.
+            # Deferred: other writes of this iteration of the event loop then share the transaction.
             self._loop.call_soon(self._next)
         self._writes.append((write, future))
         return future
@@ -135,7 +135,7 @@ class GroupCommitWriter:
         def done(failure: Exception | None) -> None:
             self._free()
             _set_outcome(future, failure)
-            # Queued writes go before the next job, so that a series of jobs does not delay them.
+            # Queued writes run before the next job: a series of jobs does not delay them.
             if self._writes:
                 self._transact()
             else:
@@ -158,7 +158,7 @@ class GroupCommitWriter:
         except sqlite3.Error as error:
             self._end(outcomes, error)
             return
-        if not events:  # no condition held: nothing to wait for
+        if not events:  # no condition held: no commit to wait for
             self._end(outcomes, None)
             return
 
@@ -178,7 +178,7 @@ class GroupCommitWriter:
         self._worker.run(call, done)
 
     def _end(self, outcomes: Sequence[_Outcome], failure: sqlite3.Error | None) -> None:
-        """End a transaction that changes nothing."""
+        """End a transaction without changes."""
         _rollback(self._connection)
         self._free()
         self._set_outcomes(outcomes, failure)
@@ -189,7 +189,7 @@ class GroupCommitWriter:
         outcomes: list[_Outcome],
         events: list[BackendEvent],
     ) -> int:
-        """Apply queued writes and return the revision after them. `outcomes` has an entry for each dequeued write even after an error.
+        """Apply queued writes. Return the revision after them. `outcomes` has an entry for each dequeued write even after an error.
 
         Raises:
             sqlite3.Error: a statement failed.
@@ -216,7 +216,7 @@ class GroupCommitWriter:
         return revision
 
     def _begin_failed(self, error: sqlite3.Error) -> None:
-        """Retry until the deadline while another program (a backup, the sqlite3 shell) locks the file; fail the queued writes otherwise."""
+        """Retry until the deadline while another program (a backup, the sqlite3 shell) locks the file. Then fail the queued writes."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
             failed = [(future, translate(error)) for _, future in self._writes]
             self._writes.clear()
@@ -245,7 +245,7 @@ class GroupCommitWriter:
             self._deadline_timer = None
 
     def _expire(self) -> None:
-        """Fail all waiting writes and jobs since the disk does not answer. The worker keeps the connection until it does."""
+        """Fail all waiting writes and jobs: the disk does not answer. The worker keeps the connection until it does."""
         self._deadline_timer = None
         waiting = [*self._in_transaction, *(future for _, future in self._writes), *(future for _, future in self._jobs)]
         self._writes.clear()
@@ -295,9 +295,9 @@ def _rollback(connection: sqlite3.Connection) -> None:
 
 
 class _WorkerThread:
-    """Runs calls one after the other in a thread and reports each outcome to the event loop.
+    """Runs calls one after another in a thread, and reports each outcome to the event loop.
 
-    Cheaper than an executor: a call needs no future and no lock except the queue's.
+    Cheaper than an executor: a call needs no future, and no lock but the queue's.
     """
 
     def __init__(self, name: str) -> None:
@@ -308,11 +308,11 @@ class _WorkerThread:
         self._thread.start()
 
     def run(self, call: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-        """Queue a call. Afterwards `done` runs on the event loop with the exception that the call raised, or None."""
+        """Queue a call. Then run `done` on the event loop with the exception of the call, or None."""
         self._calls.put((call, done))
 
     def close(self) -> None:
-        """End the thread after the queued calls, without waiting for it."""
+        """End the thread after the queued calls. Do not wait for it."""
         self._calls.put(None)
 
     def _run(self) -> None:
@@ -323,6 +323,6 @@ class _WorkerThread:
                 call()
             except Exception as error:  # noqa: BLE001 -- passed to `done`
                 failure = error
-            # The event loop may have been closed meanwhile.
+            # The event loop may be closed by now.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(done, failure)

@@ -1,4 +1,4 @@
-"""Stored objects of a resource as bytes, for moving them between stores without decoding."""
+"""A resource's stored objects as bytes, for moves between stores without decoding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apiext.storage.pages import latest_pages
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 _TOGETHER: Final = 128
-"""Concurrent deletions: as many as share a transaction."""
+"""Concurrent deletions: as many as fit into one transaction."""
 
 
 class Outcome(StrEnum):
@@ -35,7 +35,7 @@ class RawObjects:
         self._writes = GuardedWrites(backend, guard)
 
     async def put(self, key: str, data: bytes) -> Outcome:
-        """Store an object as these bytes, whatever is stored now."""
+        """Store an object as these bytes, regardless of the current value."""
         full = self._prefix + key
         found: KeyValue | None = None
         while True:
@@ -50,7 +50,7 @@ class RawObjects:
             found = result.current
 
     async def remove(self, key: str) -> bool:
-        """Delete an object; return False if there is none."""
+        """Delete an object. Return False if there is none."""
         found, _ = await self._backend.get(self._prefix + key)
         return await self._remove(found)
 

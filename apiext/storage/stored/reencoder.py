@@ -1,4 +1,4 @@
-"""Stores objects again in the version of a codec, with nothing else changed."""
+"""Stores objects again in the version of a codec, otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from apiext.storage.rendering.json_rendering import Renderer
 
 _BATCH: Final = 100
-"""Objects that are converted together."""
+"""Objects to convert together."""
 _TOGETHER: Final = 5
-"""Concurrent writes, which share the store's commits, and delay those of clients little."""
+"""Concurrent writes. They share the store's commits, and delay clients' writes little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reencoded:
-    """What became of objects that were stored in other versions."""
+    """The result for some objects stored in other versions."""
 
     written: Sequence[Item]
-    """As they are stored now, except for the resourceVersion. Those that a client wrote meanwhile are in neither list."""
+    """The rewritten objects in stored form, except for the resourceVersion. Objects that a client wrote meanwhile are in neither list."""
     failed: Sequence[tuple[str, Exception]]
-    """The keys of objects that stay as they are: they cannot be decoded or converted, or are too large in the new version."""
+    """Keys of objects that stay unchanged: they cannot be decoded or converted, or are too large in the new version."""
 
 
 class Reencoder:
-    """Rewrites the objects of one resource that are stored in other versions than the storage version.
+    """Rewrites a resource's objects that are stored in versions other than the storage version.
 
-    The bytes are those of an update that changes nothing: decoded by the schema of the old version, converted, and neither validated nor
-    recorded in managedFields. Each write requires the revision that was read, so that no write of a client is lost.
+    The bytes equal those of an update without changes: decoded by the schema of the old version and converted. Nothing is validated or
+    recorded in managedFields. Each write requires the revision of its read: no client's write is lost.
     """
 
     def __init__(self, *, backend: Backend, renderer: Renderer, guard: WriteGuard) -> None:
@@ -51,7 +51,7 @@ class Reencoder:
         self._writes = GuardedWrites(backend, guard)
 
     async def batches(self, codec: Codec) -> AsyncGenerator[Reencoded]:
-        """Rewrite all objects, and yield after every few; `codec` is that of the storage version.
+        """Rewrite all objects, and yield after every few. `codec` is that of the storage version.
 
         Raises:
             BackendError: the store does not answer.
@@ -84,7 +84,7 @@ class Reencoder:
             )
 
     async def _write(self, codec: Codec, item: Item) -> bool | Exception:
-        """Write an item if its object has not changed; return whether it was written, or why it cannot be."""
+        """Write an item if its object is unchanged. Return whether it was written, or the error."""
         try:
             return (await self._writes.update(self._renderer.prefix + item.key, as_stored(codec, item), item.revision)).succeeded
         except ValueTooLargeError as error:

@@ -1,4 +1,4 @@
-"""Repair of stored objects that cannot be read, because their bytes cannot be decoded."""
+"""Repair of stored objects whose bytes cannot be decoded."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableObject:
-    """An object whose bytes cannot be decoded, so that no version can show it."""
+    """An object whose bytes cannot be decoded: no version can show it."""
 
     key: str
-    """Relative to the resource: "namespace/name" or "name"."""
+    """Key relative to the resource: "namespace/name" or "name"."""
     revision: int
     size: int
     """Bytes of the stored value."""
     api_version: str
-    """The apiVersion in the bytes; empty if none can be read."""
+    """The apiVersion in the bytes; empty if none is readable."""
     problem: str
-    """Why it cannot be read."""
+    """The reason."""
 
 
 class Repair:
-    """Recognizes, replaces and deletes unreadable objects of one resource, seen with the codec of its storage version.
+    """Recognizes, replaces and deletes unreadable objects of one resource, with the codec of its storage version.
 
     Raises:
         BackendError: from every method, when the backend does not answer; writes also raise what the guard raises.
@@ -51,9 +51,9 @@ class Repair:
         self._writes = GuardedWrites(backend, guard)
 
     async def unreadable(self, pairs: Sequence[KeyValue]) -> list[UnreadableObject]:
-        """Return those of some stored objects that cannot be decoded.
+        """Return the undecodable objects among some stored ones.
 
-        One that only cannot be converted is none of them: its own version shows it, and the webhook may answer again.
+        Objects with failing conversions do not count: their own version shows them, and the webhook may answer later.
         """
         read = [self._entry(pair.key[len(self._renderer.prefix) :], pair.value, pair.revision) for pair in pairs]
         found: list[UnreadableObject] = []
@@ -89,10 +89,10 @@ class Repair:
         return None
 
     async def replace(self, key: str, data: bytes, *, revision: int, encode: bool = False) -> int:
-        """Replace an object if it still has a revision; return the new one. With `encode`, write it in the storage version.
+        """Replace an object if it still has the revision. Return the new revision. With `encode`, write it in the storage version.
 
         Raises:
-            CorruptObjectError: the new bytes cannot be decoded, or not be converted for `encode`.
+            CorruptObjectError: the new bytes cannot be decoded, or for `encode` converted.
             StatusError: the converter does not answer.
             KeyNotFoundError: the object does not exist.
             InvalidObjectError: it has another revision.
@@ -106,11 +106,11 @@ class Repair:
         return _revision(full, await self._writes.update(full, stored, revision), revision)
 
     async def delete(self, key: str, *, revision: int) -> None:
-        """Delete an unreadable object if it still has a revision.
+        """Delete an unreadable object if it still has the revision.
 
         Raises:
             KeyNotFoundError: the object does not exist.
-            InvalidObjectError: it has another revision, or can be read.
+            InvalidObjectError: it has another revision, or is readable.
         """
         full = self._renderer.prefix + key
         pair, _ = await self._backend.get(full)

@@ -1,4 +1,4 @@
-"""The versions in which the objects of a resource are stored, from their bytes; no object is decoded."""
+"""Counts the versions in which a resource's objects are stored, from their bytes. Decodes no object."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from apiext.storage.cacher.cached_store import CachedStore
 
 UNKNOWN: Final = ""
-"""Stands for the version of objects that are encrypted, cannot be parsed, or have an apiVersion of another group."""
+"""The version of objects that are encrypted, cannot be parsed, or have another group's apiVersion."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCounts:
-    """The number of stored objects of a resource by version, at one revision of the store."""
+    """The number of a resource's stored objects by version, at one revision of the store."""
 
     by_version: Mapping[str, int]
-    """Numbers above 0 by the name of the version in the stored bytes, whether the definition has it or not; UNKNOWN included."""
+    """Numbers above 0 by version name in the stored bytes, including UNKNOWN and versions that the definition lacks."""
     revision: int
 
     def of(self, version: str) -> int:
@@ -33,7 +33,7 @@ class StoredCounts:
         return self.by_version.get(version, 0)
 
     def at_most(self, version: str) -> int:
-        """Return the number of objects that may be stored in a version: those whose version is unknown may have any."""
+        """Return the number of objects that may be stored in a version, including those of unknown version."""
         return self.of(version) + self.unknown
 
     @property
@@ -48,7 +48,7 @@ class StoredCounts:
 
 
 class StoredVersions:
-    """Reads what is stored of one resource: from its watch cache once that is loaded, otherwise from the backend.
+    """Reads the stored versions of one resource: from its loaded watch cache, otherwise from the backend.
 
     Raises:
         BackendError: from every method, when the backend does not answer.
@@ -73,15 +73,15 @@ class StoredVersions:
                 continue
 
     def known(self) -> StoredCounts | None:
-        """Return the numbers of the watch cache, which may be stale; None if it is not loaded."""
+        """Return the watch cache's numbers, which may be stale. Return None if it is not loaded."""
         if self._store is None or not self._store.cache.loaded:
             return None
         return self._counts(self._store.cache.totals.api_versions, self._store.cache.revision)
 
     async def keys(self, version: str) -> AsyncGenerator[str]:
-        """Yield the keys ("namespace/name" or "name") of the objects stored in a version, in order; UNKNOWN is one, too.
+        """Yield the keys ("namespace/name" or "name") of the objects stored in a version, in order. The version may be UNKNOWN.
 
-        An object that is written during the iteration may be yielded or not.
+        An object written during the iteration may be missing.
         """
         async for key, _, stored in self._objects():
             if stored == version:
@@ -90,7 +90,7 @@ class StoredVersions:
     async def revisions(self) -> AsyncGenerator[tuple[str, int]]:
         """Yield the keys of all objects with their revisions, in order.
 
-        An object that is written during the iteration may be yielded in its old or its new state.
+        An object written during the iteration appears in its old or new state.
         """
         async for key, revision, _ in self._objects():
             yield key, revision
@@ -119,14 +119,14 @@ class StoredVersions:
             return
 
     async def get(self, key: str) -> KeyValue | None:
-        """Return the stored bytes of an object as they are, under its complete key, and their revision; None if there is none."""
+        """Return an object's stored bytes, under its complete key, and their revision. Return None if there is none."""
         pair, _ = await self._backend.get(self._prefix + key)
         return pair
 
     async def page(self, after: str, limit: int) -> tuple[Sequence[KeyValue], str]:
-        """Return the objects that follow a key in order ("": the first ones), under complete keys.
+        """Return the next objects after a key in order ("": the first ones), under complete keys.
 
-        The second result is the key of the last one, "" if no others follow.
+        The second result is the last one's key, "" if none follow.
         """
         start = f"{self._prefix}{after}\0" if after else ""
         result = await self._backend.list(self._prefix, start=start, limit=limit)
@@ -152,6 +152,6 @@ class StoredVersions:
         return StoredCounts(counts, revision)
 
     def _version(self, api_version: str) -> str:
-        """Return the name of the version in an apiVersion, UNKNOWN if it is of another group."""
+        """Return the version name in an apiVersion, UNKNOWN for another group."""
         group, _, version = api_version.rpartition("/")
         return version if group == self._group else UNKNOWN

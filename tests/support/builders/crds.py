@@ -14,7 +14,7 @@ from apiext.storage.interface import Item
 def crd(
     plural: str = "widgets", *versions: dict[str, Any], kind: str = "Widget", group: str = "example.com", **spec: Any
 ) -> dict[str, Any]:
-    """Return a CRD as a client creates it; `spec` replaces members of its spec. Without `versions` it has v1, which accepts any field."""
+    """Return a CRD as a client creates it. `spec` replaces members of its spec. Without `versions` it has v1 with arbitrary fields."""
     members = {
         "group": group,
         "scope": "Namespaced",
@@ -36,7 +36,7 @@ def version(name: str, *, storage: bool = False, schema: dict[str, Any] | None =
 
 
 def versions_like(*names: str, **more: Any) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a function that copies a version under other names, the first of which is stored."""
+    """Return a function that copies a version under other names. The first name is the storage version."""
     return functools.partial(_versions_like, names, more)
 
 
@@ -53,7 +53,7 @@ def stored_crd(
     generation: int = 1,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return a CRD as a server stores it: established, with its names accepted."""
+    """Return a CRD in a server's stored form: established, with accepted names."""
     found = crd(plural, *versions, **more)
     found["metadata"] |= {"uid": f"uid-of-{plural}", "generation": generation}
     found["spec"]["names"] |= names or {}
@@ -105,7 +105,7 @@ def widgets_path(group: str = "example.com", namespace: str = "default") -> str:
 
 
 def definition(crd_object: dict[str, Any], *, revision: int = 1) -> Definition:
-    """Return the definition that the server derives from a CRD."""
+    """Return the server's definition for a client's CRD."""
     return parsed(canonical(crd_object), revision=revision)
 
 

@@ -23,11 +23,11 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 VALUES: Final = st.recursive(_SCALARS, _containers, max_leaves=12)
-"""JSON of any shape, with the extensions of Python's json: NaN, Infinity, lone surrogates and numbers of any size."""
+"""JSON of any form, with the extensions of Python's json: NaN, Infinity, lone surrogates and numbers of any size."""
 
 
 def some(members: dict[str, st.SearchStrategy[Any]], most: int = 2) -> st.SearchStrategy[dict[str, Any]]:
-    """Choose a few members, so that most of an object stays valid."""
+    """Choose a few members: most of the object then stays valid."""
     chosen = st.lists(st.sampled_from(sorted(members)), max_size=most, unique=True)
     return chosen.flatmap(lambda names: st.fixed_dictionaries({name: members[name] for name in names}))
 
@@ -54,7 +54,7 @@ METADATA: Final = some(
 
 
 def widgets(name: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Generate objects that are almost valid and mostly have a given name."""
+    """Generate almost valid objects, most of them with a given name."""
     named = METADATA.map(lambda metadata: {"name": name} | {key: value for key, value in metadata.items() if key != "name"})
     spec = some({"replicas": VALUES | st.integers(0, 9), "size": VALUES | _TEXT, "any": st.dictionaries(_KEYS, VALUES), "unknown": VALUES})
     return some(
@@ -69,7 +69,7 @@ def widgets(name: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def encoded(value: Any) -> bytes:
-    """Encode a body; lone surrogates and infinities stay as Python writes them."""
+    """Encode a body as Python does, with lone surrogates and infinities."""
     return json.dumps(value).encode("utf-8", "surrogatepass")
 
 
@@ -97,7 +97,7 @@ _BROKEN: Final = st.sampled_from(
     ]
 )
 BODIES: Final = VALUES.map(encoded) | widgets("a").map(encoded) | st.binary(max_size=64) | _BROKEN
-"""Bodies, some of which are JSON."""
+"""Bodies, partly JSON."""
 
 _PATHS: Final = [
     "",
@@ -233,7 +233,7 @@ METHODS: Final = st.sampled_from(["GET", "GET", "POST", "PUT", "PATCH", "DELETE"
 
 
 def _quoted(value: str) -> str:
-    """Quote a query value, perhaps wrongly, but without a line break."""
+    """Quote a query value, perhaps incorrectly, but without a line break."""
     return "".join(
         char if 0x21 <= ord(char) < 0x7F and char != "#" else "".join(f"%{byte:02X}" for byte in char.encode()) for char in value
     )

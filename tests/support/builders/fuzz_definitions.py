@@ -1,4 +1,4 @@
-"""Hypothesis strategies for definitions that are almost valid."""
+"""Hypothesis strategies for almost valid definitions."""
 
 from typing import Any, Final
 
@@ -69,7 +69,7 @@ _OBJECTS: Final = st.dictionaries(st.sampled_from(["spec", "status", "a", "b"]),
 
 
 def definitions(group: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Generate definitions of a group, many of which are valid."""
+    """Generate definitions of a group, many of them valid."""
     schemas = (_OBJECTS | _OBJECTS | _OBJECTS | SCHEMAS).map(lambda schema: {"openAPIV3Schema": schema})
     columns = st.fixed_dictionaries(
         {"name": st.just("A"), "type": st.sampled_from(["string", "date", "integer", "string", "x"])},

@@ -1,4 +1,4 @@
-"""Generates definitions with schemas of every kind, and single changes that invalidate them, from a given Random."""
+"""Generates definitions with schemas of every kind, and single changes that make them invalid, from a given Random."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNREADABLE: Final = frozenset(
         "x-kubernetes-preserve-unknown-fields",
     }
 )
-"""Keywords that make the reference crash if the version has selectable fields."""
+"""Keywords that crash the reference if the version has selectable fields."""
 _SCHEMAS_IN: Final = ("items", "additionalProperties", "not")
 KEYWORDS: Final[dict[str, tuple[Any, ...]]] = {
     "type": ("object", "array", "string", "integer", "number", "boolean", "null", ""),
@@ -101,7 +101,7 @@ def definition(group: str, rng: random.Random) -> dict[str, Any]:
 
 
 def broken(crd: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """Return a copy of a generated definition with one change, mostly in a schema, that likely invalidates it."""
+    """Return a copy of a generated definition with one likely invalid change, mostly in a schema."""
     made = copy.deepcopy(crd)
     if rng.random() < _IN_A_SCHEMA:
         _break_schema(made["spec"]["versions"], rng)
@@ -219,7 +219,7 @@ def _map(rng: random.Random, depth: int) -> Schema:
 
 
 def _paths(node: Schema, path: str) -> Iterator[str]:
-    """Return the paths of the scalar fields that are outside lists and maps."""
+    """Return the paths of scalar fields outside lists and maps."""
     for name, child in node.get("properties", {}).items():
         if name != "metadata":
             if child.get("type") in ("string", "integer", "boolean"):
@@ -235,7 +235,7 @@ def _nodes(node: Schema) -> Iterator[Schema]:
 
 
 def _holders(value: Any) -> Iterator[Any]:
-    """Return every non-empty object and list of a definition, separated by whether it belongs to a schema."""
+    """Return every non-empty object and list of a definition: those within schemas, and the others."""
     if isinstance(value, (dict, list)) and value:
         yield value
         for key, member in value.items() if isinstance(value, dict) else enumerate(value):

@@ -1,4 +1,4 @@
-"""Generates random structural schemas with every keyword that a CRD may use."""
+"""Generates random structural schemas with every keyword that a CRD allows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXACT = 2**53
 
 
 def plain_schema(rng: random.Random) -> dict[str, Any]:
-    """Return a random schema without the keywords that the reference interprets differently from JSON Schema."""
+    """Return a random schema without the keywords that the reference and JSON Schema interpret differently."""
     schema = random_schema(rng)
     _make_plain(schema)
     return schema

@@ -1,4 +1,4 @@
-"""Writes objects directly into etcd, in the form in which the server stores them."""
+"""Writes objects directly into etcd, in the server's stored form."""
 
 import asyncio
 import copy
@@ -16,7 +16,7 @@ _AT_ONCE: Final = 64
 
 
 def multiply(etcd_url: str, key: str, names: Iterable[str]) -> None:
-    """Store copies of the object under a key beside it, each with its own name and uid."""
+    """Store copies of the object under a key beside it, each with a different name and uid."""
     asyncio.run(_multiply(etcd_url, key, list(names)))
 
 

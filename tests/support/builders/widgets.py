@@ -49,7 +49,7 @@ class WidgetCodec:
         return obj | {"apiVersion": self.gvk.api_version}
 
     def recall(self, obj: json_codec.Object) -> None:
-        """Implement Codec.recall: nothing is remembered."""
+        """Implement Codec.recall: do nothing."""
 
     def decode_unchanged(self, data: bytes) -> None:
         """Implement Codec.decode_unchanged: unknown."""
@@ -166,14 +166,14 @@ async def watching(store: Store, codec: WidgetCodec, prefix: str = "", **options
 
 
 class Informer:
-    """The state of a client that knows only the events of a watch."""
+    """The state of a client that only knows a watch's events."""
 
     def __init__(self) -> None:
         self.objects: dict[str, json_codec.Object] = {}
         self.revision = 0
 
     def take(self, event: Event) -> None:
-        """Apply an event as client-go's store does; fail on one that is inconsistent with the state."""
+        """Apply an event as client-go's store does. Fail if it contradicts the state."""
         line = json_codec.loads(event.line)
         assert line["type"] == event.type.value
         obj = line["object"]

@@ -42,7 +42,7 @@ TYPED = (
     ),
     *(" a", "a ", "\ta", "a\n", "\na", "a\n\n", " a\nb", "a \nb", "a\rb", "a\tb", "\x7f", "\x85", "\u2028", "\ufeff", "\x00", "\U0001f600"),
 )
-"""Strings that YAML reads as another type without quotes, or that some styles cannot represent."""
+"""Strings that YAML reads as another type without quotes, or that some styles cannot express."""
 
 ALIAS_LIMITS = (
     (f"a: &a [{','.join('1' * 50)}]", "*a", 8420),
@@ -51,7 +51,7 @@ ALIAS_LIMITS = (
     (f"a: &a [{','.join('1' * 60)}], c: &c [*a,*a,*a]", "*c", 91),
     (f"a: &a {{{','.join(f'k{number}: 1' for number in range(300))}}}", "{<<: *a}", 151),
 )
-"""Anchored values, an item with an alias of them, and how many such items kube-apiserver accepts."""
+"""Anchored values, an item with an alias of them, and the number of such items that kube-apiserver accepts."""
 
 
 def aliased(anchors: str, item: str, count: int) -> bytes:

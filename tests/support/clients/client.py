@@ -44,7 +44,7 @@ class Reply:
 
 
 class Client:
-    """An administrator with one connection, which is opened again after it broke. Not thread-safe."""
+    """An administrator with one connection, reopened after a failure. Not thread-safe."""
 
     def __init__(self, server: Server, *, timeout: float = 30) -> None:
         self._netloc = urlsplit(server.url).netloc
@@ -62,16 +62,16 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; the next request opens another."""
+        """Close the connection. The next request opens another."""
         self._connection.close()
 
     def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, streams: bool = True) -> Reply:
-        """Send a request and return the response; a body other than bytes is sent as JSON.
+        """Send a request and return the response. Send a body other than bytes as JSON.
 
-        Without `streams` a response of unknown length is not read, and the connection is closed.
+        Without `streams`, do not read a response of unknown length, and close the connection.
 
         Raises:
-            OSError, HTTPException: The connection broke (GONE); the server may have executed the request or not.
+            OSError, HTTPException: The connection broke (GONE). The server may have executed the request.
         """
         sent = dict(headers or {})
         data = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
@@ -90,7 +90,7 @@ class Client:
             raise
 
     def must(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        """Send a request that must succeed and return its parsed response."""
+        """Send a request and return its parsed response. Fail if it does not succeed."""
         reply = self.ask(method, path, body, headers)
         assert reply.status < 300, (method, path, reply.body[:2000])
         return reply.json
@@ -100,23 +100,23 @@ class Client:
         return self.must("PATCH", path, patch, MERGE_PATCH)
 
     def define(self, crd: dict[str, Any]) -> Any:
-        """Create a definition and return it when it is established."""
+        """Create a definition. Return it once it is established."""
         created = self.must("POST", CRDS, crd)
         self.until_established(crd["metadata"]["name"])
         return created
 
     def until_established(self, name: str) -> None:
-        """Return when a definition is established."""
+        """Return once a definition is established."""
         self.until(CRDS, name, _is_established)
 
     def until(self, collection: str, name: str, holds: Callable[[dict[str, Any]], bool], *, seconds: int = 60) -> dict[str, Any]:
-        """Return the object as soon as it exists and a condition holds for it."""
+        """Return the object once it exists and a condition holds for it."""
         return self.until_any(collection, f"metadata.name={name}", holds, seconds=seconds)
 
     def until_any(
         self, collection: str, field_selector: str, holds: Callable[[dict[str, Any]], bool] = bool, *, seconds: int = 60
     ) -> dict[str, Any]:
-        """Return the first of the selected objects for which a condition holds, as soon as it does."""
+        """Return the first selected object for which a condition holds, once there is one."""
         last: Any = "there is none"
         with self.watch(collection, fieldSelector=field_selector, timeoutSeconds=seconds) as events:
             for event in events:
@@ -127,7 +127,7 @@ class Client:
         raise AssertionError(f"{field_selector} of {collection} is not as expected after {seconds} s: {last}")
 
     def until_gone(self, collection: str, name: str, *, seconds: int = 60) -> None:
-        """Return when an object does not exist."""
+        """Return once an object is gone."""
         found = self.must("GET", f"{collection}?fieldSelector=metadata.name={name}")
         if not found["items"]:
             return
@@ -138,13 +138,13 @@ class Client:
         raise AssertionError(f"{name} of {collection} is still there after {seconds} s")
 
     def watch(self, path: str, **query: object) -> "Watch":
-        """Open a watch on a connection of its own."""
+        """Open a watch on its own connection."""
         text = "&".join(f"{key}={value}" for key, value in {"watch": "true", **query}.items())
         return Watch(self._connect(), f"{path}?{text}")
 
 
 class Watch:
-    """The events of one watch. `close` may be called from another thread and ends the iteration."""
+    """The events of one watch. Another thread may call `close` to end the iteration."""
 
     def __init__(self, connection: http.client.HTTPSConnection, path: str) -> None:
         self._connection = connection

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def doctor(cluster: AggregatedCluster, group: str, *arguments: str) -> Json:
-    """Return the report on a group, or on the host if the checks end there."""
+    """Return the report on a group, or on the host if the checks stop there."""
     flags = [f"--kubeconfig={cluster.plane.kubeconfig}", f"--server={cluster.apiext.url}", f"--service={NAMESPACE}/{SERVICE}"]
     done = subprocess.run(
         [sys.executable, "-m", "apiext", "doctor", group, "-o", "json", f"--service-port={cluster.apiext.port}", *flags, *arguments],

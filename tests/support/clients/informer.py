@@ -13,8 +13,8 @@ class Informer:
     """Follows a collection in a thread, across restarts of the server.
 
     `revisions` has the revisions of all events in order, `lists` counts the lists, `refused` has the
-    codes of refused watches, and `skipped` has the ranges of revisions
-    that a list after 410 covered. `problems` collects violations of the protocol and must stay empty.
+    codes of refused watches, and `skipped` the ranges of revisions
+    covered by a list after 410. `problems` collects violations of the protocol and must stay empty.
     """
 
     def __init__(self, server: Server, collection: str) -> None:
@@ -47,13 +47,13 @@ class Informer:
         assert not self._thread.is_alive()
 
     def wait(self, holds: Callable[[], bool], timeout: float = 40) -> None:
-        """Return when a condition of the informer's state holds."""
+        """Return once a condition of the informer's state holds."""
         with self._changed:
             assert self._changed.wait_for(lambda: bool(self.problems) or holds(), timeout), self._describe()
         assert not self.problems, self.problems
 
     def wait_equal(self, expected: list[dict[str, Any]], timeout: float = 40) -> None:
-        """Return when the informer holds exactly these objects."""
+        """Return once the informer holds exactly these objects."""
         wanted = {item["metadata"]["name"]: item for item in expected}
         try:
             self.wait(lambda: self.items == wanted, timeout)
@@ -63,7 +63,7 @@ class Informer:
             raise AssertionError(f"{sorted(differing)}: {self.items.get(one)} is not {wanted.get(one)}") from None
 
     def missed(self, revisions: list[int]) -> list[int]:
-        """Return the revisions that came neither as an event nor with a list."""
+        """Return the revisions without an event and not covered by a list."""
         seen = set(self.revisions)
         return [one for one in revisions if one not in seen and not any(start < one <= end for start, end in self.skipped)]
 
@@ -119,7 +119,7 @@ class Informer:
                     return
 
     def _take(self, event: dict[str, Any]) -> bool:
-        """Apply an event; return false if the watch cannot continue."""
+        """Apply an event. Return False if the watch cannot continue."""
         with self._changed:
             obj = event["object"]
             if event["type"] == "ERROR":

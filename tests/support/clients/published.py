@@ -15,7 +15,7 @@ from apiext.openapi.sources import merged, sources
 from tests.support.builders.crds import crd
 
 READ_ONLY: Final = "flowcontrol.apiserver.k8s.io"
-"""The group whose objects apiext serves to readers only, since those of the host or its own bootstrap objects apply."""
+"""The group whose objects apiext serves for reading only: those of the host or its own bootstrap objects apply."""
 _WRITING: Final = ("create", "delete", "deletecollection", "patch", "update")
 
 
@@ -79,7 +79,7 @@ def without_writes(node: Any) -> Any:
 
 
 def with_shared_parameters(document: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]:
-    """Return the paths of a v2 document with shared parameters inlined: the names of the parameters depend on descriptions."""
+    """Return the paths of a v2 document with shared parameters inlined: their names depend on descriptions."""
 
     def resolved(parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         shared = document["parameters"]
@@ -139,7 +139,7 @@ _SPEC: Final[dict[str, Any]] = {
 
 
 def every_feature() -> dict[str, Any]:
-    """Return a definition with every feature that discovery or OpenAPI publish."""
+    """Return a definition with every feature in discovery and OpenAPI."""
     status = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": _SPEC, "status": status}}}
     loose = {"openAPIV3Schema": {"type": "object", **_ANYTHING}}

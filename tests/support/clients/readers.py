@@ -8,9 +8,9 @@ from tests.support.clients.workers import Worker, at_work
 
 
 class Reader(Worker):
-    """Lists a collection and gets one of its objects until `ended` is set; `failures` must stay empty.
+    """Lists a collection and gets one of its objects until `ended` is set. `failures` must stay empty.
 
-    An object of one list must not be missing in the next, since revisions never go back.
+    The next list must have all objects of the previous one: revisions never go back.
     """
 
     def __init__(self, server: Server, collection: str) -> None:
@@ -21,7 +21,7 @@ class Reader(Worker):
         self.failures: list[Any] = []
 
     def run(self) -> None:
-        """Send one read after the other."""
+        """Send reads in sequence."""
         with self._client:
             while not self.ended.is_set():
                 try:
@@ -46,5 +46,5 @@ class Reader(Worker):
 
 
 def reading(server: Server, collection: str, *, count: int = 2) -> AbstractContextManager[list[Reader]]:
-    """Run several readers during the block; stop and join them at its end."""
+    """Run several readers during the block. Stop and join them at its end."""
     return at_work([Reader(server, collection) for _ in range(count)])

@@ -1,4 +1,4 @@
-"""A kopf operator as a user writes it, for `kopf run -m`; it records in the status which handlers ran."""
+"""A user's kopf operator, for `kopf run -m`. It records in the status which handlers ran."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ def updated(old: Any, new: Any, patch: kopf.Patch, **_: Any) -> None:
 
 @kopf.on.resume(GROUP, "widgets")
 def resumed(patch: kopf.Patch, status: kopf.Status, **_: Any) -> None:
-    """Count how often an operator resumed the object."""
+    """Count how often the operator resumed the object."""
     patch.status["resumed"] = status.get("resumed", 0) + 1
 
 

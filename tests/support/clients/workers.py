@@ -1,4 +1,4 @@
-"""Runs clients in parallel, each in its own thread."""
+"""Runs clients in parallel, one thread each."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.support.clients.client import Client, Server
 
 
 class Worker(threading.Thread):
-    """Works with a connection of its own until `ended` is set."""
+    """Works on its own connection until `ended` is set."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(daemon=True)
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind", bound=Worker)
 
 @contextmanager
 def at_work(workers: list[Kind]) -> Iterator[list[Kind]]:
-    """Run all workers during the block; stop and join them at its end."""
+    """Run all workers during the block. Stop and join them at its end."""
     for worker in workers:
         worker.start()
     try:

@@ -1,4 +1,4 @@
-"""Clients that write in parallel and record which writes were acknowledged."""
+"""Clients that write in parallel and record acknowledged writes."""
 
 import random
 import threading
@@ -14,10 +14,10 @@ from tests.support.clients.workers import Worker, at_work
 
 
 class Writer(Worker):
-    """Creates, changes and deletes its own objects until it is stopped or the server is down.
+    """Creates, changes and deletes its own objects until it is stopped or the server fails.
 
-    `held` has the acknowledged value by name, None for a deleted object; `doubts` has the value that an object may have
-    instead because its last write got no response or a server error.
+    `held` has the acknowledged value by name, None for a deleted object. `doubts` has the other possible value of an object
+    whose last write got no response or a server error.
     """
 
     def __init__(self, server: Server, collection: str, prefix: str, *, api_version: str = "example.com/v1") -> None:
@@ -34,7 +34,7 @@ class Writer(Worker):
         self.wrong: list[str] = []
 
     def run(self) -> None:
-        """Send one write after the other."""
+        """Send writes in sequence."""
         with self._client:
             step = 0
             while not self.ended.is_set():
@@ -80,7 +80,7 @@ class Writer(Worker):
 
 
 class PatientWriter(Writer):
-    """Repeats a write for which `refusal` returns a reason, until it succeeds; `refused` counts the refusals by code."""
+    """Repeats a write until it succeeds, if `refusal` returns a reason for its failure. `refused` counts the refusals by code."""
 
     def __init__(
         self, server: Server, collection: str, prefix: str, *, api_version: str, refusal: Callable[[Reply], bool], pause: float = 0.05
@@ -108,12 +108,12 @@ class PatientWriter(Writer):
 def writing(
     server: Server, collection: str, *, count: int = 5, label: str = "w", api_version: str = "example.com/v1"
 ) -> AbstractContextManager[list[Writer]]:
-    """Run several writers during the block; stop and join them at its end."""
+    """Run several writers during the block. Stop and join them at its end."""
     return at_work([Writer(server, collection, f"{label}{index}", api_version=api_version) for index in range(count)])
 
 
 def assert_kept(writers: list[Writer], items: list[dict[str, Any]]) -> None:
-    """Assert that the stored objects equal the acknowledged writes; a write in doubt may have happened or not."""
+    """Assert that the stored objects equal the acknowledged writes. A write in doubt may have happened."""
     found = {item["metadata"]["name"]: item["spec"]["replicas"] for item in items}
     expected: dict[str, int] = {}
     for writer in writers:

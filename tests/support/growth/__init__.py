@@ -1,1 +1,1 @@
-"""Measurement of how the time of a function grows with its input, and the functions that are measured."""
+"""Measures how the time of a function grows with its input, and lists the functions to measure."""

@@ -1,4 +1,4 @@
-"""Hostile arguments of the functions that rules may call."""
+"""Hostile arguments for functions in rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.growth.measure import Case
 
 
 def _call(overload_id: str, name: str, make: Callable[[int], tuple[Any, ...]]) -> Case:
-    """Return the case of an overload of the stored environment; `make` returns its arguments."""
+    """Return the case for an overload of the stored environment. `make` returns its arguments."""
     overloads: Any = stored_environment().functions[name]
     (overload,) = [each for each in overloads if each.id == overload_id]
 

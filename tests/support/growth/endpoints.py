@@ -1,4 +1,4 @@
-"""Inputs of what requests and responses are read and written with."""
+"""Inputs of the readers and writers of requests and responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurement of growth: the processor time of a function for inputs of size n, 2n and 4n."""
+"""Measures growth: the processor time of a function for inputs of size n, 2n and 4n."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, Final
 MAX_RATIO: Final = 10.0
 """Accepted ratio of the times for 4n and n: 4 for linear time, about 4.6 for sorting, 16 for quadratic time.
 
-Large inputs leave the processor's caches, which costs a factor of up to two on a busy machine.
+Large inputs do not fit into the processor's caches: on a busy machine this doubles the time.
 """
 _ENOUGH: Final = 0.003
-"""Seconds that the measurement of size n takes at least, if MAX_SIZE permits; less would drown in noise and constant parts."""
+"""Least seconds of the measurement for size n, if MAX_SIZE permits. Less would drown in noise and constant parts."""
 _MAX_SIZE: Final = 1 << 16
 """Greatest n."""
 _RUNS: Final = 2
@@ -24,10 +24,10 @@ _ATTEMPTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A function, and a maker of its hostile inputs.
+    """A function, and a maker of hostile inputs for it.
 
-    `run` must neither cache its result by the input nor be a coroutine; it gets a new input each time and may change it. A function
-    that refuses large inputs passes.
+    `run` must not cache its result by the input, and must not be a coroutine. It gets a new input each time and may change it. A
+    function that refuses large inputs passes.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Case:
     """Returns an input of n elements or characters."""
     run: Callable[[Any], object]
     start: int = 64
-    """First n that is tried; small where the time could be exponential, large where only a limit makes it linear."""
+    """First n to try: small for possibly exponential time, large if only a limit makes the time linear."""
 
 
 def ratio(case: Case) -> float:
-    """Return the time for size 4n divided by the time for size n; the first of the ratios for 2n and 4n that is too large.
+    """Return the ratio of the times for 4n and n. A ratio for 2n that is too large is returned at once.
 
-    Each time is the least of several; a ratio that is too large is measured again, since other processes disturb.
+    Each time is the least of several. A ratio that is too large is measured again: other processes disturb.
     """
     with _no_collection():
         size = case.start
@@ -49,7 +49,7 @@ def ratio(case: Case) -> float:
         while best < _ENOUGH and size < _MAX_SIZE:
             size *= 2
             best = _time(case, size)
-        # A double size first, so that a function of exponential time fails soon.
+        # Double the size first: a function of exponential time then fails soon.
         doubled = _least(case, size, 2, MAX_RATIO / 2)
         return doubled if doubled > MAX_RATIO / 2 else _least(case, size, 4, MAX_RATIO)
 

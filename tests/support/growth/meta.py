@@ -1,4 +1,4 @@
-"""Inputs of the rules and patches that all kinds share."""
+"""Inputs of rules and patches for all kinds."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ _TEXT: Final = {"type": "string"}
 
 
 def _values(name: str, properties: Callable[[int], dict[str, Any]], value: Callable[[int], Any]) -> Case:
-    """Return the case of decoding, defaulting and validating an object, whose spec has the properties."""
+    """Return the case for decoding, defaulting and validating an object whose spec has the properties."""
 
     def run(pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
         schema, obj = pair

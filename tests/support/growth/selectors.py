@@ -1,4 +1,4 @@
-"""Inputs of selectors: texts of many requirements, and objects of many labels."""
+"""Inputs of selectors: texts with many requirements, and objects with many labels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _parsed(parse: Callable[[str], LabelSelector | FieldSelector]) -> Callable[[
 
 
 def _new(make: Callable[[int], str]) -> Callable[[int], str]:
-    """Return a maker of texts that were not parsed before: the parser remembers some."""
+    """Return a maker of texts that the parser does not remember."""
     return lambda size: f"{make(size)},u=u{next(_NUMBERS)}"
 
 

@@ -1,4 +1,4 @@
-"""A host cluster in the test process: it lists and watches definitions as kube-apiserver does."""
+"""A host cluster in the test process. It lists and watches definitions as kube-apiserver does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLLECTION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class FakeHost:
-    """Stores definitions by name and sends changes to watchers. It can be stopped, drop its history, and become another cluster."""
+    """Stores definitions by name and sends changes to watchers. It can stop, drop its history, and become another cluster."""
 
     def __init__(self) -> None:
         self.uid = "host-1"
@@ -37,7 +37,7 @@ class FakeHost:
         await self.stop()
 
     async def start(self) -> None:
-        """Start to serve; the address is always the same."""
+        """Start to serve, always on the same address."""
         server = web.Server(self._answer, handler_cancellation=True)
         self._runner = web.ServerRunner(server, shutdown_timeout=0.01)
         await self._runner.setup()
@@ -55,7 +55,7 @@ class FakeHost:
         return WebhookClient(Endpoint(url=f"http://127.0.0.1:{self._port}", context=None), timeout=5.0)
 
     async def put(self, crd: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-        """Create or replace a definition; keyword arguments add to its metadata."""
+        """Create or replace a definition. Keyword arguments add to its metadata."""
         name = crd["metadata"]["name"]
         before = self.definitions.get(name)
         stored = copy.deepcopy(crd)
@@ -73,7 +73,7 @@ class FakeHost:
         await self._tell("DELETED", self.definitions.pop(name))
 
     async def drop_history(self, name: str = "") -> None:
-        """Drop the history, so that watchers have to list again, and delete the named definitions."""
+        """Drop the history and delete the named definitions: watchers must list again."""
         self.definitions.pop(name, None)
         self.revision += 1
         self._oldest = self.revision + 1

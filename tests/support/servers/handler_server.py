@@ -1,4 +1,4 @@
-"""Serves one handler without the filters of the real server."""
+"""Serves one handler without the real server's filters."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ Client = TestClient[web.BaseRequest, None]
 
 @asynccontextmanager
 async def client_of(handler: Handler) -> AsyncIterator[Client]:
-    """Yield a client of a handler; a StatusError is rendered as the real server renders it."""
+    """Yield a client of a handler. Render a StatusError as the real server does."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         try:

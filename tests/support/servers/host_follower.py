@@ -22,7 +22,7 @@ SERVED = {"serve": "yes"}
 
 
 def crd(plural: str = "widgets", kind: str = "Widget", **metadata: Any) -> dict[str, Any]:
-    """Return a definition of the host that the selector matches unless its labels are replaced."""
+    """Return a definition of the host. The selector matches it unless its labels are replaced."""
     found = widget_crd(plural, kind)
     found["metadata"] |= {"labels": SERVED} | metadata
     return found
@@ -36,7 +36,7 @@ def short_named(found: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 class Replica:
-    """The part of one server that follows a host."""
+    """The host-following part of a server."""
 
     def __init__(self, host: FakeHost, server: InProcess) -> None:
         self.host = host
@@ -72,13 +72,13 @@ class Replica:
         return found is not None and found.head["spec"]["names"].get("shortNames", []) == list(names)
 
     async def wait_for_later_change(self) -> None:
-        """Return when the replica has processed a later change of the host."""
+        """Return once the replica has processed a later change of the host."""
         await self.host.put(crd("markers", "Marker", annotations={"at": str(self.host.revision)}))
         stamp = str(self.host.revision)
         await until(lambda: annotations_of(self.server, "markers.example.com").get(HOST_REVISION) == stamp)
 
 
 def annotations_of(server: InProcess, name: str = NAME) -> dict[str, str]:
-    """Return the annotations of a definition on the server, none if it does not exist."""
+    """Return the annotations of a definition on the server, none if it is missing."""
     found = server.catalog.get(name)
     return dict(found.head["metadata"].get("annotations") or {}) if found else {}

@@ -77,7 +77,7 @@ class Answer:
 
 
 class InProcess:
-    """A complete standalone server without the filters of authentication and limits."""
+    """A complete standalone server, without the filters of authentication and limits."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class InProcess:
         guard_stored_versions: bool = False,
         circuits: ConversionCircuits | None = None,
     ) -> None:
-        """Prepare the server; `backend` may be shared, `max_wait` is the seconds that reads wait for stale caches."""
+        """Prepare the server. Servers may share a `backend`. `max_wait` is the seconds that reads wait for stale caches."""
         self.backend = backend or MemoryBackend()
         self.workers = WorkerPool()
         self.stores = StoreFactory(self.backend, max_wait=max_wait, watch_cache=watch_cache, workers=self.workers)
@@ -159,7 +159,7 @@ class InProcess:
         return str(self._server.make_url("/")).rstrip("/") + path
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """Send a request and return the response; a body other than text and bytes is sent as JSON. `_` in header names becomes `-`."""
+        """Send a request and return the response. Send a body other than text and bytes as JSON. `_` in header names becomes `-`."""
         sent = {name.replace("_", "-"): text for name, text in headers.items()}
         text = body if isinstance(body, bytes | str | None) else json.dumps(body)
         data = io.BytesIO(text) if isinstance(text, bytes) else text
@@ -171,7 +171,7 @@ class InProcess:
             return Answer(response.status, dict(response.headers), response.headers.getall("Warning", []), await response.read())
 
     async def define(self, crd: dict[str, Any]) -> None:
-        """Create a definition and return when the server serves it."""
+        """Create a definition. Return once the server serves it."""
         answer = await self.ask("POST", CRDS, crd)
         assert answer.status == 201, answer.body
         await until(lambda: self.catalog.lookup(crd["spec"]["group"], crd["spec"]["names"]["plural"]) is not None)
@@ -201,7 +201,7 @@ class _Headers:
 
 
 class _Identity:
-    """Makes every user an administrator."""
+    """Attaches the administrator to every request."""
 
     def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
         self._handler = handler

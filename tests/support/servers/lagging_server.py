@@ -1,4 +1,4 @@
-"""A second server on a store that does not learn of later changes."""
+"""A second server on a store, which does not see later changes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ class _DelayedBackend:
 
 @asynccontextmanager
 async def lagging_server(server: InProcess, path: str) -> AsyncIterator[InProcess]:
-    """Yield another server on the store of a server; it has read the collection at a path, and receives no watch events from now on."""
+    """Yield another server on a server's store. It has read the collection at a path, and gets no later watch events."""
     late = _DelayedBackend(server.backend)
     async with InProcess(backend=cast("MemoryBackend", late), max_wait=0.01) as other:
         assert (await other.ask("GET", path)).status == 200

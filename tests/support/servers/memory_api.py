@@ -1,4 +1,4 @@
-"""An API server in memory behind the operator's client: objects by path, with revisions, merge patches and conflicts."""
+"""An API server in memory for the operator's client: objects by path, with revisions, merge patches and conflicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 class MemoryApi(ApiClient):
-    """Answers as kube-apiserver does. With `down` no request is answered; `refused` has errors by method and path."""
+    """Answers as kube-apiserver does. With `down` it answers no request. `refused` has errors by method and path."""
 
     def __init__(self) -> None:
         super().__init__(Endpoint(url="http://memory", context=None))
@@ -44,7 +44,7 @@ class MemoryApi(ApiClient):
         return {path.removeprefix(f"{collection}/"): found for path, found in self.objects.items() if path.startswith(f"{collection}/")}
 
     def written(self) -> list[tuple[str, str]]:
-        """Return the calls that were writes, except those of events."""
+        """Return the write calls, except those of events."""
         return [call for call in self.calls if call[0] != "GET" and "/events" not in call[1]]
 
     async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:

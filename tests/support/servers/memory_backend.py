@@ -1,4 +1,4 @@
-"""A Backend in memory, for tests of stores; it can be made to fail."""
+"""A Backend in memory for tests of stores. Tests can make it fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MemoryBackend:
         self._closed = False
         self.calls: dict[str, int] = {}
         self.gate = asyncio.Event()
-        """Calls wait while it is not set: a backend that answers late or never."""
+        """While not set, calls wait, as for a backend that answers late or never."""
         self.gate.set()
         self.broken = False
         """Calls raise UnavailableError, and open watches break."""
@@ -131,7 +131,7 @@ class MemoryBackend:
                 raise UnavailableError("the backend is broken")
             first = bisect_left(self._log, sent + 1, key=lambda event: event.revision)
             events = [event for event in self._log[first:] if event.key.startswith(prefix)]
-            # Changes outside the prefix become progress only when a caller asks for it.
+            # Changes outside the prefix only become progress at a caller's request.
             if not self.deaf and (events or self._progress > progress):
                 sent, progress = max(sent, self._revision), self._progress
                 yield WatchBatch(events=events, revision=sent)
@@ -155,11 +155,11 @@ class MemoryBackend:
         return self._revision
 
     def known_revision(self) -> None:
-        """Implement Backend.known_revision; the revision is unknown without a request."""
+        """Implement Backend.known_revision: unknown without a request."""
         return
 
     async def compact(self, revision: int) -> None:
-        """Implement Backend.compact; the log keeps the entries from which `list` rebuilds older states."""
+        """Implement Backend.compact. Keep the log entries from which `list` rebuilds older states."""
         await self._enter("compact")
         if revision > self._revision:
             raise FutureRevisionError(self._revision)
@@ -178,7 +178,7 @@ class MemoryBackend:
         await self._enter("healthy")
 
     async def change(self, **switches: bool) -> None:
-        """Set `broken` or `deaf`, and return when the waiting watches have noticed a break."""
+        """Set `broken` or `deaf`. Return once waiting watches have noticed a break."""
         for name, value in switches.items():
             setattr(self, name, value)
         await self._tell()

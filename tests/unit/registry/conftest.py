@@ -51,7 +51,7 @@ class Widgets:
         self.codec = CustomResourceCodec(
             kind=KIND,
             storage_version="v1",
-            shapes={"v1": rules},
+            schemas={"v1": rules},
             converter=NoneConverter(),
             namespaced=namespaced,
             selectable_fields=[".spec.color"],

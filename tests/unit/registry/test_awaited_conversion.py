@@ -64,7 +64,7 @@ class Versions:
         codec = CustomResourceCodec(
             kind=kind,
             storage_version="v1",
-            shapes=schemas,
+            schemas=schemas,
             converter=self.converter,
             namespaced=True,
             selectable_fields=[".spec.color"],

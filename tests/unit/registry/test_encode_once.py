@@ -33,7 +33,7 @@ SHAPE = schema(
 
 def _codec(shape: CompiledSchema, storage_version: str = "v1") -> CustomResourceCodec:
     shapes = {"v1": shape, storage_version: shape}
-    return CustomResourceCodec(kind=KIND, storage_version=storage_version, shapes=shapes, converter=NoneConverter(), namespaced=True)
+    return CustomResourceCodec(kind=KIND, storage_version=storage_version, schemas=shapes, converter=NoneConverter(), namespaced=True)
 
 
 def _widget(**spec: Any) -> dict[str, Any]:

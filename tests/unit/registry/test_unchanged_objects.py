@@ -40,7 +40,7 @@ def codec(version: str = "v1") -> CustomResourceCodec:
     return CustomResourceCodec(
         kind=GroupVersionKind("example.com", version, "Widget"),
         storage_version="v1",
-        shapes={"v1": SCHEMA, "v2": SCHEMA},
+        schemas={"v1": SCHEMA, "v2": SCHEMA},
         converter=NoneConverter(),
         namespaced=True,
         selectable_fields=[".spec.size"],

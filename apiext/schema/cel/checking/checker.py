@@ -45,7 +45,7 @@ from apiext.schema.cel.types import (
 )
 
 _LIBRARY_TYPES: Final = "kubernetes."
-"""Beginning of the names of types that the reference declares as objects without fields."""
+"""Prefix of type names that the reference declares as objects without fields."""
 _CONSTANT_TYPES: Final[Mapping[type, CelType]] = {
     bool: BOOL,
     Uint: UINT,
@@ -58,7 +58,7 @@ _CONSTANT_TYPES: Final[Mapping[type, CelType]] = {
 
 
 def check(source: str, expression: Expression, positions: dict[int, int], environment: Environment) -> CheckedAst:
-    """Return the expression with its types; calls of namespaced functions and qualified names are made plain calls and identifiers.
+    """Return the expression with its types. Calls of namespaced functions become plain calls, qualified names identifiers.
 
     Raises:
         CompileError: A name is unknown, or types do not fit.
@@ -86,7 +86,7 @@ class _Checker:
         """Types of the variables of macros by name, the innermost last."""
 
     def check(self, node: Expression) -> Expression:
-        """Return the node with resolved names; its type is in `types`."""
+        """Return the node with resolved names. Its type is in `types`."""
         match node:
             case Constant():
                 self.types[node.id] = _CONSTANT_TYPES[type(node.value)]
@@ -244,7 +244,7 @@ class _Checker:
                 self.types[node] = ERROR
 
     def _join(self, previous: CelType | None, current: CelType) -> CelType:
-        """Return the type of both; mixed literals are found later, see `literal_validation.py`."""
+        """Return a common type. `literal_validation.py` reports mixed literals later."""
         if previous is None:
             return current
         if self.inference.assign(previous, current):
@@ -338,7 +338,7 @@ class _Checker:
         return replace(node, iter_range=iter_range, accu_init=accu_init, loop_condition=condition, loop_step=step, result=result)
 
     def _iteration_types(self, node: Comprehension) -> tuple[CelType, CelType]:
-        """Return the types of both variables; without a second one, the first gets the elements of a list."""
+        """Return the types of both variables. A single variable gets the elements of a list."""
         kind = self.inference.substitute(self.types[node.iter_range.id])
         if kind.name == "list":
             return (INT if node.iter_var2 else kind.parameters[0]), kind.parameters[0]
@@ -360,7 +360,7 @@ class _Checker:
 
 
 def _qualified_name(node: Expression) -> str | None:
-    """Return the name that identifiers joined by dots may stand for."""
+    """Return the qualified name of identifiers joined by dots, None if there is none."""
     parts = []
     while isinstance(node, Select) and not node.test_only:
         parts.append(node.field)

@@ -23,7 +23,7 @@ _ALLOWED: Final = {
 
 
 class _ClauseError(Exception):
-    """A clause does not fit its argument; `node` is the argument to blame, None for the call."""
+    """A clause does not fit its argument. `node` is the argument with the error, None for the call."""
 
     def __init__(self, message: str, node: int | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class _ClauseError(Exception):
 
 
 def format_fault(call: Call, ast: CheckedAst) -> tuple[int, str] | None:
-    """Return the node and the message of the first fault of a call of `format`, None if it has none or is not constant."""
+    """Return node and message of the first fault in a call of `format`. None without a fault, or for a format that is not constant."""
     if call.function != "format" or "string_format" not in ast.overloads.get(call.id, ()) or not isinstance(call.target, Constant):
         return None
     (arguments,) = call.arguments
@@ -77,7 +77,7 @@ def _check_argument(letter: str, argument: Expression, ast: CheckedAst) -> None:
 
 
 def _unprintable(node: Expression, ast: CheckedAst) -> int | None:
-    """Return the first part of a value that cannot be printed."""
+    """Return the first part of a value that has no text."""
     stack = [node]
     while stack:
         node = stack.pop()

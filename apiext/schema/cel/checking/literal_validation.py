@@ -13,7 +13,7 @@ from apiext.schema.pattern import PatternError, check_pattern
 
 
 def literal_issues(ast: CheckedAst) -> list[Issue]:
-    """Return the errors of literals: mixed lists and maps, and constants that are no duration, time, pattern or format."""
+    """Return the errors of literals: mixed lists and maps, and constants that are not a valid duration, time, pattern or format."""
     issues: list[Issue] = []
     stack = [(ast.expression, False)]
     while stack:
@@ -58,7 +58,7 @@ def _is_valid(function: str, value: object) -> bool:
 
 
 def _mixed(node: Expression, ast: CheckedAst) -> list[Issue]:
-    """Return the first element of a list, and the entries of a map, whose types differ from those before them."""
+    """Return the first element of a list, and the entries of a map, whose type differs from the earlier ones."""
     if isinstance(node, ListLiteral):
         optional = set(node.optional_indices)
         elements = [(element.id, _type(element.id, ast, optional=index in optional)) for index, element in enumerate(node.elements)]

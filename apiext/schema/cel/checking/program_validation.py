@@ -1,4 +1,4 @@
-"""Faults of expressions that cel-go finds when it plans a program (interpreter/planner.go, decorators.go, optimizations.go)."""
+"""Faults of expressions that cel-go finds while planning a program (interpreter/planner.go, decorators.go, optimizations.go)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNDEFINED_TYPES: Final = frozenset({"duration", "timestamp"})
 
 
 def program_fault(ast: CheckedAst, environment: Environment) -> str | None:
-    """Return why an expression has no program: a type has no value, a constant is no regular expression or cannot be converted."""
+    """Return why an expression has no program: a type has no value, or a constant is an invalid pattern or cannot be converted."""
     for node in post_order(ast.expression):
         fault = _undefined(node, ast) if node.id in ast.names else _pattern_fault(node, environment)
         if fault is not None:

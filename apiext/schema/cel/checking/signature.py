@@ -15,31 +15,31 @@ _TYPE_PARAMETER: Final = re.compile(r"\b[A-Z]\b")
 
 
 class Overloaded(Protocol):
-    """What the type checker wants to know of an overload."""
+    """The type checker's view of an overload."""
 
     @property
     def id(self) -> str:
-        """Identifier, such as `add_int64`."""
+        """Return the identifier, such as `add_int64`."""
 
     @property
     def parameters(self) -> tuple[CelType, ...]:
-        """Types of the arguments, the receiver of a method first."""
+        """Return the types of the arguments, the receiver of a method first."""
 
     @property
     def result(self) -> CelType:
-        """Type of the result."""
+        """Return the type of the result."""
 
     @property
     def member(self) -> bool:
-        """Whether it is called as a method of its first argument."""
+        """Return whether it is called as a method of its first argument."""
 
     @property
     def type_parameters(self) -> tuple[str, ...]:
-        """Names of types that stand for any type."""
+        """Return the names of types that stand for any type."""
 
     @property
     def pattern_argument(self) -> int | None:
-        """Index of the argument that is a regular expression."""
+        """Return the index of the argument that is a regular expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Signature:
 
     @property
     def pattern_argument(self) -> int | None:
-        """Index of the argument that is a regular expression."""
+        """Return the index of the argument that is a regular expression."""
         return 1 if self.id in {"matches", "matches_string"} else None
 
 

@@ -31,10 +31,10 @@ def unwrap_optional(kind: CelType) -> tuple[CelType, bool]:
 
 
 class Inference:
-    """What is known of the type variables of one check."""
+    """The known values of type variables in one check."""
 
     def __init__(self) -> None:
-        """Know nothing."""
+        """Start without knowledge."""
         self._known: dict[str, CelType] = {}
         self._undo: list[tuple[str, CelType | None]] = []
         self._count = 0
@@ -45,7 +45,7 @@ class Inference:
         return CelType(f"{_VARIABLE_PREFIX}{self._count - 1}")
 
     def substitute(self, kind: CelType, *, finally_dyn: bool = False) -> CelType:
-        """Replace type variables by what is known of them, unknown ones by dyn if `finally_dyn`."""
+        """Replace type variables by their known types. With `finally_dyn`, replace unknown ones by dyn."""
         if not kind.parameters:
             if not is_variable(kind):
                 return kind
@@ -64,7 +64,7 @@ class Inference:
         return {node: resolved[id(kind)] for node, kind in types.items()}
 
     def _resolve(self, kind: CelType, resolved: dict[int, CelType]) -> CelType:
-        """Resolve a type and its parts; parts that types share are resolved once."""
+        """Resolve a type and its parts. Resolve shared parts once."""
         found = resolved.get(id(kind))
         if found is None:
             if kind.parameters:
@@ -79,11 +79,11 @@ class Inference:
         return found
 
     def assign(self, target: CelType, value: CelType) -> bool:
-        """Tell whether a value can be used as a target; if so, remember what this says about type variables."""
+        """Tell whether a value can be used as a target. If so, record the types of variables."""
         return self.assign_all((target,), (value,))
 
     def assign_all(self, targets: Sequence[CelType], values: Sequence[CelType]) -> bool:
-        """Tell whether all values can be used as the targets; if so, remember what this says about type variables."""
+        """Tell whether all values can be used as the targets. If so, record the types of variables."""
         start = len(self._undo)
         if self._all_assignable(targets, values):
             return True
@@ -124,7 +124,7 @@ class Inference:
         return target.name == value.name and self._all_assignable(target.parameters, value.parameters)
 
     def _bind(self, kind: CelType, variable: CelType) -> tuple[bool, bool]:
-        """Return whether the type is possible for the variable, and whether something was known about it."""
+        """Return whether a variable may have the type, and whether its type was known before."""
         if kind == variable:
             return True, True
         known = self._known.get(variable.name)

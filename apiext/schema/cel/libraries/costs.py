@@ -11,11 +11,11 @@ from apiext.schema.cel.cost.standard import PATTERN_FACTOR, STRING_FACTOR
 from apiext.schema.cel.values import OpaqueValue
 
 LIST_CREATION_COST: Final = 10
-"""Cost of a list that a call makes."""
+"""Cost of a list made by a call."""
 
 
 def actual_size(value: object) -> int:
-    """Return the size of a value as costs count it: characters, bytes, elements, entries; 1 if it has none."""
+    """Return a value's size for costs: characters, bytes, elements or entries; 1 if it has none."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     return value.size() if isinstance(value, OpaqueValue) else 1
@@ -27,7 +27,7 @@ def string_cost(length: int, factor: float = STRING_FACTOR) -> int:
 
 
 def pattern_cost(length: int, pattern_length: int) -> int:
-    """Return the cost of matching a text; an empty one has a cost too."""
+    """Return the cost of matching a text. An empty text has a cost too."""
     return math.ceil((1 + length) * STRING_FACTOR) * math.ceil(pattern_length * PATTERN_FACTOR)
 
 
@@ -37,12 +37,12 @@ def read_once(arguments: Sequence[object], _result: object) -> int:
 
 
 def read_twice(arguments: Sequence[object], _result: object) -> int:
-    """Return the cost of reading the first argument and of a result of that size."""
+    """Return the cost of reading the first argument and a result of the same size."""
     return string_cost(actual_size(arguments[0]), 2 * STRING_FACTOR)
 
 
 def traversal(arguments: Sequence[object], _result: object) -> int:
-    """Return the cost of visiting every value in the first argument; texts count their bytes."""
+    """Return the cost of visiting every value in the first argument. Texts count their bytes."""
     pending, cost = [arguments[0]], 0
     while pending:
         value = pending.pop()

@@ -1,4 +1,4 @@
-"""Hashable keys of values, so that many values are compared in linear time."""
+"""Hashable keys of values, for comparisons of many values in linear time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apiext.schema.cel.values import OptionalValue
 
 
 def equality_key(value: object) -> Hashable:
-    """Return a key that is equal for values that CEL calls equal; NaN equals nothing."""
+    """Return a key, equal for values that CEL calls equal. NaN equals nothing."""
     if type(value) is str:
         return value
     if isinstance(value, bool):

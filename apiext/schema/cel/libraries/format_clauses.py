@@ -9,7 +9,7 @@ from apiext.meta.golang.formatting import quote
 from apiext.schema.cel.values import INT_MAX
 
 CLAUSE: Final = re.compile(r"%(?:(%)|(?:\.([0-9]*))?(.)?)", re.DOTALL)
-"""Groups: a second percent sign, which makes it a text; the digits of the precision; the verb."""
+"""Groups: a second percent sign, for a literal one; the digits of the precision; the verb."""
 RULES: Final = {
     "s": ("string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"),
     "d": "decimal clause can only be used on integers",
@@ -19,7 +19,7 @@ RULES: Final = {
     "x": "only integers, byte buffers, and strings can be formatted as hex",
     "o": "octal clause can only be used on integers",
 }
-"""What arguments a verb takes, in the words of errors; `X` is as `x`."""
+"""Arguments of each verb in the words of errors; `X` as `x`."""
 
 
 def parse_clause(digits: str | None, verb: str | None) -> tuple[str, int | None]:

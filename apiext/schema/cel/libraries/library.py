@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from apiext.schema.cel.types import CelType
 
 Implementation = Callable[..., object]
-"""Gets the arguments, the receiver of a method first, and returns the result or raises CelError."""
+"""Takes the arguments, the receiver of a method first. Returns the result or raises CelError."""
 
 Cost = Callable[[Sequence[object], object], int]
-"""Returns the run-time cost of a call from its arguments, the receiver of a method first, and its result."""
+"""Returns the run-time cost of a call. Takes the arguments, the receiver of a method first, and the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overload:
-    """A signature of a function, what it does, and what a call costs."""
+    """A function's signature, its implementation, and the cost of a call."""
 
     id: str
     """Identifier of cel-go or Kubernetes, such as `string_index_of_string`."""
@@ -24,24 +24,24 @@ class Overload:
     """Types of the arguments, the receiver of a method first."""
     result: CelType
     implementation: Implementation | None = None
-    """None for what a program does itself: operators, and methods that do not always evaluate their argument."""
+    """None for functions that the program itself implements: operators, and methods that may not evaluate their argument."""
     member: bool = False
     """Whether it is called as a method of its first argument."""
     guarded: bool = True
-    """Whether a call with arguments of type dyn fails unless their types fit; else the implementation decides."""
+    """Whether a call with arguments of type dyn fails unless their types match. If not, the implementation decides."""
     type_parameters: tuple[str, ...] = ()
-    """Names of types in `parameters` and `result` that stand for any type."""
+    """Names of types in `parameters` and `result` that mean any type."""
     cost: Cost | None = None
     """Run-time cost of a call; None costs 1."""
     undetermined_cost: Cost | None = None
-    """Run-time cost if the type checker left the choice among several overloads to the evaluation; None costs 1."""
+    """Run-time cost if only the evaluation can choose among several overloads; None costs 1."""
     pattern_argument: int | None = None
-    """Index of the argument that is a regular expression. A constant one must compile, else the rule is refused."""
+    """Index of the argument that is a regular expression. A rule with an invalid constant one is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """A set of functions that an environment has or has not."""
+    """A set of functions that an environment includes or not."""
 
     name: str
     functions: Mapping[str, tuple[Overload, ...]] = field(default_factory=dict)

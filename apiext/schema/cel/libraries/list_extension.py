@@ -1,4 +1,4 @@
-"""Functions of lists that cel-go defines (ext/lists.go, version 3)."""
+"""cel-go's functions of lists (ext/lists.go, version 3)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _flatten_cost(arguments: Sequence[object], _result: object) -> int:
 
 
 def _comparison_cost(compared: int) -> Cost:
-    """Return the cost of comparing all elements of an argument with each other."""
+    """Return the cost of comparing all pairs of an argument's elements."""
 
     def cost(arguments: Sequence[object], _result: object) -> int:
         elements = cast("list[object]", arguments[compared])

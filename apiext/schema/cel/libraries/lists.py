@@ -1,4 +1,4 @@
-"""Functions of lists that Kubernetes defines (apiserver pkg/cel/library/lists.go)."""
+"""Kubernetes' functions of lists (apiserver pkg/cel/library/lists.go)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ COMPARABLE: Final = {
     "string": STRING,
     "bytes": BYTES,
 }
-"""Types that have an order, by the names in the identifiers of overloads."""
+"""Ordered types, by their names in the identifiers of overloads."""
 
 
 def order(left: object, right: object) -> int:
-    """Return how two values compare; values without a common order count as equal."""
+    """Return the order of two values. Values without a common order count as equal."""
     try:
         return compare(left, right)
     except CelError:
@@ -48,7 +48,7 @@ def _max(elements: list[object]) -> object:
 
 
 def _extreme(elements: list[object], name: str, worse: int) -> object:
-    """Return the first element that none is better than. Raises CelError if there is none."""
+    """Return the first element that no other one beats. Raises CelError if there is none."""
     if not elements:
         raise CelError(f"{name} called on empty list")
     best = elements[0]
@@ -116,7 +116,7 @@ def _member(overload: str, parameters: tuple[CelType, ...], result: CelType, imp
 
 
 def _for_comparable(overload: str, implementation: Implementation, result: CelType | None = None) -> tuple[Overload, ...]:
-    """Return an overload for each type that has an order; the result is the element's type by default."""
+    """Return an overload for each ordered type. By default the result has the element's type."""
     return tuple(
         _member(overload.format(name), (list_of(element),), result or element, implementation) for name, element in COMPARABLE.items()
     )

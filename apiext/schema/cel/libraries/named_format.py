@@ -19,7 +19,7 @@ _FORMAT: Final = CelType("kubernetes.NamedFormat")
 
 @dataclass(frozen=True, slots=True)
 class FormatValue(OpaqueValue):
-    """A format: its name, the messages about a text, and the length of a regular expression that costs as much."""
+    """A format: its name, its check of a text, and the length of a regular expression with the same cost."""
 
     cel_type: ClassVar[CelType] = _FORMAT
     name: str
@@ -36,7 +36,7 @@ def _uri_errors(text: str) -> list[str]:
 
 
 def _checked(name: str, message: str) -> Callable[[str], list[str]]:
-    """Return a function that gives the message for a text that is not in a format of schemas."""
+    """Return a check that gives the message about a text that is not in a schema format."""
     check = cast("Predicate", format_checker(name))
     return lambda text: [] if check(text) else [message]
 

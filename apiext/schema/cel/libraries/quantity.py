@@ -26,8 +26,7 @@ _POWER_STEP: Final = 32
 class QuantityValue(OpaqueValue):
     """An amount.
 
-    `compact` says whether the reference keeps it as an integer of 64 bits and a power of ten, those of `amount`. Only such an amount
-    can be converted to an integer.
+    `compact`: the reference keeps `amount` as a 64-bit integer and a power of ten. Only such an amount can become an integer.
     """
 
     cel_type: ClassVar[CelType] = _QUANTITY
@@ -80,7 +79,7 @@ def _fits(amount: Decimal) -> bool:
 
 
 def _aligned(amount: Decimal, total: Decimal) -> Decimal:
-    """Return an amount with the exponent of another one, which is not greater."""
+    """Return an amount with the exponent of another one, which must not be greater."""
     return amount.quantize(total, context=_EXACT)
 
 

@@ -1,4 +1,4 @@
-"""Bounds of what a call may produce."""
+"""Limits the size of a call's result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from apiext.schema.cel.errors import CALL_COST_EXCEEDED, BudgetError
 
 
 def check_result_size(length: int) -> None:
-    """Refuse a call before it produces too much; its arguments do not bound its result.
+    """Refuse a call whose result would be too large. Its arguments do not limit the result.
 
     Raises:
         BudgetError: the result would be longer than `MAX_CEL_RESULT`.

@@ -24,7 +24,7 @@ _MAX_DIGITS: Final = 20
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class SemverValue(OpaqueValue):
-    """A version. Build metadata have no meaning for the order, nor for equality."""
+    """A version. Order and equality ignore build metadata."""
 
     cel_type: ClassVar[CelType] = _SEMVER
     core: tuple[int, int, int]
@@ -46,7 +46,7 @@ class SemverValue(OpaqueValue):
         return self._order < other._order
 
     def __hash__(self) -> int:
-        """Return the hash of all that equality compares."""
+        """Return the hash of all parts in the comparison."""
         return hash(self._order)
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ def _parse(text: str, normalize: bool = False) -> SemverValue:  # noqa: FBT001, 
 
 
 def _normalized(text: str) -> str:
-    """Return a version without `v` and leading zeros, with the parts that it lacks."""
+    """Return a version without `v` and leading zeros, with its missing parts added."""
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]
     if len(parts) < _PARTS and re.search("[+-]", parts[-1]):
         raise CelError("short version cannot contain PreRelease/Build meta data")
@@ -137,7 +137,7 @@ def _is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT
 
 
 def _component(index: int) -> tuple[Overload, ...]:
-    """Return the overload of a function that gets a number of the version, as a signed one of 64 bits."""
+    """Return the overload of a function for a number of the version, as a signed 64-bit integer."""
 
     def component(version: SemverValue) -> int:
         number = version.core[index]

@@ -20,7 +20,7 @@ from apiext.schema.cel.values import Duration, Timestamp
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION_PREFIX: Final = 1_000_000
-"""A precision that is greater without its last digit makes Go print no number."""
+"""Above it, without the last digit, a precision makes Go print no number."""
 _NO_VERB: Final = "%!(NOVERB)"
 _DOUBLES: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """Texts that may stand for doubles."""
@@ -32,7 +32,7 @@ Clause = Callable[[object, int | None], str]
 
 
 def format_string(text: str, arguments: list[object]) -> str:
-    """Replace each clause, such as `%d`, by the argument at its place.
+    """Replace each clause, such as `%d`, by its argument.
 
     Raises:
         CelError: a clause is malformed or does not fit its argument.
@@ -88,7 +88,7 @@ def _string(value: object, _precision: int | None = None) -> str:
 
 
 def _literal(value: object) -> str:
-    """Return a member of a list or a map as CEL writes it."""
+    """Return a list's or map's member as a CEL literal."""
     if isinstance(value, float):
         return f"{value:.6f}" if math.isfinite(value) else quote({math.inf: "+Inf", -math.inf: "-Inf"}.get(value, "NaN"))
     if isinstance(value, str):
@@ -126,7 +126,7 @@ def _infinite(number: float) -> str:
 
 
 def _fixed(value: object, precision: int | None) -> str:
-    """Print a double with separators between thousands; precisions wrap around as in Go's x/text."""
+    """Print a double with thousands separators. Precisions wrap around as in Go's x/text."""
     number = _double(value, "f")
     precision = _DEFAULT_PRECISION if precision is None else precision
     if precision // 10 > _MAX_PRECISION_PREFIX:
@@ -141,7 +141,7 @@ def _fixed(value: object, precision: int | None) -> str:
 
 
 def _scientific(value: object, width: int | None) -> str:
-    """Print a double with seven digits; the reference takes the precision for the width of the text."""
+    """Print a double with seven digits. The reference treats the precision as the width of the text."""
     number = _double(value, "e")
     width = _DEFAULT_PRECISION if width is None else width
     if width // 10 > _MAX_PRECISION_PREFIX:

@@ -1,4 +1,4 @@
-"""What the macros with two variables need, such as `transformMap` (cel-go ext/comprehensions.go)."""
+"""Functions for the macros with two variables, such as `transformMap` (cel-go ext/comprehensions.go)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apiext.schema.cel.types import CelType, map_of
 
 
 def _insert(entries: dict[object, object], key: object, value: object) -> dict[object, object]:
-    """Add an entry to the map that a comprehension makes; nothing else sees this map before it is complete."""
+    """Add an entry to a comprehension's map. No other code sees the map before it is complete."""
     if find(entries, key) is not MISSING:
         raise CelError(f"insert failed: key {formatting.value(key)} already exists")
     entries[key] = value

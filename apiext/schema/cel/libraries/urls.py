@@ -25,7 +25,7 @@ class UrlValue(OpaqueValue):
     url: Url
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the URLs are printed equally."""
+        """Return whether the URLs have the same text."""
         return isinstance(other, UrlValue) and str(self) == str(other)
 
     def __hash__(self) -> int:

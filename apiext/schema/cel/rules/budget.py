@@ -1,4 +1,4 @@
-"""Limits on the run-time costs of rules (apiserver pkg/apis/cel/config.go), and on the time that they take on the event loop."""
+"""Limits of the run-time costs of rules (apiserver pkg/apis/cel/config.go), and of their time on the event loop."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ MAX_OBJECT_COST: Final = 10_000_000
 
 
 class SpentError(Exception):
-    """The evaluations for an object cost more than they may."""
+    """All evaluations for an object together exceed its cost limit."""
 
 
 class InexactError(Exception):
-    """Worst cases exceed a limit: the evaluation must start again and count all costs."""
+    """Worst cases exceed a limit. The evaluation must start again and count all costs."""
 
 
 class Budget:
-    """The cost units that are left for the evaluation of an object's rules.
+    """The cost units left for an object's rules.
 
-    Cheap expressions are charged their worst case. Only if an object exceeds a limit that way, all costs are counted.
+    Cheap expressions are charged their worst case. If an object exceeds a limit this way, its evaluation starts again and counts costs.
     """
 
     __slots__ = ("_exact", "_reserve", "left", "strict")
 
     def __init__(self, limit: int, *, exact: bool) -> None:
-        """Begin with a limit. Values may exceed limits of the schema if `exact`, so that worst cases do not hold."""
+        """Begin with a limit. `exact`: values may exceed limits of the schema, so that worst cases do not hold."""
         self._exact = exact
         self.left = limit
         self.strict = False
@@ -44,7 +44,7 @@ class Budget:
         self._reserve = max(limit - MAX_INLINE_RULE_COST, 0) if inline_work() is not None else 0
 
     def require_some(self) -> None:
-        """Check that a rule may be evaluated.
+        """Check that the budget allows another rule.
 
         Raises:
             SpentError: the budget is used up.

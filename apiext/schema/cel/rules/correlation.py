@@ -1,4 +1,4 @@
-"""Tells whether a failing rule concerns a value that the update leaves unchanged (ratchetingOptions of validation.go)."""
+"""Finds out whether a failed rule concerns an unchanged value (ratchetingOptions of validation.go)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 
 
 def is_unchanged(root: Correlated, location: Location, *, nested: bool = False) -> bool:
-    """Return whether the value at a location, or the nearest value around it that has a counterpart in the old object, is unchanged.
+    """Return whether the value at a location is unchanged. If it has no old counterpart, use the nearest value around it that has one.
 
-    `nested` values are those of a schema inside allOf, whose own counterparts are not considered.
+    With `nested`, for schemas inside allOf, ignore the value's own counterpart.
     """
     current: Correlated | None = root
     nearest: Correlated | None = None

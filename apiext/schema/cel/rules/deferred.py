@@ -1,4 +1,4 @@
-"""Values that take long to make, beside an event loop that must not wait for them."""
+"""Makes expensive values beside the event loop, which must not wait for them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from apiext.scheduling.inline_work import HeavyWorkError, inline_work
 
 T = TypeVar("T")
 _SWITCH_SECONDS: Final = 0.0005
-"""Longest wait of the event loop for the interpreter while a value is being made; Python's own is ten times as long."""
+"""Seconds that the event loop waits for the interpreter at most while a value is made; Python's default is ten times as long."""
 _THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")
 
 
 class Deferred(Generic[T]):
-    """A value that is made when it is first needed, once.
+    """A value made once, at first use.
 
-    What is large is not made on the event loop but in a thread; until it is ready, writes that need it run in worker processes.
-    What is huge is made only there.
+    For the event loop, a thread makes a large value. Until it is ready, writes that need it run in worker processes. Only worker
+    processes make a huge value.
     """
 
     __slots__ = ("_is_huge", "_is_large", "_made", "_make", "_started")
@@ -40,7 +40,7 @@ class Deferred(Generic[T]):
         """Return the value.
 
         Raises:
-            HeavyWorkError: it is not ready, and takes too long for the event loop.
+            HeavyWorkError: the value is not ready, and takes too long for the event loop.
         """
         if not self.is_made:
             work = inline_work()

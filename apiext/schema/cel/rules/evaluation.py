@@ -1,4 +1,4 @@
-"""Evaluation of the rules of a schema over an object (Validator.validate in validation.go)."""
+"""Evaluates the rules of a schema over an object (Validator.validate in validation.go)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _SPENT: Final = "validation failed due to running out of cost budget, no further
 
 @dataclass(slots=True)
 class RuleResult:
-    """The rules that an object breaks."""
+    """The violated rules of an object."""
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """Broken rules about values that an update leaves unchanged."""
+    """Violated rules about values that an update leaves unchanged."""
     size: int = 0
-    """Characters of both, about."""
+    """Approximate characters of both."""
     left: int = -1
-    """What is left of the budget; negative if not all rules were evaluated."""
+    """The remaining budget; negative if not all rules were evaluated."""
 
 
 class RulePath:
-    """The path of a value, or of the member that a rule names, converted to text on demand."""
+    """The path of a value, or of a rule's member, converted to text on demand."""
 
     __slots__ = ("_member", "_place")
 
@@ -64,11 +64,12 @@ def evaluate(
     base: str | None = None,
     correlated: Correlated | None = None,
 ) -> RuleResult:
-    """Return the rules that a value breaks.
+    """Return the rules that a value violates.
 
-    `limit` is what all evaluations together may cost. `is_valid` is whether the schema surely permits the value: if not, its types
-    are checked and all costs are counted, as they are if `exact`.
-    `base` is the path of the value, None for a whole object. `correlated` makes failures about unchanged values warnings (ratcheting).
+    `limit` is the cost limit of all evaluations together. `is_valid`: the value surely satisfies the schema. If not, types are
+    checked and all costs counted. `exact` counts all costs, too.
+    `base` is the path of the value, None for a whole object. `correlated` turns failures about unchanged values into warnings
+    (ratcheting).
 
     Raises:
         HeavyWorkError: the evaluation takes too long for the event loop.
@@ -87,7 +88,7 @@ def evaluate(
 
 
 class _EndedError(Exception):
-    """No further rules are to be evaluated."""
+    """The evaluation has ended: no further rule runs."""
 
 
 class _Evaluation:
@@ -102,7 +103,7 @@ class _Evaluation:
         self._correlated = correlated
 
     def visit(self, node: RuleNode, value: Any, old: Any, place: Location, clause: _Clause) -> None:
-        """Evaluate the rules of a value and of the values in it; `clause` is where the outermost allOf is that leads here.
+        """Evaluate the rules of a value and of the values in it. `clause` is the location of the outermost allOf around the node.
 
         Raises:
             _EndedError: there are enough errors, or the budget is used up.
@@ -139,7 +140,7 @@ class _Evaluation:
         except SpentError:
             self._end(node, place, _SPENT)
         compiled = node.rules
-        # an old value was perhaps written before the schema changed
+        # an old value may be from before a change of the schema
         self._budget.strict = not self._is_valid or (compiled.uses_old_self and old is not None and not node.permits(old))
         for rule in compiled.rules:
             if rule.error:
@@ -148,7 +149,7 @@ class _Evaluation:
                 continue
             if not self._holds(node, rule, rule.expression, value, old, place):
                 ratchets = not rule.uses_old_self and self._is_unchanged(place, clause)
-                # as in the reference, a message sees the old value only beside rules that use it
+                # as in the reference, only messages of rules that use the old value see it
                 self._report_failure(node, rule, value, old if compiled.uses_old_self else None, place, ratchets=ratchets)
 
     def _is_unchanged(self, place: Location, clause: _Clause) -> bool:
@@ -157,7 +158,7 @@ class _Evaluation:
         return is_unchanged(self._correlated, clause[0] if clause else place, nested=clause is not None)
 
     def _holds(self, node: RuleNode, rule: CompiledRule, expression: Expression, value: Any, old: Any, place: Location) -> bool:
-        """Return whether a rule holds. One that cannot be evaluated counts as if it did: the error is reported here."""
+        """Return whether a rule holds. Report an evaluation error here and return True."""
         previous = old
         if rule.is_optional:
             previous = OPTIONAL_NONE if old is None else OptionalValue(old)

@@ -1,4 +1,4 @@
-"""Expressions of rules: checked, priced, and compiled to programs."""
+"""Expressions of rules: type-checked, with estimated costs, and compiled to programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apiext.schema.cel.environment import Environment
 
 MAX_UNCOUNTED_COST: Final = 1_000
-"""Greatest worst case, in cost units, of an expression whose costs are not counted while it runs."""
+"""Greatest worst case, in cost units, of an expression that runs without counting costs."""
 Check = Callable[[str, "Environment"], "CheckedAst"]
 
 
@@ -40,37 +40,37 @@ class Expression:
 
     @cached_property
     def estimated_cost(self) -> int:
-        """What an evaluation costs at most, in cost units, as the reference estimates it."""
+        """Return the maximum cost of an evaluation in cost units, by the reference's estimate."""
         return estimate_cost(self.checked, declared_sizes(self.declaration)).max
 
     @cached_property
     def worst_case(self) -> int:
-        """What an evaluation costs at most, in cost units, for values within the limits of the schema."""
+        """Return the maximum cost of an evaluation in cost units, for values within the schema's limits."""
         return worst_case(self.checked, self.declaration)
 
     @property
     def is_counted(self) -> bool:
-        """Return whether the costs of each evaluation are counted."""
+        """Return whether each evaluation counts its costs."""
         return self.worst_case > MAX_UNCOUNTED_COST
 
     def prepare(self) -> None:
-        """Generate the code that an evaluation needs."""
+        """Generate the code for an evaluation."""
         self.program.prepare(counting=self.is_counted)
 
     @cached_property
     def uses_old_self(self) -> bool:
-        """Whether the expression refers to the old value."""
+        """Return whether the expression refers to the old value."""
         return uses_old_self(self.checked)
 
     @cached_property
     def without_old(self) -> Expression:
-        """The expression about a value alone: it fails where it refers to the old value."""
+        """Return the expression for a value alone. It fails where it refers to the old value."""
         program = compile_program(self.checked, {"self": Shape(self.declaration.schema)}, self.functions)
         return replace(self, program=program)
 
     @cached_property
     def with_plain_old(self) -> Expression:
-        """The expression about a value and an old one that is not optional, although the expression was checked for one that is."""
+        """Return the expression for an old value that is not optional, after it was checked for an optional one."""
         shape = Shape(self.declaration.schema)
         return replace(self, program=compile_program(self.checked, {"self": shape, "oldSelf": shape}, self.functions))
 
@@ -84,7 +84,7 @@ class ExpressionCompiler:
         self._environments: dict[tuple[bool, bool], Environment] = {}
 
     def compile(self, source: str, check: Check, *, stored: bool, optional: bool) -> Expression:
-        """Compile an expression. It is `stored` if it is not new; `optional` if the old value is an optional one.
+        """Compile an expression. `stored`: it is not new. `optional`: the old value is optional.
 
         Raises:
             CompileError: the expression is invalid; the text is the reference's.

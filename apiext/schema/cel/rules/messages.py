@@ -1,4 +1,4 @@
-"""Messages about broken rules (evalMessageExpression in validation.go)."""
+"""Messages about violated rules (evalMessageExpression in validation.go)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from apiext.schema.cel.rules.rule import CompiledRule
 
 _MAX_BYTES: Final = 5 * 1024
-"""UTF-8 bytes of an evaluated message; part of the API."""
+"""UTF-8 bytes of an evaluated message. Part of the API."""
 _SPENT: Final = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
 _CALL_LIMIT: Final = "no further validation rules will be run due to call cost exceeds limit for messageExpression"
 
 
 class CostlyMessageError(Exception):
-    """The evaluation of a message cost too much: no further rules are evaluated. The text is the detail of the error."""
+    """The evaluation of a message cost too much. No further rule runs. The text is the error's detail."""
 
 
 def failure_message(rule: CompiledRule, value: Any, old: Any, budget: Budget) -> str:
-    """Return the message about a broken rule.
+    """Return the message about a violated rule.
 
     Raises:
-        CostlyMessageError: its evaluation costs more than it may.
+        CostlyMessageError: its evaluation exceeds the cost limit.
         InexactError: the costs must be counted.
         HeavyWorkError: the evaluation takes too long for the event loop.
     """

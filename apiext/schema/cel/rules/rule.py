@@ -1,4 +1,4 @@
-"""A rule of a schema node, compiled (compilation.go)."""
+"""A compiled rule of a schema node (compilation.go)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredExpressions:
-    """Expressions of the definition before an update: they may use what a previous release of the reference does not know."""
+    """Expressions of the definition before an update. They may use everything that any version accepts."""
 
     rules: frozenset[str] = frozenset()
     messages: frozenset[str] = frozenset()
 
 
 NO_EXPRESSIONS: Final = StoredExpressions()
-"""The expressions before a creation."""
+"""The expressions before a create: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """A rule, or the reasons why it cannot be evaluated."""
+    """A compiled rule, or the reasons why it cannot run."""
 
     source: Object
     field_path: str = ""
-    """The member that errors are about, relative to the value; empty for the value itself."""
+    """The member for errors, relative to the value; empty for the value itself."""
     expression: Expression | None = None
     """None for an empty rule."""
     message: Expression | None = None
@@ -43,13 +43,13 @@ class CompiledRule:
     message_error: str = ""
 
     def prepare(self) -> None:
-        """Do what the first evaluation needs."""
+        """Prepare the first evaluation."""
         if self.expression is not None:
             self.expression.prepare()
 
     @property
     def uses_old_self(self) -> bool:
-        """Return whether the rule refers to the old value, so that it constrains changes."""
+        """Return whether the rule refers to the old value: it then constrains changes."""
         return self.expression is not None and self.expression.uses_old_self
 
     @property
@@ -59,22 +59,22 @@ class CompiledRule:
 
     @property
     def reason(self) -> str:
-        """Return the type of the errors about the rule; empty if it names none."""
+        """Return the type of the rule's errors; empty if it sets none."""
         return self.source.get("reason") or ""
 
     @property
     def text(self) -> str:
-        """Return the message, or else the rule, as errors about the rule show it."""
+        """Return the message, or else the rule, for errors about the rule."""
         return trim_space(self.source.get("message") or self.source["rule"])
 
     @property
     def default_message(self) -> str:
-        """Return the message about a value that breaks the rule, if no messageExpression gives another one."""
+        """Return the message about a violation without a messageExpression."""
         return self.text if self.source.get("message") else f"failed rule: {self.text}"
 
 
 def compile_rule(rule: Object, schema: Props, compiler: ExpressionCompiler, stored: StoredExpressions | None = None) -> CompiledRule:
-    """Compile a rule of a schema; `stored` has the expressions that are not new, None stands for all.
+    """Compile a rule of a schema. `stored` has the expressions that are not new; None means all.
 
     Raises:
         HeavyWorkError: the compilation takes too long for the event loop.

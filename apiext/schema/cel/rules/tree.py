@@ -1,4 +1,4 @@
-"""The rules of a schema by its nodes (Validator in validation.go)."""
+"""The rules of a schema by node (Validator in validation.go)."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class NodeRules:
 
     rules: list[CompiledRule]
     uses_old_self: bool
-    """Whether one of them refers to the old value."""
+    """Whether a rule refers to the old value."""
 
 
 class RuleNode:
-    """The rules of a schema node and of the nodes below; nodes without rules are left out. Rules are compiled on first use."""
+    """The rules of a schema node and of the nodes below, without nodes that have none. Compiles rules at first use."""
 
     def __init__(self, schema: Structural, clause: Props, declaration: Declaration | None, with_rules: AbstractSet[int]) -> None:
-        """Bind the rules of `clause`, which is the schema itself or one in its allOf, to the values of the schema.
+        """Bind the rules of `clause`, the schema itself or one in its allOf, to the schema's values.
 
-        `with_rules` has the identities of all clauses that have rules, or contain some.
+        `with_rules` has the ids of all clauses with rules in or below them.
         """
         self.schema = schema
         self.declaration = declaration
@@ -60,12 +60,12 @@ class RuleNode:
 
     @cached_property
     def permits(self) -> Check:
-        """The check whether the schema surely permits a value. It raises HeavyWorkError if its compilation takes too long."""
+        """Return the check that a value surely satisfies the schema. Raises HeavyWorkError if its compilation takes too long."""
         return compile_check(Spec(self.schema.raw, served=True))
 
     @cached_property
     def rules(self) -> NodeRules:
-        """The rules of this node.
+        """Return the rules of this node.
 
         Raises:
             HeavyWorkError: their compilation takes too long for the event loop.
@@ -102,23 +102,23 @@ class RuleNode:
                     declaration = declare(schema, resource=schema.embedded)
                 else:
                     declaration = self.declaration and member_declaration(self.declaration, name)
-                # values of unknown types are left out
+                # omit values of unknown types
                 if declaration is not None:
                     found[name] = RuleNode(schema, child, declaration, with_rules)
         return found
 
 
 def member_declaration(parent: Declaration, name: str) -> Declaration | None:
-    """Return the type of a property as expressions see it; None if they cannot refer to it."""
+    """Return the type of a property in expressions; None if expressions cannot refer to it."""
     escaped = escape(name)
     member = None if escaped is None else parent.fields.get(escaped)
     return None if member is None else member.declaration
 
 
 def rule_tree(schema: Structural) -> RuleNode | None:
-    """Return the rules of a schema, None if there are none. An embedded schema describes objects with metadata.
+    """Return the rules of a schema, None if it has none. An embedded schema describes objects with metadata.
 
-    As in the reference, rules in allOf are evaluated only if there are others (hasXValidations).
+    As in the reference, rules in allOf only count if there are others (hasXValidations).
     """
     with_rules: set[int] = set()
     if not _find(schema.raw, with_rules):
@@ -127,12 +127,12 @@ def rule_tree(schema: Structural) -> RuleNode | None:
 
 
 def deferred_rules(schema: Structural) -> Deferred[RuleNode | None]:
-    """Return the rules of a schema, to be collected when they are first needed."""
+    """Return the rules of a schema, collected at first use."""
     return Deferred(lambda: rule_tree(schema), is_large=len(json_codec.dumps(schema.raw)) > MAX_INLINE_RULE_SCHEMA_BYTES)
 
 
 def _find(schema: Any, with_rules: set[int]) -> bool:
-    """Add the identities of the schemas that have rules or contain some; return whether this one does, apart from its allOf."""
+    """Add the ids of schemas with rules in or below them. Return whether this one is among them, apart from its allOf."""
     if not isinstance(schema, Mapping):
         return False
     children = [*(schema.get("properties") or _EMPTY).values(), schema.get("items"), schema.get("additionalProperties")]

@@ -1,4 +1,4 @@
-"""The functions and operators that every environment has (cel-go common/stdlib, common/types).
+"""Functions and operators of every environment (cel-go common/stdlib, common/types).
 
-Owns what they do, and what a call costs at run time. Operators over values of known types are written into the compiled program instead.
+Owns their implementations and run-time costs. The compiled program itself contains operators over values of known types.
 """

@@ -1,4 +1,4 @@
-"""The implementations of the standard functions by overload, and by the type of the first argument."""
+"""Implementations of the standard functions, by overload and by the type of the first argument."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ _DURATIONS: Final[dict[str, tuple[str, Function]]] = {
 
 @lru_cache(maxsize=256)
 def compiled_pattern(expression: str) -> Pattern:
-    """Return the compiled form of a regular expression, which is kept. Raises CelError, or HeavyWorkError on the event loop."""
+    """Return the compiled form of a regular expression, from a cache. Raises CelError, or HeavyWorkError on the event loop."""
     try:
         return compile_pattern(expression)
     except PatternError as error:
@@ -120,7 +120,7 @@ def matches(text: Any, expression: Any) -> bool:
 
 
 class ConstantPattern:
-    """The function `matches` with a constant expression, which is compiled when it is first needed."""
+    """The function `matches` with a constant expression, compiled at first use."""
 
     __slots__ = ("_compiled", "_expression")
 

@@ -1,4 +1,4 @@
-"""Types of run-time values, and the operators that a type has (cel-go common/types/traits)."""
+"""Types of run-time values, and each type's operators (cel-go common/types/traits)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPES: Final[dict[type, CelType]] = {
 }
 
 _RECEIVERS: Final = (str, Timestamp, Duration, CelType, OpaqueValue)
-"""Types that report an operator they lack without naming it."""
+"""Types whose errors about a missing operator do not name it."""
 
 
 def type_of(value: Any) -> CelType:
@@ -44,5 +44,5 @@ def type_of(value: Any) -> CelType:
 
 
 def undefined(function: str, operand: object) -> CelError:
-    """Return the error of a function or operator that the type of its first argument does not have."""
+    """Return the error that the type of the first argument lacks a function or operator."""
     return CelError(NO_SUCH_OVERLOAD if isinstance(operand, _RECEIVERS) else f"{NO_SUCH_OVERLOAD}: {function}")

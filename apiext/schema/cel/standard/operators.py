@@ -1,4 +1,4 @@
-"""Operators over values whose types only the evaluation knows, and those that need a check of their result."""
+"""Operators over values whose type only the evaluation knows, and operators with a check of the result."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def logical_not(value: Any) -> bool:
 
 
 def _number_kind(operator: str, left: object, right: object) -> type:
-    """Return the type that both numbers have. Raises CelError."""
+    """Return the common type of two numbers. Raises CelError."""
     kind = type(left)
     if kind not in (int, Uint, float):
         raise undefined(operator, left)
@@ -150,7 +150,7 @@ def divide_uints(left: Uint, right: Uint) -> Uint:
 
 
 def divide_doubles(left: float, right: float) -> float:
-    """Divide as IEEE 754 has it: no division fails."""
+    """Divide by IEEE 754. Never fails."""
     if right:
         return left / right
     if math.isnan(left) or left == 0 or math.isnan(right):
@@ -223,7 +223,7 @@ def size(value: Any) -> int:
 
 
 def index(container: Any, key: Any) -> Any:
-    """Evaluate `container[key]`, also as a field of a value of unknown type. Raises CelError."""
+    """Evaluate `container[key]`, and fields of values of unknown type. Raises CelError."""
     found = lookup(container, key)
     if found is MISSING:
         text = key if isinstance(key, str) else str(key).lower() if isinstance(key, bool) else str(key)
@@ -244,7 +244,7 @@ def lookup(container: Any, key: Any) -> Any:
 
 
 def _place(key: object) -> int:
-    """Return the place in a list that a number means. Raises CelError."""
+    """Return the list index for a number. Raises CelError."""
     if isinstance(key, int) and not isinstance(key, bool) and key <= INT_MAX:
         return int(key)
     if isinstance(key, float) and key.is_integer() and INT_MIN < key < float(INT_MAX):

@@ -20,12 +20,12 @@ _DAY: Final = 86_400
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ZONE_MIN: Final = -62_135_510_400
 _ZONE_MAX: Final = 253_402_214_400
-"""Seconds between which Python can tell the offset of a time zone: the years 1 to 9999 without their outermost day."""
+"""Seconds within which Python knows time zone offsets: the years 1 to 9999 without the first and last day."""
 _MONTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Civil(NamedTuple):
-    """A time as a calendar shows it."""
+    """A time in calendar form."""
 
     year: int
     month: int
@@ -64,7 +64,7 @@ def _days_of(year: int, month: int) -> int:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Return the days since 1970 in the Gregorian calendar, which repeats after 146,097 days; years begin in March here."""
+    """Return the days since 1970 in the Gregorian calendar. It repeats after 146,097 days; years begin in March here."""
     year -= month <= 2
     era, year = divmod(year, 400)
     yearday = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -72,7 +72,7 @@ def _days(year: int, month: int, day: int) -> int:
 
 
 def civil(moment: Timestamp, offset: int) -> Civil:
-    """Return the calendar's view of a time at an offset from UTC (seconds)."""
+    """Return the calendar form of a time at an offset from UTC (seconds)."""
     seconds, nanosecond = divmod(moment.nanoseconds, NANOSECONDS)
     days, rest = divmod(seconds + offset, _DAY)
     era, place = divmod(days + 719_468, 146_097)

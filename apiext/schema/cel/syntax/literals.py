@@ -17,7 +17,7 @@ _UINT_RANGE: Final = range(2**64)
 
 
 class BadEscapeError(Exception):
-    """An escape sequence stands for no character; the text is cel-go's."""
+    """An invalid escape sequence. The text is cel-go's."""
 
 
 def literal_value(kind: str, text: str) -> bool | float | str | bytes | None:

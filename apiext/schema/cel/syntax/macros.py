@@ -15,16 +15,16 @@ _OVERWRITES: Final = "iteration variable overwrites accumulator variable"
 
 
 class MacroError(Exception):
-    """The arguments of a macro are not of its form."""
+    """Arguments that a macro does not accept."""
 
     def __init__(self, node: Expression, message: str) -> None:
-        """Blame a node."""
+        """Set the node with the error."""
         super().__init__(message)
         self.node = node
 
 
 Expander = Callable[[MacroFactory, Expression, tuple[Expression, ...]], Expression]
-"""Returns the expansion from the receiver (of a function: its first argument) and the arguments, or raises MacroError."""
+"""Returns the expansion, given the receiver (of a function: its first argument) and the arguments. May raise MacroError."""
 
 Macros = Mapping[tuple[str, int, bool], Expander]
 """Expanders by name, number of arguments and whether it is a method."""

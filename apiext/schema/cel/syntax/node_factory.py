@@ -9,7 +9,7 @@ from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Ide
 from apiext.schema.cel.syntax.source import Issue
 
 RESULT_VARIABLE = "@result"
-"""The variable in which macros collect their result."""
+"""The variable for a macro's result."""
 
 
 class TooManyNodesError(Exception):
@@ -40,13 +40,13 @@ class NodeFactory:
         return identifier
 
     def report(self, offset: int, message: str) -> Constant:
-        """Record an error and return a node to go on with."""
+        """Record an error. Return a placeholder node."""
         self.issues.append(Issue(offset, message))
         return Constant(self.identify(offset), None)
 
 
 class MacroFactory:
-    """Creates the nodes of a macro's expansion, all at the place of the macro's call."""
+    """Creates the nodes of a macro's expansion, all at the macro's position."""
 
     def __init__(self, nodes: NodeFactory, offset: int) -> None:
         """Create nodes at an offset."""
@@ -82,7 +82,7 @@ class MacroFactory:
         return StructLiteral(self.identify(), "", ())
 
     def copy(self, node: Expression) -> Expression:
-        """Return a tree like another one with new identifiers at the same places."""
+        """Return a copy of a tree with new identifiers at the same positions."""
         nodes = self._nodes
         new = nodes.identify(nodes.positions[node.id])
         match node:

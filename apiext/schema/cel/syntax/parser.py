@@ -1,4 +1,4 @@
-"""From the text of an expression to its syntax tree, macros expanded (cel-go parser/parser.go, parser/gen/CEL.g4).
+"""Parser: from the text of an expression to its syntax tree, with macros expanded (cel-go parser/parser.go, parser/gen/CEL.g4).
 
 The parser accepts what cel-go's accepts, with the same places of nodes and the same limits of depth. Only the wording of syntax errors,
 which ANTLR generates from the grammar, comes from elsewhere: see `syntax_errors.py`.
@@ -55,7 +55,7 @@ def parse(source: str, macros: Macros, *, optional_syntax: bool) -> tuple[Expres
 
 
 class _Parser:
-    """A recursive descent over the tokens; one method for each rule of the grammar."""
+    """A recursive-descent parser with one method for each rule of the grammar."""
 
     def __init__(self, source: str, nodes: NodeFactory, macros: Macros, *, optional_syntax: bool) -> None:
         tokens = tokenize(source)
@@ -68,7 +68,7 @@ class _Parser:
         self.optional_syntax = optional_syntax
         self.depths = {"expr": 0, "relation": 0, "calc": 0}
         self.height = 0
-        """Nested operators, selections and calls in the part that was parsed last."""
+        """Nested operators, selections and calls in the last parsed part."""
 
     def parse(self) -> Expression:
         expression = self._expr()

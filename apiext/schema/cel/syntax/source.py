@@ -14,16 +14,16 @@ class Issue:
     """An error of an expression."""
 
     offset: int | None
-    """Place in the source in code points; None for errors of the expression as a whole."""
+    """Position in the source in code points; None for errors of the whole expression."""
     message: str
 
 
 class CompileError(Exception):
-    """An expression was rejected; the text is the one of cel-go, such as `ERROR: <input>:1:3: undeclared reference to ...`."""
+    """An expression was rejected. The text is cel-go's, such as `ERROR: <input>:1:3: undeclared reference to ...`."""
 
 
 def display_issues(source: str, issues: list[Issue]) -> str:
-    """Return the text of errors, each with its line of the source and a mark below its place, in the order of their places."""
+    """Return the text of errors in source order. Each has its line of the source and a mark below its position."""
     lines = source.split("\n")
     starts = [0]
     for line in lines:

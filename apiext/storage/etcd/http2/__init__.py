@@ -1,6 +1,6 @@
 """gRPC calls over HTTP/2 on the asyncio event loop: the part of both protocols that etcd's API uses.
 
-Owns connections, frames, flow control and the outcome of a call. Must not know what a message means.
+Owns connections, frames, flow control and the outcome of a call. Must not interpret messages.
 Mirrors RFC 9113 and gRPC's PROTOCOL-HTTP2.md. Tested against `h2` as an independent peer.
 
 Why not a library (measured for this project):

@@ -1,4 +1,4 @@
-"""A server's address and the connection to it, which is made on demand and again after it was lost."""
+"""A server's address and the connection to it, made on demand and after a loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apiext.storage.etcd.http2.streams import DuplexStream, duplex, unary
 _MIN_PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 2.0
 _CONNECT_SECONDS: Final = 5.0
-"""Time for all addresses of a server to accept a connection and send SETTINGS, in equal parts."""
+"""Seconds for all addresses of a server to accept a connection and send SETTINGS, in equal parts."""
 _MIN_ADDRESS_SECONDS: Final = 1.0
 _Address = tuple[int, int, int, Any]
 """Family, type, protocol and socket address."""
@@ -35,7 +35,7 @@ class Channel:
         self._headers: dict[str, bytes] = {}
         self._connection: Connection | None = None
         self._open: set[Connection] = set()
-        """Connections with open calls, also those that accept no more."""
+        """Connections with open calls, including those that accept no more calls."""
         self._connect_task: asyncio.Task[None] | None = None
         self._last_address: _Address | None = None
         self._closed = False
@@ -50,7 +50,7 @@ class Channel:
         return False
 
     def connect(self) -> asyncio.Task[None]:
-        """Start to connect if needed. Return the task, which ends once the channel is connected or closed."""
+        """Start to connect if needed. Return the task, which ends with a connection or with `close`."""
         if self._connect_task is None or (self._connect_task.done() and self._connection is None and not self._closed):
             self._connect_task = asyncio.ensure_future(self._connect())
         return self._connect_task
@@ -58,9 +58,9 @@ class Channel:
     def unary(
         self, path: str, message: bytes, seconds: float, connection: Connection | None = None, *, gather: bool = False
     ) -> Coroutine[Any, Any, bytes]:
-        """Send a message and return the response. `seconds` limits the call; the newest connection is used if none is given.
+        """Send a message and return the response within `seconds`. The default `connection` is the newest.
 
-        `gather` sends it together with other such calls: it waits for two turns of the event loop.
+        `gather` sends it together with other such calls, after two turns of the event loop.
 
         Raises:
             RpcError: the channel is not connected, the call failed, or there was no response in time.
@@ -68,7 +68,7 @@ class Channel:
         return unary(connection or self._current(), self._header(path), message, seconds, gather=gather)
 
     async def duplex(self, path: str, metadata: dict[str, str], seconds: float) -> DuplexStream:
-        """Open a call with any number of messages both ways. `seconds` limits only the wait for a free stream.
+        """Open a call with any number of messages both ways. `seconds` only limits the wait for a free stream.
 
         Raises:
             RpcError: the channel is not connected, or no stream became free in time.
@@ -110,13 +110,13 @@ class Channel:
             await backoff.pause()
 
     async def _resolve(self) -> list[_Address]:
-        """Return all addresses of the server, the one that was connected last first."""
+        """Return all addresses of the server, first the one of the last connection."""
         found = await asyncio.get_running_loop().getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
         addresses: list[_Address] = [(family, kind, protocol, address) for family, kind, protocol, _, address in found]
         return sorted(addresses, key=lambda address: address != self._last_address)
 
     async def _try(self, address: _Address, seconds: float) -> bool:
-        """Return whether an address accepted a connection and sent SETTINGS within that time; else set `last_error`."""
+        """Return whether an address accepted a connection and sent SETTINGS in time; else set `last_error`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._dial(address)

@@ -19,58 +19,58 @@ from apiext.storage.etcd.http2.send_queue import Http2Stream, SendQueue
 WINDOW_BYTES: Final = 4 << 20
 """Bytes that the server may send on a stream before the client grants more."""
 _CONNECTION_WINDOW_BYTES: Final = 1 << 30
-"""Bytes that the server may send on all streams before the client grants more; the streams' windows limit it in practice."""
+"""Bytes that the server may send on all streams before the client grants more. In practice the streams' windows are the limit."""
 _MAX_UNGRANTED_BYTES: Final = _CONNECTION_WINDOW_BYTES // 2
 _TOO_LONG: Final = (frames.DEFAULT_FRAME_BYTES + 1) << 8
-"""The first number of `HEADER` for a frame of any type above the allowed length."""
+"""The smallest `HEADER` number of a frame above the allowed length, of any type."""
 _UNLIMITED_STREAMS: Final = 1 << 30
 _GOAWAY_SECONDS: Final = 1.0
-"""How long a connection closed with GOAWAY may take to send it."""
+"""Seconds for sending GOAWAY before a connection closes."""
 _SETTINGS: Final = {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: WINDOW_BYTES}
 
 
 class Connection(asyncio.Protocol):
-    """The client's side of a connection. `on_retired` is called once, with the reason, when it accepts no more calls."""
+    """The client's side of a connection. Calls `on_retired` once, with the reason, when it accepts no more calls."""
 
     def __init__(self, on_retired: Callable[[Connection, str], None]) -> None:
         self.loop = asyncio.get_running_loop()
-        """The event loop; asking for the current one would be a system call for each use."""
+        """The event loop. Getting the current one would be a system call each time."""
         self._on_retired = on_retired
         self._writer: GatheredWriter | None = None
-        """None before the connection is made, and once it is closed."""
+        """None before the connection is made, and after it is closed."""
         self._buffer = b""
-        """The beginning of a frame that has not arrived completely."""
+        """The start of an incomplete frame."""
         self._header_reader = HeaderReader()
         self._keepalive = Keepalive(self._write, lambda: bool(self._streams), lambda: self.close("the server does not answer"))
         self._deadlines = Deadlines(self.loop, self._expire)
         self._send_queue = SendQueue()
         self._streams: dict[int, Http2Stream] = {}
         self._slot_waiters: deque[asyncio.Future[None]] = deque()
-        """Calls that wait until the server allows another stream."""
+        """Calls that wait for a free stream."""
         self._next_id = 1
         self._max_streams = _UNLIMITED_STREAMS
         self._ungranted = 0
         self._reason = ""
         self.ready: asyncio.Future[None] = self.loop.create_future()
-        """Done after the server's SETTINGS; fails with ConnectionError when the connection ends before them."""
+        """Done after the server's SETTINGS. Fails with ConnectionError if the connection ends before."""
         self.accepts_calls = False
 
     @property
     def closed(self) -> bool:
-        """Whether the connection and all its calls have ended."""
+        """Return whether the connection and all its calls have ended."""
         return self._writer is None
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
     def send(self, stream: Http2Stream, data: bytes, *, last: bool) -> None:
-        """Send data of a stream as soon as the windows allow it."""
+        """Send data of a stream as soon as the windows allow."""
         self._send_queue.add(stream, data, last=last)
         self._flush()
         if self._writer is not None:
             self._writer.flush()
 
     def grant(self, stream: Http2Stream, size: int) -> None:
-        """Allow the server to send that many more bytes on a stream."""
+        """Allow the server to send `size` more bytes on a stream."""
         if size and stream.id in self._streams:
             self._write(frames.window_update(stream.id, size))
 
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
             self._remove(stream.id)
 
     def open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool, gather: bool = False) -> None:
-        """Open a stream and send its first data; `last` ends its direction, `gather` lets little data wait for others.
+        """Open a stream and send its first data. `last` ends its direction; `gather` lets small data wait for others.
 
         The stream fails at its deadline.
 
@@ -108,11 +108,11 @@ class Connection(asyncio.Protocol):
             self._retire("all stream identifiers of the connection are used")
 
     def is_full(self) -> bool:
-        """Return whether a call has to wait for a free stream (`wait_for_slot`)."""
+        """Return whether a call must wait for a free stream (`wait_for_slot`)."""
         return len(self._streams) >= self._max_streams
 
     async def wait_for_slot(self, seconds: float) -> float:
-        """Wait until the server allows another stream, at most some seconds. Return the seconds left.
+        """Wait for a free stream, at most `seconds`. Return the seconds left.
 
         Raises:
             RpcError: no stream became free in time.
@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
                     try:
                         await waiter
                     except asyncio.CancelledError:
-                        if not waiter.cancelled():  # woken and cancelled at once: pass the slot on
+                        if not waiter.cancelled():  # woken and cancelled together: pass the slot on
                             self._wake_waiter()
                         raise
         except TimeoutError as error:
@@ -143,7 +143,7 @@ class Connection(asyncio.Protocol):
                 return
 
     def _expire(self, now: float) -> float:
-        """End the calls whose deadline is reached. Return the earliest deadline of the others."""
+        """End the calls whose deadline has passed. Return the earliest deadline of the others."""
         for stream in [stream for stream in self._streams.values() if stream.deadline <= now]:
             self.cancel(stream)
             stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
@@ -184,15 +184,15 @@ class Connection(asyncio.Protocol):
         self._retire(f"error reading from server: {error_text(exc).lower() if exc else 'EOF'}")
         if not self.ready.done():
             self.ready.set_exception(ConnectionError(self._reason))
-            self.ready.exception()  # marks it as retrieved: the caller may have been cancelled
+            self.ready.exception()  # marks the exception as retrieved: the caller may have been cancelled
         streams, self._streams = self._streams, {}
         self._send_queue.clear()
         for stream in streams.values():
-            # A unary call whose message has not been sent completely can not have been processed.
+            # The server cannot have processed a unary call before its message was sent completely.
             stream.end(RpcError(UNAVAILABLE, self._reason, unprocessed=bool(stream.unsent)))
 
     def close(self, reason: str, code: int | None = None) -> None:
-        """End the connection and all its calls at once, with GOAWAY if an error code is given."""
+        """End the connection and all its calls at once. With an error code, send GOAWAY."""
         self._reason = self._reason or reason
         if self._writer is None:
             return
@@ -250,7 +250,7 @@ class Connection(asyncio.Protocol):
         self._buffer = data[at:] if at < end else b""
 
     def _frame_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        """Take a frame of another type than DATA and HEADERS, or one inside of a header block."""
+        """Process a frame other than DATA and HEADERS, or one within a header block."""
         if self._header_reader.inside_block or kind == frames.CONTINUATION:
             self._block_received(stream_id, self._header_reader.receive(kind, flags, stream_id, payload))
         elif kind == frames.WINDOW_UPDATE:
@@ -298,7 +298,7 @@ class Connection(asyncio.Protocol):
             self._end(stream, RpcError(INTERNAL, "response without a gRPC status"))
 
     def _block_received(self, stream_id: int, block: HeaderBlock | None) -> None:
-        """Take a header block; None for one that is not complete."""
+        """Process a header block; None for an incomplete one."""
         stream = self._streams.get(stream_id)
         if stream is None:
             self._check_opened(stream_id)
@@ -320,7 +320,7 @@ class Connection(asyncio.Protocol):
             self._end(stream, RpcError(UNAVAILABLE if refused else INTERNAL, text, unprocessed=refused))
 
     def _end(self, stream: Http2Stream, error: RpcError | None) -> None:
-        """End a stream that the server has ended."""
+        """End a stream after the server has ended it."""
         if stream.unsent:
             self.cancel(stream)
         else:

@@ -1,4 +1,4 @@
-"""The deadlines of the calls of one connection."""
+"""Deadlines of a connection's calls."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 NO_DEADLINE: Final = math.inf
 _RESOLUTION_SECONDS: Final = 0.001
-"""How much earlier than asked for the event loop may call."""
+"""Seconds by which the event loop may call early."""
 
 
 class Deadlines:
-    """One timer for the deadlines of all calls: nearly all calls end before, and a timer for each is expensive.
+    """One timer for the deadlines of all calls: nearly all calls end earlier, and a timer for each would be expensive.
 
-    `expire` ends the calls whose deadline is not after a time of the event loop, and returns the earliest of the others.
+    `expire` ends the calls with a deadline up to a time of the event loop, and returns the earliest other deadline.
     """
 
     __slots__ = ("_expire", "_loop", "_next", "_timer")
@@ -27,7 +27,7 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, deadline: float) -> None:
-        """Call `expire` at a time of the event loop or earlier."""
+        """Call `expire` at a time of the event loop, or earlier."""
         if deadline < self._next:
             self.stop()
             self._next = deadline

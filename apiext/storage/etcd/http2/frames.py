@@ -44,7 +44,7 @@ ENHANCE_YOUR_CALM: Final = 11
 DEFAULT_WINDOW_BYTES: Final = 65_535
 MAX_WINDOW_BYTES: Final = 2**31 - 1
 DEFAULT_FRAME_BYTES: Final = 16_384
-"""The largest payload before SETTINGS says otherwise, and the least value that SETTINGS may have."""
+"""The largest payload before SETTINGS, and the least value in SETTINGS."""
 MAX_FRAME_BYTES: Final = 2**24 - 1
 MAX_STREAM_ID: Final = 2**31 - 1
 UINT31_MASK: Final = 2**31 - 1
@@ -63,7 +63,7 @@ _PRIORITY_BYTES: Final = 5
 
 
 class Http2ProtocolError(Exception):
-    """A violation of HTTP/2 or gRPC by the server. It ends the connection; `code` is the error code for GOAWAY."""
+    """The server violates HTTP/2 or gRPC. The connection ends; `code` is the error code for GOAWAY."""
 
     def __init__(self, message: str, code: int = PROTOCOL_ERROR) -> None:
         super().__init__(message)
@@ -91,12 +91,12 @@ def reset(stream_id: int, code: int) -> bytes:
 
 
 def goaway(code: int) -> bytes:
-    """Encode a GOAWAY frame of a client, which has processed no stream of the server."""
+    """Encode a client's GOAWAY frame: it has processed no stream of the server."""
     return frame(GOAWAY, 0, 0, _GOAWAY.pack(0, code))
 
 
 def read_settings(payload: bytes) -> list[tuple[int, int]]:
-    """Decode a SETTINGS frame into identifiers and values, in their order.
+    """Decode a SETTINGS frame into identifiers and values, in order.
 
     Raises:
         Http2ProtocolError: the length is wrong, or a value is outside the range that RFC 9113, section 6.5.2 allows.
@@ -115,7 +115,7 @@ def read_settings(payload: bytes) -> list[tuple[int, int]]:
 
 
 def read_uint32(payload: bytes) -> int:
-    """Decode the increment of a WINDOW_UPDATE frame (0 is returned, though not allowed) or the error code of a RST_STREAM frame.
+    """Decode the increment of a WINDOW_UPDATE frame (0 too, though invalid), or the error code of a RST_STREAM frame.
 
     Raises:
         Http2ProtocolError: the length is wrong.

@@ -1,4 +1,4 @@
-"""Gathers what is sent on a connection, so that few writes carry many frames."""
+"""Gathers frames of a connection, so that few writes carry many frames."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 
 
 class GatheredWriter:
-    """Writes frames to a transport in order, those of two turns of the event loop at once.
+    """Writes frames to a transport in order, those of two turns of the event loop together.
 
-    Each write is a system call that wakes the server. Calls that arrive together are cheaper for etcd, too: it synchronizes
-    its log once for all transactions that wait. An event loop with nothing else to do takes the two turns at once.
+    Each write is a system call that wakes the server. Calls that arrive together are also cheaper for etcd: it syncs its log once for
+    all waiting transactions. An idle event loop takes the two turns at once.
     """
 
     __slots__ = ("_loop", "_parts", "_transport")
@@ -26,23 +26,23 @@ class GatheredWriter:
         self._parts += parts
 
     def write_now(self, *parts: bytes) -> None:
-        """Send the parts at once, after what is gathered."""
+        """Send the parts at once, after the gathered ones."""
         self._parts += parts
         self.flush()
 
     def flush(self) -> None:
-        """Send what is gathered at once."""
+        """Send the gathered parts at once."""
         if self._parts and not self._transport.is_closing():
             parts, self._parts = self._parts, []
             self._transport.write(b"".join(parts))
 
     def close(self) -> None:
-        """Send what is gathered, then close the transport."""
+        """Send the gathered parts, then close the transport."""
         self.flush()
         self._transport.close()
 
     def drop(self) -> None:
-        """Forget what is gathered: the transport has ended."""
+        """Drop the gathered parts: the transport has ended."""
         self._parts = []
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""The outcome of a call: gRPC's status codes, and the exception that carries one."""
+"""The outcome of a call: gRPC's status codes, and their exception."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NAMES: Final = {
 
 
 def name_of(code: int) -> str:
-    """Return grpc-go's name of a status code, "Unknown" for the others."""
+    """Return grpc-go's name of a status code, "Unknown" for other codes."""
     return _NAMES.get(code, "Unknown")
 
 
 class RpcError(Exception):
-    """A failed call. `unprocessed` is true only when the server certainly has not processed it: even a write may be sent again."""
+    """A failed call. `unprocessed`: the server certainly has not processed it, so even a write may be sent again."""
 
     def __init__(self, code: int, details: str, *, unprocessed: bool = False) -> None:
         super().__init__(details or f"code {code}")
@@ -44,7 +44,7 @@ class RpcError(Exception):
         self.unprocessed = unprocessed
 
     def copy(self) -> RpcError:
-        """Return an equal error to raise elsewhere: a raised exception keeps the frames of its traceback alive."""
+        """Return an equal error to raise elsewhere: a raised exception keeps its traceback's frames alive."""
         return RpcError(self.code, self.details, unprocessed=self.unprocessed)
 
 

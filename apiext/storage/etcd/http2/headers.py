@@ -17,7 +17,7 @@ _CACHED_TIMEOUTS: Final = 64
 _MAX_TIMEOUT_MILLISECONDS: Final = 99_999_999
 """gRPC allows eight digits."""
 _TIMEOUT: Final = b"\0\x0cgrpc-timeout"
-"""The field up to the length of its value: a literal that enters no table (RFC 7541, section 6.2.2)."""
+"""The field up to its value's length: a literal that enters no table (RFC 7541, section 6.2.2)."""
 _MAX_DECODED_BYTES: Final = 1 << 16
 _MAX_BLOCK_BYTES: Final = 1 << 20
 _UNAVAILABLE_HTTP: Final = frozenset({"429", "502", "503", "504"})
@@ -25,14 +25,14 @@ _UNAVAILABLE_HTTP: Final = frozenset({"429", "502", "503", "504"})
 
 
 class HeaderBlock(NamedTuple):
-    """What a header block of a response means for its call."""
+    """A response's header block and its meaning for the call."""
 
     ends: bool
-    """Whether the response ends with the block."""
+    """Whether the block ends the response."""
     is_refused: bool
-    """Whether the HTTP status is another one than 200, or there is none."""
+    """Whether the HTTP status is missing or not 200."""
     error: RpcError | None
-    """The error of the call if the response ends with this block."""
+    """The call's error if this block ends the response."""
 
 
 class HeaderReader:
@@ -45,17 +45,17 @@ class HeaderReader:
         self._decoder.header_table_size = 0
         self._decoder.max_allowed_table_size = 0
         self.known: dict[tuple[int, bytes], HeaderBlock] = {}
-        """Blocks by flags and payload of the one HEADERS frame that held them; to be asked before `receive`, unless `inside_block`."""
+        """Decoded blocks by flags and payload of their only HEADERS frame. Look here before `receive`, unless `inside_block`."""
         self._partial: tuple[int, int, bytes] | None = None
-        """Stream identifier, flags of HEADERS and the bytes so far of a block that has not ended."""
+        """Stream identifier, flags of HEADERS and the bytes so far of an incomplete block."""
         self.inside_block = False
         """Whether the next frame must be a CONTINUATION."""
 
     def receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> HeaderBlock | None:
-        """Take a frame. Return the block once it is complete.
+        """Process a frame. Return the block once it is complete.
 
         Raises:
-            Http2ProtocolError: the frame must not come here, or the block cannot be decoded.
+            Http2ProtocolError: the frame is not allowed here, or the block cannot be decoded.
         """
         if self._partial is None:
             if kind != frames.HEADERS:
@@ -97,7 +97,7 @@ def _header_block(fields: dict[str, str], *, last: bool) -> HeaderBlock:
 
 
 def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]) -> bytes:
-    """Encode the header block of a call, which depends on no earlier block. The result of `timeout` may follow it."""
+    """Encode a call's header block, which refers to no earlier block. The result of `timeout` may follow it."""
     fields = {
         ":method": "POST",
         ":scheme": "https" if secure else "http",
@@ -107,16 +107,16 @@ def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]
         "te": "trailers",
         "user-agent": "apiext",
     }
-    # the third member keeps a field out of the header table
+    # the third member keeps the field out of the header table
     return hpack.Encoder().encode([(*field, True) for field in (fields | metadata).items()], huffman=False)
 
 
 def timeout(seconds: float) -> bytes:
-    """Encode the field grpc-timeout: the server may stop processing the call afterwards."""
+    """Encode the field grpc-timeout: the server may abandon the call after it."""
     return _timeout(int(seconds * 1000))
 
 
-@lru_cache(_CACHED_TIMEOUTS)  # nearly all calls have the same
+@lru_cache(_CACHED_TIMEOUTS)  # nearly all calls have the same timeout
 def _timeout(milliseconds: int) -> bytes:
     value = b"%dm" % min(max(milliseconds, 1), _MAX_TIMEOUT_MILLISECONDS)
     return _TIMEOUT + bytes((len(value),)) + value

@@ -10,16 +10,16 @@ from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.http2.frames import ENHANCE_YOUR_CALM, Http2ProtocolError
 
 _INTERVAL_SECONDS: Final = 10.0
-"""Silence before a ping. etcd allows one ping in 5 seconds, and none while no call is open."""
+"""Seconds of silence before a ping. etcd allows one ping in 5 s, and none without an open call."""
 _ACK_DELAY_SECONDS: Final = 0.2
-"""Delay of acknowledgements. etcd sends a ping with the first request after each of them, to measure bandwidth: acknowledged at once,
-a ping would follow nearly every write, with a wake-up and a system call on both sides."""
+"""Seconds until an acknowledgement. etcd sends a ping with the first request after each acknowledgement, to measure bandwidth: an
+immediate one would cause a ping after nearly every write, with a wake-up and a system call on both sides."""
 _MAX_ACK_BYTES: Final = 1024
 _PAYLOAD: Final = b"apiext.."
 
 
 class Keepalive:
-    """Pings of one connection. `has_calls` tells whether a call is open; `on_timeout` is called once the server answers no ping."""
+    """Pings of one connection. `has_calls` reports open calls. Calls `on_timeout` if the server answers no ping."""
 
     def __init__(self, write: Callable[[bytes], None], has_calls: Callable[[], bool], on_timeout: Callable[[], None]) -> None:
         self._write = write
@@ -44,10 +44,10 @@ class Keepalive:
                 timer.cancel()
 
     def acknowledge(self, payload: bytes) -> None:
-        """Acknowledge a ping a little later, together with those that follow.
+        """Acknowledge a ping a little later, together with later ones.
 
         Raises:
-            Http2ProtocolError: the length is wrong, or too many pings have not been acknowledged.
+            Http2ProtocolError: the length is wrong, or too many pings await an acknowledgement.
         """
         if len(payload) != frames.PING_BYTES:
             raise Http2ProtocolError("PING frame of a wrong length", frames.FRAME_SIZE_ERROR)

@@ -1,4 +1,4 @@
-"""Streams, and their DATA frames to send within the windows that the server grants (RFC 9113, section 5.2)."""
+"""Streams, and the queue of their DATA frames within the server's windows (RFC 9113, section 5.2)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NOTHING: Final = memoryview(b"")
 
 
 class Http2Stream:
-    """The state of one open call in its connection."""
+    """State of one open call in its connection."""
 
     __slots__ = ("closing", "deadline", "id", "unsent", "window")
 
     id: int
-    """The identifier; set when the stream is opened."""
+    """The identifier, set when the stream opens."""
     window: int
-    """Bytes that the server allows to send on this stream now; negative after it reduced its initial window."""
+    """Bytes that the server currently allows on this stream; negative after it reduced its initial window."""
 
     def __init__(self, deadline: float = NO_DEADLINE) -> None:
         self.deadline = deadline
@@ -31,7 +31,7 @@ class Http2Stream:
         """Whether END_STREAM follows `unsent`."""
 
     def receive(self, data: bytes) -> int:
-        """Take the content of a DATA frame. Return the bytes that the server may send in addition now.
+        """Process the content of a DATA frame. Return the bytes that the server may now send in addition.
 
         Raises:
             Http2ProtocolError: a message is compressed.
@@ -39,12 +39,12 @@ class Http2Stream:
         raise NotImplementedError
 
     def end(self, error: RpcError | None) -> None:
-        """Take the outcome, None for success. Later outcomes are ignored."""
+        """Set the outcome, None for success. Ignore later outcomes."""
         raise NotImplementedError
 
 
 class SendQueue:
-    """The windows of a connection, and the streams with data that they do not allow to send yet. All sizes are in bytes."""
+    """A connection's windows, and the streams with data that must wait for them. All sizes are in bytes."""
 
     __slots__ = ("_blocked", "initial_window", "max_frame", "window")
 
@@ -57,7 +57,7 @@ class SendQueue:
         self._blocked: dict[int, Http2Stream] = {}
 
     def spend_if_free(self, stream: Http2Stream, size: int) -> bool:
-        """Take bytes off both windows if they can be sent at once, in one frame and ahead of no other stream; return whether they can."""
+        """Take bytes off both windows if one frame can carry them now, ahead of no other stream. Return whether it can."""
         if size > self.max_frame or size > self.window or size > stream.window or self._blocked:
             return False
         self.window -= size
@@ -70,7 +70,7 @@ class SendQueue:
         stream.window -= size
 
     def add(self, stream: Http2Stream, data: bytes, *, last: bool) -> None:
-        """Append data to what a stream has to send; `last` ends the stream after it."""
+        """Append data to a stream's queue. `last` ends the stream after it."""
         stream.unsent = memoryview(bytes(stream.unsent) + data) if stream.unsent else memoryview(data)
         stream.closing = last
         self._blocked[stream.id] = stream

@@ -14,7 +14,7 @@ from apiext.storage.etcd.http2.grpc_status import INTERNAL, RpcError
 from apiext.storage.etcd.http2.send_queue import Http2Stream
 
 _MAX_MESSAGES: Final = 128
-"""Messages returned by one `take`: about a millisecond's work."""
+"""Messages in one result of `take`: about a millisecond's work."""
 _MAX_UNGRANTED_BYTES: Final = WINDOW_BYTES // 2
 _PREFIX: Final = Struct(">BI")
 """gRPC's message prefix: the flag for compression and the length."""
@@ -97,21 +97,21 @@ class DuplexStream(Http2Stream):
         """Complete messages, each with the bytes to grant when it is taken."""
         self._buffer = bytearray()
         self._granted_ahead = 0
-        """Leading bytes of the buffer that are granted already, since a message may be larger than the window."""
+        """Bytes at the start of the buffer that are granted already: a message may be larger than the window."""
         self._ungranted = 0
         self._error: RpcError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     def send(self, message: bytes) -> None:
-        """Send a message as soon as the server's windows allow it. Do nothing once the stream has ended."""
+        """Send a message as soon as the server's windows allow. Do nothing after the end of the stream."""
         if self._error is None:
             self._connection.send(self, pack(message), last=False)
 
     async def take(self) -> list[bytes]:
-        """Wait for at least one message. Return all that have arrived, up to a limit.
+        """Wait for at least one message. Return all arrived ones, up to a limit.
 
         Raises:
-            RpcError: the stream has ended, and all messages have been returned.
+            RpcError: the stream has ended, and no message is left.
         """
         while not self._messages:
             if self._error is not None:

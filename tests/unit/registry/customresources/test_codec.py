@@ -22,7 +22,7 @@ def _codec(version: str = "v1", *fields: str) -> CustomResourceCodec:
     return CustomResourceCodec(
         kind=GroupVersionKind("example.com", version, "Widget"),
         storage_version="v1",
-        shapes=SHAPES,
+        schemas=SHAPES,
         converter=NoneConverter(),
         namespaced=True,
         selectable_fields=fields,
