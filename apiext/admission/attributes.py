@@ -23,14 +23,14 @@ class Attributes:
     name: str = ""
     """Empty before the server generates a name, and for a deletecollection."""
     new: Object | None = None
-    """The new object, None for a delete."""
+    """The new object; None for a delete."""
     old: Object | None = None
-    """The stored object, None for a create; of a delete, apiVersion, kind and metadata at least."""
+    """The stored object; None for a create. A delete has at least apiVersion, kind and metadata."""
     dry_run: bool = False
 
     @property
     def object_name(self) -> str:
-        """The name for error messages, generateName where the server has not generated a name yet."""
+        """The name for error messages: generateName until the server has generated a name."""
         if self.name:
             return self.name
         metadata = (self.new or {}).get("metadata") or {}
@@ -38,7 +38,7 @@ class Attributes:
 
 
 class Admission:
-    """One plug-in, or a chain of them; admits everything unless a subclass rejects it."""
+    """One plug-in, or a chain of them. The base class admits everything."""
 
     operations = frozenset(AdmissionOperation)
 

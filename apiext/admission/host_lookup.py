@@ -10,7 +10,7 @@ from apiext.webhook.client import WebhookError
 
 
 class HostRequest(Protocol):
-    """Sends one request to the host; returns status code and content of the answer. Raises WebhookError without an answer."""
+    """Sends one request to the host; returns status code and body of the answer. Raises WebhookError without an answer."""
 
     async def __call__(self, path: str, *, method: str = "GET", body: Any = None) -> tuple[int, bytes]:
         """Send the request."""

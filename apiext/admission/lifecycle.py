@@ -18,7 +18,7 @@ IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 _NAMESPACES: Final = GroupResource("", "namespaces")
 _TERMINATING: Final = "Terminating"
 _FORCE_LIVE: Final = 30.0
-"""Seconds after its deletion in which a namespace is read live (upstream forceLiveLookupTTL)."""
+"""Seconds after its deletion during which lookups of a namespace are live (upstream forceLiveLookupTTL)."""
 
 
 class NotReadyError(Exception):

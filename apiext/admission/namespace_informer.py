@@ -14,7 +14,7 @@ from apiext.meta import errors
 
 COLLECTION: Final = "/api/v1/namespaces"
 _MISSING_WAIT: Final = 0.05
-"""Seconds to wait for the event of a namespace that was just created (upstream missingNamespaceWait)."""
+"""Seconds to wait for the event of a new namespace (upstream missingNamespaceWait)."""
 _READY_WAIT: Final = 10.0
 """Seconds to wait for the first list."""
 
@@ -53,7 +53,7 @@ class NamespaceInformer:
         self._phases.pop(_name(found), None)
 
     async def __call__(self, name: str, *, live: bool) -> str | None:
-        """Return a namespace's phase, None where it does not exist; `live` asks the host instead of the cache.
+        """Return a namespace's phase, None for a missing namespace; `live` asks the host instead of the cache.
 
         Raises:
             NotReadyError: the first list is not complete in time.
@@ -94,7 +94,7 @@ class NamespaceInformer:
 
 
 def strip_namespace(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a namespace with nothing but its name and phase."""
+    """Return a namespace reduced to its name and phase."""
     return {"metadata": {"name": _name(found)}, "status": {"phase": _phase(found)}}
 
 

@@ -1,4 +1,4 @@
-"""Admission in a worker process: the plug-ins run in the server, which has what they look at."""
+"""Admission in a worker process: the plug-ins run in the server, which has their informers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from apiext.workers.server_link import ServerLink
 
 _SEEN: Final = ("name", "generateName")
-"""The metadata of objects that plug-ins see. No plug-in reads or changes more of an object."""
+"""The metadata fields that plug-ins get. No plug-in reads or changes other parts of an object."""
 
 
 class RemoteAdmission(Admission):
-    """Asks the server to admit and to validate."""
+    """Sends admit and validate calls to the server."""
 
     def __init__(self, link: ServerLink, operations: Collection[AdmissionOperation]) -> None:
-        """Ask about these operations, which the server's plug-ins handle."""
+        """Create a client for the operations that the server's plug-ins handle."""
         self.operations = frozenset(operations)
         self._link = link
 

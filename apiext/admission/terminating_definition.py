@@ -20,14 +20,14 @@ class Termination:
 
 
 class ForbidCreate(Admission):
-    """Rejects creates after the deletion has started, also those in progress, and delegates everything else."""
+    """Rejects creates after the deletion has started, including running ones, and delegates all other operations."""
 
     def __init__(self, delegate: Admission, termination: Termination) -> None:
         self._delegate = delegate
         self._termination = termination
 
     def handles(self, operation: AdmissionOperation) -> bool:
-        """Return whether admission applies to an operation; to creates always, since the deletion may start during one."""
+        """Return whether admission applies to an operation. It always applies to creates: the deletion may start during one."""
         return operation == AdmissionOperation.CREATE or self._delegate.handles(operation)
 
     async def admit(self, attributes: Attributes) -> None:
@@ -46,7 +46,7 @@ class ForbidCreate(Admission):
             StatusError: 403 for a create after the deletion has started, else that of the delegate.
         """
         await self._delegate.validate(attributes)
-        # checked last: a create that passes here is stored before the instances are listed for deletion
+        # check last: a create that passes is stored before the finalizer lists the instances
         self._reject_create(attributes)
 
     def _reject_create(self, attributes: Attributes) -> None:

@@ -22,11 +22,11 @@ _ENCODED: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 
 class WebSocketTokenError(Exception):
-    """The Sec-WebSocket-Protocol headers hold an invalid token; the message has the reason."""
+    """The Sec-WebSocket-Protocol headers contain an invalid token. The message is the reason."""
 
 
 def websocket_token(headers: Iterable[str]) -> tuple[str, str]:
-    """Return the token of all Sec-WebSocket-Protocol headers, empty without one, and the other protocols, joined with commas.
+    """Return the token in all Sec-WebSocket-Protocol headers (empty without one), and the other protocols, joined with commas.
 
     Raises:
         WebSocketTokenError: there are several tokens, one is not base64url or UTF-8, or there is no protocol besides the token.

@@ -1,7 +1,7 @@
-"""Client certificates: the common name is the user, each organization a group; those of front proxies name no user.
+"""Client certificates: the common name is the user, each organization a group. A front proxy's certificate names no user.
 
-TLS has verified a certificate against all authorities together. Which of them issued it is only determined where there are
-authorities of front proxies. Mirrors apiserver pkg/authentication/request/x509 (CommonNameUserConversion and the verifiers).
+TLS has verified a certificate against all authorities together. Only with authorities of front proxies does this module determine
+the issuing one. Mirrors apiserver pkg/authentication/request/x509 (CommonNameUserConversion and the verifiers).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 _KNOWN_CHAINS: Final = 256
-"""Certificates whose authority is remembered."""
+"""Maximum of certificates with a cached authority."""
 
 
 class CertificateAuthorities:
@@ -43,8 +43,8 @@ class CertificateAuthorities:
 
 @lru_cache(maxsize=_KNOWN_CHAINS)
 def _issued(pem: bytes, chain: Sequence[bytes]) -> bool:
-    """See CertificateAuthorities.issued; a front proxy opens many connections with the same certificate."""
-    # imported with the first certificate that may be a front proxy's: it takes 50 ms
+    """See CertificateAuthorities.issued. Cached, because a front proxy opens many connections with the same certificate."""
+    # the import takes 50 ms: only for certificates that may be a front proxy's
     from cryptography import x509
 
     return any(
@@ -71,11 +71,11 @@ def _signed(authority: Certificate, certificate: Certificate) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PeerIdentification:
-    """Tells users and front proxies from each other by the authority of their certificate."""
+    """Distinguishes users from front proxies by the authority of their certificate."""
 
     clients: CertificateAuthorities
     proxies: CertificateAuthorities | None = None
-    """None where there are no front proxies."""
+    """None without front proxies."""
     proxy_names: frozenset[str] = frozenset()
     """Common names of front proxies; empty for any."""
 
@@ -85,7 +85,7 @@ class PeerIdentification:
         return self.clients.pem + b"\n" + (self.proxies.pem if self.proxies else b"")
 
     def keeps(self, peer: Peer, certificate: Mapping[str, Any], chain: Sequence[bytes]) -> bool:
-        """Return whether a peer that other authorities identified is the same with these authorities."""
+        """Return whether these authorities identify a connection as `peer`, which earlier authorities identified."""
         nothing = Peer(ends=peer.ends)
         if self.proxies is None and not self.clients.issued(chain):
             return peer == nothing
@@ -94,8 +94,8 @@ class PeerIdentification:
     def identify(self, certificate: Mapping[str, Any], chain: Sequence[bytes]) -> Peer:
         """Return the peer of a connection by its certificate.
 
-        `certificate` has the form of `ssl.SSLObject.getpeercert()`; `chain` is the certificate in DER with those of the intermediate
-        authorities that the client sent.
+        `certificate` has the form of `ssl.SSLObject.getpeercert()`; `chain` is the certificate and the intermediate certificates that
+        the client sent, in DER.
         """
         end = certificate.get("notAfter")
         ends = min(ssl.cert_time_to_seconds(end) if end else math.inf, *map(_end, chain[1:]), math.inf)
@@ -103,7 +103,7 @@ class PeerIdentification:
             return Peer(user=_authenticated_user(certificate, chain[0]), ends=ends)
         named = not self.proxy_names or _common_name(certificate) in self.proxy_names
         is_proxy, is_client = named and self.proxies.issued(chain), self.clients.issued(chain)
-        # an authority that has not been read from the cluster yet refuses no certificate
+        # without an authority (not yet read from the cluster), refuse no certificate
         refused = bool((self.clients.pem and not is_client) or (self.proxies.pem and not is_proxy))
         user = _authenticated_user(certificate, chain[0]) if is_client else None
         return Peer(user=user, is_front_proxy=is_proxy, ends=ends, is_refused=refused and user is None)

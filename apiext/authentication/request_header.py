@@ -29,7 +29,7 @@ class RequestHeaders:
     extra_prefixes: tuple[str, ...] = ()
 
     def user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """Return the user that the headers name, None without a user name. `headers` may hold a name more than once."""
+        """Return the user in the headers, None without a user name. `headers` may contain a name more than once."""
         name = _first(headers, self.username)
         if not name:
             return None
@@ -38,7 +38,7 @@ class RequestHeaders:
 
 
 def extra_fields(headers: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the texts of headers by the rest of their names after a prefix, in lower case.
+    """Return the values of headers with a prefix, by the rest of their names in lower case.
 
     Percent-escapes in a name are decoded, unless one is invalid.
     """

@@ -34,8 +34,8 @@ class TokenReviewError(Exception):
 class TokenReviews:
     """Reviews tokens; concurrent requests with the same token share one review.
 
-    A result is cached for `ttl` seconds, also that a token is not authenticated. An error is not cached.
-    With `audiences` a token has to be valid for one of them.
+    Results are cached for `ttl` seconds, including failed authentications; errors are not cached.
+    With `audiences`, a token must be valid for one of them.
     """
 
     def __init__(self, post: Post, *, ttl: float, audiences: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,15 +46,15 @@ class TokenReviews:
         self._secret = secrets.token_bytes(32)
 
     async def user(self, token: str) -> UserInfo | None:
-        """Return the user of a token, None where it is not authenticated.
+        """Return the user of a token, None for an unauthenticated token.
 
         Raises:
             TokenReviewError: the review reports an error, or failed.
         """
-        # a keyed hash keeps tokens out of memory, and clients from choosing cache keys
+        # a keyed hash keeps tokens out of memory, and prevents clients from choosing cache keys
         data = token.encode("utf-8", "surrogateescape")
         key = hashlib.blake2b(data, key=self._secret, digest_size=32).digest()
-        # a token that is not UTF-8 is never valid, but JSON has to hold it
+        # JSON must be able to hold a token that is not UTF-8, which is never valid
         return await self._cache.get(key, lambda: self._review(data.decode(errors="replace")))
 
     async def _review(self, token: str) -> tuple[UserInfo | None, float]:
@@ -92,6 +92,6 @@ class TokenReviews:
 
 
 def _failed(reason: str) -> TokenReviewError:
-    """Log a failed review, which is a problem of the server's setup, and return the error."""
+    """Log a failed review (a problem of the server's setup), and return the error."""
     _LOG.error("TokenReview failed", error=reason)
     return TokenReviewError(reason)

@@ -23,7 +23,7 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision, and the reason that the client gets where the request is not allowed."""
+    """A decision, and the reason for the client if the request is not allowed."""
 
     decision: Decision
     reason: str = ""
@@ -34,7 +34,7 @@ NO_OPINION: Final = Verdict(Decision.NO_OPINION)
 
 
 class ReviewError(Exception):
-    """An authorizer failed; the client gets the message. With `denied` no later authorizer may allow the request."""
+    """An authorizer failed; the client gets the message. With `denied`, no later authorizer may allow the request."""
 
     def __init__(self, message: str, *, denied: bool = False) -> None:
         super().__init__(message)
@@ -42,9 +42,9 @@ class ReviewError(Exception):
 
 
 Authorize = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
-"""Decides whether a user may make a request. Raises ReviewError if that cannot be decided."""
+"""Decides whether a user may make a request. Raises ReviewError if it cannot decide."""
 Rule = Callable[[UserInfo, RequestInfo], bool]
-"""Returns whether it allows a request; otherwise a later rule may."""
+"""Returns whether it allows a request; a later rule may allow it otherwise."""
 
 
 def is_master(user: UserInfo, _info: RequestInfo) -> bool:
@@ -86,7 +86,7 @@ class AuthorizationModes:
         return NO_OPINION
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the first opinion.
+        """Return the first verdict other than NO_OPINION, or NO_OPINION.
 
         Raises:
             ReviewError: the delegate failed, and no rule allows the request.

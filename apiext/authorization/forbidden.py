@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def forbidden(user: UserInfo, info: RequestInfo, reason: str) -> errors.StatusError:
-    """Return the 403 error for a request, with the reason where there is one."""
+    """Return the 403 error for a request, with the reason if there is one."""
     message = sanitized(_message(user, info))
     if reason:
         message = f"{message}: {reason}"

@@ -30,20 +30,20 @@ _NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
 _ASSOCIATED: Final = "associated-node"
 _LEGACY: Final = "legacy"
 _MODES: Final = (_ASSOCIATED, "arbitrary-node", "serviceaccount", "user-info", _LEGACY)
-"""From the most to the least constrained."""
+"""In order from the most to the least constrained."""
 _MAX_LAST_MODES: Final = 10_000
-"""Users whose last mode is cached."""
+"""Maximum of users with a cached last mode."""
 _WILDCARD_FROM: Final = 4
-"""Checks of one kind from which a wildcard check is tried first."""
+"""Number of checks of one kind above which a wildcard check comes first."""
 _PATH_FORMAT: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _PATH: Final = re.compile(_PATH_FORMAT)
 _EXTRA_KEY: Final = field.Path("extra", "key")
 
 
 class Impersonation:
-    """Tries the modes of impersonation: the requestor's last one, then from the most to the least constrained.
+    """Tries the modes of impersonation: first the requestor's last successful one, then from the most to the least constrained.
 
-    Without `constrained` there is only the legacy mode, whose permissions apply to every request.
+    Without `constrained` it uses only the legacy mode, whose permissions apply to every request.
     """
 
     def __init__(self, authorize: Authorize, *, constrained: bool = True) -> None:
@@ -56,7 +56,7 @@ class Impersonation:
         """Return the impersonated user.
 
         Raises:
-            StatusError: 403, that of the first mode that applies.
+            StatusError: 403, the error of the first applicable mode.
         """
         first: errors.StatusError | None = None
         for mode in self._order(requestor):
@@ -85,7 +85,7 @@ class Impersonation:
         if mode == _LEGACY:
             return await _Checks(self._authorize, requestor, "impersonate", constrained=False).user(wanted)
         if mode == _ASSOCIATED:
-            # the node itself does not matter, only that it is the requestor's own
+            # permissions do not name the node: it only has to be the requestor's own
             requestor = replace(requestor, extra={_NODE_KEYS: tuple(sorted(requestor.extra))})
         checks = _Checks(self._authorize, requestor, f"impersonate:{mode}", constrained=True)
         await checks.check(replace(info, verb=f"impersonate-on:{mode}:{info.verb}"))
@@ -114,10 +114,10 @@ class _Checks:
         return replace(wanted, groups=groups)
 
     async def check(self, info: RequestInfo) -> None:
-        """Return if the requestor has a permission.
+        """Check that the requestor has a permission.
 
         Raises:
-            StatusError: 403, the requestor does not have it.
+            StatusError: 403, if the requestor does not have it.
         """
         try:
             verdict = await self.authorize(self.requestor, info)
@@ -127,7 +127,7 @@ class _Checks:
             raise forbidden(self.requestor, info, verdict.reason)
 
     async def _name(self, wanted: UserInfo) -> tuple[str, ...]:
-        """Check the user name; return the groups, with those that the name implies. Raises StatusError (403)."""
+        """Check the user name; return the groups, including implied ones. Raises StatusError (403)."""
         info, groups = self._attributes("users", wanted.name), wanted.groups
         node, account = _node_name(wanted.name), _service_account(wanted.name)
         if node and self.constrained:
@@ -168,7 +168,7 @@ class _Checks:
                 await self.check(self._attributes("userextras", text, key, group=_GROUP))
 
     async def _has_wildcard(self, info: RequestInfo, count: int) -> bool:
-        """Return whether the wildcard check passes, which replaces `count` single checks."""
+        """Return whether the wildcard check passes: it replaces `count` single checks."""
         if not self.constrained or count < _WILDCARD_FROM:
             return False
         try:
@@ -186,7 +186,7 @@ class _Checks:
 
 
 def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
-    """Return why extra may not be impersonated, empty where it may."""
+    """Return the reason why extra may not be impersonated, empty if it may."""
     for key, texts in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
@@ -216,13 +216,13 @@ def _is_bare(user: UserInfo) -> bool:
 
 
 def _node_name(name: str) -> str:
-    """Return the node of a user name, empty where it is no node's."""
+    """Return the node of a user name, empty if the user is not a node."""
     node = name.removeprefix(_NODE)
     return node if node != name and not dns1123_subdomain(node) else ""
 
 
 def _service_account(name: str) -> tuple[str, str] | None:
-    """Return namespace and name of the service account of a user name, None where it is none's."""
+    """Return namespace and name of a service account from its user name, None for other users."""
     rest = name.removeprefix(_SERVICE_ACCOUNT)
     namespace, colon, account = rest.partition(":")
     if rest == name or not colon or ":" in account or dns1123_label(namespace) or dns1123_subdomain(account):
@@ -235,7 +235,7 @@ def _with(groups: tuple[str, ...], group: str) -> tuple[str, ...]:
 
 
 def _applies(mode: str, wanted: UserInfo, requestor: UserInfo) -> bool:
-    """Return whether a mode is for the wanted user."""
+    """Return whether a mode applies to the wanted user."""
     node, account = _node_name(wanted.name), _service_account(wanted.name)
     match mode:
         case "associated-node":

@@ -28,7 +28,7 @@ NAME: Final = "kubernetes.io/webhook"
 _MAX_ENTRIES: Final = 8192
 """Cached decisions."""
 _MAX_CACHED_LENGTH: Final = 10_000
-"""Characters of the request's attributes above which a decision is not cached (upstream maxControlledAttrCacheSize)."""
+"""Characters of the request's attributes; longer requests are not cached (upstream maxControlledAttrCacheSize)."""
 
 _OPERATORS: Final = {
     Operator.EQUALS: "In",
@@ -54,7 +54,7 @@ class SubjectAccessReviews:
         self._cache: ResponseCache[Verdict] = ResponseCache(max_entries=_MAX_ENTRIES, clock=clock)
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict; NO_OPINION where the other server neither allows nor denies the request.
+        """Return the verdict; NO_OPINION if the other server neither allows nor denies the request.
 
         Raises:
             ReviewError: the review failed.
@@ -84,7 +84,7 @@ def _is_cacheable(info: RequestInfo) -> bool:
 
 
 def review_spec(user: UserInfo, info: RequestInfo) -> Steps[dict[str, Any]]:
-    """Return the spec for a request, in steps; equal for all requests with equal attributes."""
+    """Return the spec of a review, in steps. Requests with equal attributes get equal specs."""
     about: dict[str, Any]
     if info.is_resource:
         about = {"resourceAttributes": (yield from _resource_attributes(info))}
@@ -109,7 +109,7 @@ def _resource_attributes(info: RequestInfo) -> Steps[dict[str, Any]]:
 
 
 def _field_requirements(text: str) -> Steps[list[dict[str, Any]]]:
-    """Return the requirements of a field selector; none for an invalid one, since requirements only narrow the request."""
+    """Return the requirements of a field selector. An invalid selector has none: requirements only narrow the request."""
     try:
         requirements = (yield from field_requirement_steps(text)) if text else ()
     except ValueError:

@@ -1,7 +1,7 @@
 """Reads certificates in PEM.
 
-cryptography is imported with the first certificate: it takes about 50 ms, and a server that is given all its certificates
-reads none before it is ready.
+The first certificate imports cryptography, which takes about 50 ms. A server with certificates from files reads none before it is
+ready.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ _END: Final = "-----END CERTIFICATE-----"
 
 
 def certificates(pem: str) -> list[str]:
-    """Return each certificate of a PEM text as a PEM text of its own; text between certificates and other blocks are left out."""
+    """Return each certificate of a PEM text as its own PEM text, without text between certificates and without other blocks."""
     blocks = (block.rpartition(_BEGIN) for block in pem.split(_END)[:-1])
     return [f"{_BEGIN}{body}{_END}\n" for _before, begin, body in blocks if begin]
 
 
 def validity(pem: str) -> tuple[datetime.datetime, datetime.datetime] | None:
-    """Return notBefore and notAfter of the first certificate of a PEM text, None where it cannot be read."""
+    """Return notBefore and notAfter of the first certificate of a PEM text, None if it is unreadable."""
     found = _load(pem)
     return (found.not_valid_before_utc, found.not_valid_after_utc) if found else None
 
 
 def end_of_validity(pem: str) -> datetime.datetime | None:
-    """Return notAfter of the first certificate of a PEM text, None where it cannot be read."""
+    """Return notAfter of the first certificate of a PEM text, None if it is unreadable."""
     found = _load(pem)
     return found.not_valid_after_utc if found else None
 
 
 def hosts_of(pem: str) -> list[str]:
-    """Return the subject alternative names of the first certificate of a PEM text, empty where it cannot be read."""
+    """Return the subject alternative names of the first certificate of a PEM text, empty if it is unreadable."""
     found = _load(pem)
     if found is None:
         return []
@@ -83,7 +83,7 @@ def _load(pem: str) -> Certificate | None:
 
 
 def _canonical(host: str) -> str:
-    """Return an IP address in its shortest form, as certificates have it, and any other host unchanged."""
+    """Return an IP address in its shortest form, as in certificates, and any other host unchanged."""
     try:
         return str(ipaddress.ip_address(host))
     except ValueError:

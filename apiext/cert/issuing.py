@@ -33,7 +33,7 @@ def new_authority(name: str, now: datetime.datetime, *, lifetime: datetime.timed
 
 
 def renew_authority(name: str, authority: Pem, now: datetime.datetime) -> Pem:
-    """Return a new certificate of an authority with the same key, so that clients may trust either.
+    """Return a new certificate of an authority with the same key: clients may trust the old or the new one.
 
     Raises:
         ValueError, TypeError: the key is not a readable EC key.
@@ -65,7 +65,7 @@ def issue_serving(authority: Pem, hosts: Sequence[str], now: datetime.datetime) 
 
 
 def belong_together(pair: Pem) -> bool:
-    """Return whether a certificate and a key are readable and belong together."""
+    """Return whether a certificate and a key are readable and match."""
     try:
         key = serialization.load_pem_private_key(pair.key.encode(), password=None)
         return x509.load_pem_x509_certificate(pair.cert.encode()).public_key() == key.public_key()

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import datetime
 
 RENEW_AT: Final = 0.8
-"""The share of its lifetime after which a certificate is renewed."""
+"""The share of a certificate's lifetime after which it is renewed."""
 
 
 def is_due(pem: str, authority: str, moment: datetime.datetime) -> bool:
-    """Return whether to issue a certificate again: at RENEW_AT of its lifetime, or where the authority did not issue it."""
+    """Return whether to issue a certificate again: after RENEW_AT of its lifetime, or if another authority issued it."""
     life = certificate.validity(pem)
     if life is None or not certificate.is_issued_by(pem, authority):
         return True

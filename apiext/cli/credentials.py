@@ -1,4 +1,4 @@
-"""Credentials of the commands for another server."""
+"""Credentials with which commands call another server."""
 
 from __future__ import annotations
 

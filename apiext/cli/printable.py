@@ -9,7 +9,7 @@ _ROW: Final = 16
 
 
 def printable(text: str) -> str:
-    """Return a text on one line that cannot control the terminal: U+FFFD replaces what is not printable."""
+    """Return a text on one line that cannot control the terminal: U+FFFD replaces each unprintable character."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 

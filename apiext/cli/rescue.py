@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SHOWN_BYTES: Final = 4096
 _SHOWN_PROBLEMS: Final = 10
-"""Fields and violations that are printed of each version."""
+"""Maximum of printed fields and violations for each version."""
 _NOT_DONE: Final = "Nothing was changed. Repeat the command with --yes to do this."
 
 _CRD: Final = click.Argument(["crd"])
@@ -72,7 +72,7 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
 
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
     elif not rows:
-        click.echo(search.none)
+        click.echo(search.nothing_found)
     return 0
 
 
@@ -86,7 +86,7 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
 )
 @with_objects
 async def show(objects: StoredObjects, crd: str, key: str, limit: int) -> int:
-    """Show the bytes of an object, and what the schema of each version has against them."""
+    """Show the bytes of an object, and their violations of the schema of each version."""
     from apiext.lab.rescue import inspect
 
     (definition,) = await _definitions(objects, crd)
@@ -208,7 +208,7 @@ async def _definitions(objects: StoredObjects, name: str) -> list[Definition]:
 
 
 async def _chosen(objects: StoredObjects, crd: str, key: str, *, every: bool, mislabelled: bool = False) -> AsyncIterator[Case]:
-    """Yield the object that the arguments name, or all. Raise UsageError if they name both or neither, or there is no such object."""
+    """Yield the named object, or all of them. Raise UsageError for both or neither, or for a missing object."""
     from apiext.lab.rescue import SEARCHES, inspect
 
     if bool(key) == every:
@@ -217,7 +217,7 @@ async def _chosen(objects: StoredObjects, crd: str, key: str, *, every: bool, mi
     if key:
         yield await inspect(objects, definition, key)
         return
-    # what is written while they are read must not change what is found
+    # find all first: writes must not change the search
     search = SEARCHES["mislabelled" if mislabelled else "unreadable"]
     for case in [case async for case in search.find(objects, definition)]:
         yield case

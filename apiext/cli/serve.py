@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from apiext.server.options.options import ServerOptions
 
 _GC_THRESHOLDS: Final = (1000, 2, 20_000)
-"""Allocations, and collections of younger generations. Requests create few reference cycles, but those under way count as new objects: with
-collections after 250 allocations instead of 1,000, these took 2.5 % of a create. A collection of objects that stay takes 0.3 ms for every
-1,000 of them, and the second generation has up to 4,000: while 400 watches begin, the longest one takes a millisecond. A full one, which
-takes longest, is as good as never needed.
+"""Thresholds of the three generations. Requests create few reference cycles, but running requests count as new objects: with a first
+threshold of 250, collections took 2.5 % of a create. A collection takes 0.3 ms for every 1,000 surviving objects. The second generation
+has up to 4,000, so while 400 watches begin, the longest collection takes a millisecond. Full collections take longest, and are rarely
+needed.
 """
 
 

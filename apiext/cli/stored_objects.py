@@ -1,4 +1,4 @@
-"""Commands that work on the stored bytes of objects, of a running server or in a store."""
+"""Commands that read and write the stored bytes of objects, through a running server or in a store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def with_objects(work: Work) -> Callable[..., int]:
-    """Return a command that opens the objects that its flags name, for writing if it has the flag --yes, and calls `work` with them."""
+    """Return a command that calls `work` with the stored objects of its source flags. With --yes it opens them for writing."""
 
     @functools.wraps(work)
     def run(**given: Any) -> int:
@@ -52,14 +52,14 @@ async def _open(flags: Mapping[str, Any], *, writes: bool) -> StoredObjects:
 
 
 async def _open_store(options: StorageOptions, *, writes: bool) -> StoredObjects:
-    """Open a store; for writes, an SQLite file must not be in use by a server."""
+    """Open a store. Raise ClickException if there is none or, for writes, if a server uses the SQLite file."""
     from apiext.lab.object_access.offline import OfflineObjects
     from apiext.server.composition.storage_backend import open_backend, open_for_reading
     from apiext.server.start_error import StartError
     from apiext.storage.factory import StoreFactory
 
     try:
-        # fails if there is no store, which the other would create
+        # fails without a store; open_backend would create one
         backend = await open_for_reading(options)
         if writes:
             await backend.close()

@@ -1,4 +1,4 @@
-"""Where the commands about stored objects ask: a running server, or a store."""
+"""The source of the commands about stored objects: a running server, or a store."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SOURCE_FLAGS: Final = [
 
 @asynccontextmanager
 async def open_source(flags: Mapping[str, Any]) -> AsyncIterator[Ask]:
-    """Yield what answers questions, as the flags name it.
+    """Yield a function that queries the server or the store of the flags.
 
     Raises:
         UsageError: a flag is invalid.

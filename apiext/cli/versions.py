@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
 
 _MAX_PROBLEMS: Final = 1000
-"""Objects that are named with what is wrong about them, for each definition; all are counted."""
+"""Maximum of printed problems for each definition; the counts include all objects."""
 _SHOWN: Final = 10
 _PIPE_WIDTH: Final = 160
-"""Characters of a line where there is no terminal."""
+"""Characters of a line without a terminal."""
 _UNKNOWN: Final = "unknown"
 _COLUMNS: Final = ("version", "served", "storage", "deprecated", "in storedVersions", "objects stored", "invalid", "undecodable")
 _CHECK: Final = click.Option(
@@ -57,7 +57,7 @@ async def _report(flags: dict[str, Any], crd: str | None, *, validate: bool) -> 
                 try:
                     await _validate(ask, report)
                 except click.ClickException as error:
-                    # the counts are needed most while a conversion webhook does not answer
+                    # without its conversion webhook, a definition still has counts
                     click.echo(f"{report['name']}: not validated: {error.message}", err=True)
         if found and not reads_store(flags):
             servers = (await ask("servers", [], {}))["items"]

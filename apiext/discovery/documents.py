@@ -22,7 +22,7 @@ def api_versions(core: APIGroup) -> Object:
 
 
 def server_addresses(address: str) -> Object:
-    """Return the field of the document at /api that has host and port of the server."""
+    """Return the field of the document at /api with the server's host and port."""
     return {"serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]}
 
 
@@ -48,7 +48,7 @@ def _group(group: APIGroup) -> Object:
 
 
 def api_resource_list(group: str, served: APIVersion) -> Object:
-    """Return the document at /apis/<group>/<version>; that of the core group has no apiVersion, as upstream."""
+    """Return the document at /apis/<group>/<version>; the core group's document has no apiVersion, as upstream."""
     resources: list[Object] = []
     for resource in served.resources:
         resources.append(_resource(resource))

@@ -57,7 +57,7 @@ _ROOT: Final = _RootOffers()
 class DiscoveryHandler:
     """Serves discovery of the catalog's definitions and the built-in resources.
 
-    Every answer has the current state of the catalog. A document is rendered with its first request after a change.
+    Every answer shows the current state of the catalog. The first request after a change renders a document.
     """
 
     def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion]) -> None:
@@ -128,7 +128,7 @@ class DiscoveryHandler:
         return document.reply(request, headers=headers)
 
     def _etag(self, prefix: str, groups: Sequence[APIGroup]) -> str:
-        """Return the ETag: the hash of the document before it has a kind, as upstream."""
+        """Return the ETag: the hash of the document without a kind, as upstream."""
         found = self._rendered.get((prefix, "hashed"))
         if found is None:
             document = documents.group_discovery_list(groups)
@@ -137,7 +137,7 @@ class DiscoveryHandler:
         return found.etag
 
     def _document(self, key: tuple[str, ...], make: Callable[[], object], media: MediaType, *, content_type: str = "") -> Document:
-        """Return a rendered document, rendered once for each state of the catalog."""
+        """Return a rendered document; render it once for each state of the catalog."""
         key = (*key, media.type, "pretty" if media.pretty else "")
         found = self._rendered.get(key)
         if found is None:
@@ -160,7 +160,7 @@ def _plain_documents(groups: tuple[APIGroup, ...]) -> dict[tuple[str, ...], Obje
 
 
 def _server_address(request: web.BaseRequest) -> str:
-    """Return host and port that a request arrived at, empty where they are not known."""
+    """Return the host and port at which a request arrived, empty if they are unknown."""
     name = request.transport.get_extra_info("sockname") if request.transport is not None else None
     if not isinstance(name, tuple):
         return ""

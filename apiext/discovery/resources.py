@@ -76,7 +76,7 @@ def storage_version_hash(kind: GroupVersionKind) -> str:
 
 
 def collect(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVersion]) -> tuple[APIGroup, ...]:
-    """Return all groups by priority and name, the core group with an empty name included.
+    """Return all groups by priority and name. The core group has an empty name.
 
     A built-in version replaces a custom one of the same name.
     """
@@ -128,7 +128,7 @@ def _custom(definition: Definition, served: Version) -> APIResource:
 
 
 def _custom_hash(definition: Definition) -> str:
-    """Return the storage version hash, empty where the storage version is not served, as upstream."""
+    """Return the storage version hash, empty if the storage version is not served, as upstream."""
     stored = definition.storage_version
     if not stored.served:
         return ""

@@ -26,15 +26,15 @@ _EXTRA_SPACE: Final = "the provided Authorization header contains extra space be
 
 
 FrontProxyUser = Callable[[Mapping[str, str]], UserInfo | None]
-"""Returns the user that the headers of a front proxy name, None without a user name."""
+"""Returns the user in the headers of a front proxy, None without a user name."""
 Reviewer = Callable[[str], Awaitable[UserInfo | None]]
-"""Asks another server for the user of a token; returns None where it is not authenticated. Raises TokenReviewError."""
+"""Asks another server for the user of a token; returns None for an unauthenticated token. Raises TokenReviewError."""
 
 
 class Authentication(FilterStep):
-    """Sets the request's user, or answers 401 to invalid credentials, and to none where anonymous requests are disabled.
+    """Sets the user of a request. Answers 401 to invalid credentials and, if anonymous requests are disabled, to missing ones.
 
-    `tokens` are the users of static tokens. Only a token that is not among them goes to the `reviewer`.
+    `tokens` maps static tokens to users. The `reviewer` gets all other tokens.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Authentication(FilterStep):
         self._reviewer = reviewer
 
     def enter(self, request: web.BaseRequest) -> Awaitable[None] | None:
-        """Set the user; return what asks the reviewer, where there is one and the user is not known yet.
+        """Set the user. If only the reviewer knows the user, return an awaitable that asks it.
 
         Raises:
             StatusError: 401.
@@ -73,7 +73,7 @@ class Authentication(FilterStep):
         return None
 
     async def _review(self, request: web.BaseRequest, token: str, reviewer: Reviewer) -> None:
-        """Set the user by the reviewer's answers. Raises StatusError (401)."""
+        """Ask the reviewer and set the user. Raises StatusError (401)."""
         user = await _reviewed(reviewer, token)
         if user is None:
             protocol_token = _protocol_token(request)
@@ -82,7 +82,7 @@ class Authentication(FilterStep):
         request[USER] = user
 
     def _certificate_user(self, request: web.BaseRequest) -> UserInfo | None:
-        """Return the user of front-proxy headers or of the client certificate, None without a certificate and after its end."""
+        """Return the user of front-proxy headers or of the client certificate, None without a certificate or after it expired."""
         peer: Peer | None = request.get(PEER)
         if peer is None:
             return None
@@ -95,7 +95,7 @@ class Authentication(FilterStep):
         return peer.user if left > 0 else None
 
     def _anonymous_user(self, request: web.BaseRequest, *, has_token: bool) -> UserInfo:
-        """Return system:anonymous. Raise 401 for an invalid token or certificate, or where anonymous requests are disabled."""
+        """Return system:anonymous. Raise 401 for an invalid token or certificate, or if anonymous requests are disabled."""
         peer: Peer | None = request.get(PEER)
         if has_token or not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
             raise errors.unauthorized()

@@ -15,13 +15,13 @@ from apiext.meta.request import RequestInfo, UserInfo
 
 _DELETIONS: Final = ("delete", "deletecollection")
 _MAY_CREATE: Final = ("patch", "update")
-"""Verbs that need the permission to create, if the object does not exist."""
+"""Verbs that need the create permission too if the object does not exist."""
 
 
 class Authorization(FilterStep):
-    """Passes requests that one of the modes allows.
+    """Passes a request if one of the modes allows it.
 
-    Answers 403 to others, and 500 if no mode allows the request and its SubjectAccessReview failed.
+    Answers 403 otherwise, or 500 if its SubjectAccessReview failed.
     """
 
     def __init__(self, handler: Handler, *, modes: AuthorizationModes, unsafe_deletion: bool = True) -> None:
@@ -30,7 +30,7 @@ class Authorization(FilterStep):
         self._unsafe_deletion = unsafe_deletion
 
     def enter(self, request: web.BaseRequest) -> StepResult:
-        """Return 403 or 500 unless the user is authorized; waits only if another server decides."""
+        """Return 403 or 500 unless the user is authorized. Waits only for a SubjectAccessReview."""
         if self._modes.delegate is not None:
             return self._review(request)
         user, info = request[USER], request[INFO]

@@ -1,4 +1,4 @@
-"""Filters that act before the request only: adjacent steps run in a row, without coroutines."""
+"""Filters that act before the handler and ignore its answer. Adjacent ones run in a loop, without coroutines."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from aiohttp import web
 from apiext.endpoints.request import Handler
 
 StepResult = web.StreamResponse | Awaitable[web.StreamResponse | None] | None
-"""The answer of a step, None to pass the request on; a step that has to wait returns an awaitable of either."""
+"""The answer of a step, or None to pass the request on; an awaitable of either if the step has to wait."""
 _Enter = Callable[[web.BaseRequest], StepResult]
 
 
 class FilterStep(ABC):
-    """A filter that does nothing with the answer of the filters behind it.
+    """A filter that ignores the answer of the next handler.
 
-    A coroutine for every filter costs more than the work of most filters. A step merges the steps behind it into itself, so
-    that the order of the chain stays one list.
+    A coroutine for every filter costs more than the work of most filters. Each step takes over the steps behind
+    it, so the chain stays one ordered list.
     """
 
     def __init__(self, handler: Handler) -> None:
@@ -30,7 +30,7 @@ class FilterStep(ABC):
             self._steps += later._steps  # noqa: SLF001
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
-        """Return the answer of the first step that has one, else of the handler. Raises what they raise."""
+        """Return the first answer of a step, else the handler's. Raises their exceptions."""
         return self._pass(request, iter(self._steps))
 
     def _pass(self, request: web.BaseRequest, steps: Iterator[_Enter]) -> Awaitable[web.StreamResponse]:
@@ -46,7 +46,7 @@ class FilterStep(ABC):
         request: web.BaseRequest,
         later: Iterator[_Enter],
     ) -> web.StreamResponse:
-        """Return the answer of a step that may have to wait, or pass the request to the later steps."""
+        """Await the answer of a step; without one, pass the request to the later steps."""
         found = answer if isinstance(answer, web.StreamResponse) else await answer
         return await self._pass(request, later) if found is None else found
 

@@ -22,7 +22,7 @@ _GRANTS: Final = {
 
 
 class CORS(FilterStep):
-    """Grants access to origins that a pattern matches in part, and answers their preflight requests."""
+    """Grants access to origins in which a pattern has a match, and answers their preflight requests."""
 
     def __init__(self, handler: Handler, *, origins: Sequence[Any]) -> None:
         super().__init__(handler)

@@ -1,4 +1,4 @@
-"""Renders errors as answers. No other module catches StatusError for that."""
+"""Renders errors as answers: the only place that turns a StatusError into a response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apiext.meta import errors
 
 
 class ErrorRendering:
-    """Answers with the Status of a StatusError, `plain` with that of a server without the feature AllowUnsafeMalformedObjectDeletion.
+    """Answers with the Status of a StatusError; with `plain`, as a server without the feature AllowUnsafeMalformedObjectDeletion.
 
     If an answer has begun, it closes the connection.
     """
@@ -21,11 +21,11 @@ class ErrorRendering:
         self._plain = plain
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Return the handler's answer, or that of its error."""
+        """Return the handler's answer, or its error as an answer."""
         try:
             return await self._handler(request)
         except errors.StatusError as error:
-            # a variable of the error would be a reference cycle through its traceback
+            # no local variable for the error: its traceback would make that a reference cycle
             return AbortedResponse() if has_begun(request) else status_reply(request, (self._plain and error.plain) or error)
         except web.HTTPRequestEntityTooLarge:
             return AbortedResponse() if has_begun(request) else status_reply(request, _TOO_LARGE)

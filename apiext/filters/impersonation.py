@@ -40,7 +40,7 @@ class ImpersonationFilter:
         self._impersonation = Impersonation(authorize, constrained=constrained)
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
-        """Return the handler's answer to the request, as the impersonated user if its headers name one."""
+        """Return the handler's answer to the request, sent as the impersonated user if headers name one."""
         for name, _ in request.raw_headers:
             # compare one letter first: this runs for every header of every request
             if name[0] | _LOWER == _I and name[:12].lower() == _PREFIX:
@@ -59,7 +59,7 @@ class ImpersonationFilter:
 
 
 def wanted_user(request: web.BaseRequest) -> UserInfo | None:
-    """Return the user that the headers name, None without such headers.
+    """Return the user in the impersonation headers, None without such headers.
 
     Raises:
         StatusError: 400, for groups, a UID or extra fields without a user name.

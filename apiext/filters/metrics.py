@@ -1,6 +1,6 @@
 """Request metrics (apiserver pkg/endpoints/metrics/metrics.go).
 
-Counting a request is a few additions, since every request pays for it. server/routes/metrics.py renders the Prometheus format.
+Every request is counted, so counting one takes a few additions only. server/routes/metrics.py renders the Prometheus format.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class RequestStats:
         self._other = Labels("other", "", "", "", "", "")
 
     def find(self, labels: Labels) -> Series:
-        """Return the series with the labels, a new one for new labels."""
+        """Return the series with the labels; create it for new labels."""
         found = self.series.get(labels)
         if found is not None:
             return found
@@ -108,7 +108,7 @@ class RequestStats:
             self.terminations[labels, code] += 1
 
     def record_dropped(self, request: web.BaseRequest, code: int) -> None:
-        """Count a request that the server refused unprocessed."""
+        """Count a request that the server refused without running its handler."""
         codes = self.find(labels_of(request)).codes
         codes[code] = codes.get(code, 0) + 1
         self.record_termination(request, code)
@@ -142,7 +142,7 @@ class RequestMetrics:
             code = 0 if _is_unserved(error, info) else error.code
             raise
         except asyncio.CancelledError as end:
-            # the client disconnected: the usual end of a watch, else nginx's 499
+            # the client disconnected: 200 after the begin of an answer (a watch), else nginx's 499
             gone = 504 if end.args == (DEADLINE_EXCEEDED,) else 499
             code = 200 if has_begun(request) else gone
             raise
@@ -154,7 +154,7 @@ class RequestMetrics:
 
 
 def _is_unserved(error: errors.StatusError, info: RequestInfo) -> bool:
-    """Return whether the error means an unknown verb or subresource."""
+    """Return whether the error reports an unknown verb or subresource."""
     return error.code == 405 or (error.code == 404 and info.subresource not in _SUBRESOURCES)
 
 

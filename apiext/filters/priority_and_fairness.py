@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PriorityAndFairness:
-    """Lets requests wait for the seats of their priority level, and answers 429 where it rejects them.
+    """Makes requests wait for seats of their priority level, and answers 429 to rejected ones.
 
     A watch has its seats until it has sent its initial events; other long-running requests need none.
     """
@@ -44,7 +44,7 @@ class PriorityAndFairness:
             return await self._handler(request)
         user, control = request[USER], self._flow_control
         controller, found = control.controller, control.classifier.classify(user, info)
-        # a new dict, because the answer to a request that times out has only the headers of the filters before it
+        # a new dict: the answer to a timeout has only the headers of the filters before this one
         attach(request, HEADERS, request[HEADERS] | found.headers)
         try:
             # get: most requests

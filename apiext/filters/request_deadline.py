@@ -22,7 +22,7 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.time import parse_duration
 
 _GROUP_SPAN: Final = 1.0
-"""Seconds of arrivals that share a timer."""
+"""Seconds in which arriving requests share a timer."""
 _WRITE_TIMEOUT: Final = 34.0
 """Seconds for a write of one object (requestTimeoutUpperBound), if the request timeout is longer."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
@@ -33,7 +33,7 @@ class RequestDeadline:
     """Cancels a request at its deadline and answers 504. Long-running requests have no deadline.
 
     `maximum` is the timeout in seconds, which `?timeout=` can shorten. `writing` is the timeout of writes of one object. Requests that
-    arrive within a second share the deadline of the last of them, since a timer each would cost more than the rest of this filter.
+    arrive within a second share a deadline: a timer for each would cost more than the rest of this filter.
     """
 
     def __init__(self, handler: Handler, *, maximum: float, stats: RequestStats, writing: float = _WRITE_TIMEOUT) -> None:
@@ -78,7 +78,7 @@ class RequestDeadline:
         return self._timed_out(request, allotted, headers, writes=writes)
 
     def _timed_out(self, request: web.BaseRequest, allotted: float, headers: dict[str, str], *, writes: bool) -> web.StreamResponse:
-        """Return the reference's answer: a Status without kind and apiVersion, with the media type that Go detects.
+        """Return the answer of the reference: a Status without kind and apiVersion, with the media type that Go detects.
 
         It has only the headers of the filters before this one.
         """
@@ -154,10 +154,10 @@ class _Group:
         return self._expired and task is not None and task.uncancel() == 0
 
     def discard(self, task: asyncio.Task[object] | None) -> None:
-        """Remove an answered request; the last one stops the timer."""
+        """Remove an answered request; stop the timer after the last one."""
         self.tasks.discard(task)
         if self._expired and task is not None and task.cancelling():
-            # the handler has caught the cancellation; the task goes on with the next request of the connection
+            # the handler has caught the cancellation, but the task must go on with the connection's next request
             task.uncancel()
         if self.closed and not self.tasks:
             self._timer.cancel()

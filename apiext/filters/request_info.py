@@ -43,17 +43,17 @@ class RequestInfoError(Exception):
 
 
 _WITHOUT_QUERY: Final = frozenset({"POST", "PUT", "PATCH"})
-"""Methods whose RequestInfo does not depend on the query."""
+"""Methods for which RequestInfo ignores the query."""
 _CACHED_PATHS: Final = 4096
 """Entries."""
 _MAX_CACHED_PATH: Final = 256
 """Characters."""
 _LONG_PATH: Final = 4096
-"""Characters of path and query from which the query is parsed in slices."""
+"""Characters of path and query; longer queries are parsed in time slices."""
 
 
 class WithRequestInfo(FilterStep):
-    """Attaches the RequestInfo. Requests for the same path share one if they have no query, or one that does not matter."""
+    """Attaches the RequestInfo. Requests for the same path share it if the query does not affect it."""
 
     def __init__(self, handler: Handler) -> None:
         super().__init__(handler)
@@ -177,7 +177,7 @@ def _asks_for_watch(request: web.BaseRequest) -> bool:
 
 
 def _selected_name(request: web.BaseRequest) -> Steps[str]:
-    """Return the name that a field selector requires, which counts as the request's name."""
+    """Return the name that a field selector requires: the reference takes it for the request's name."""
     if "fieldSelector" not in request.rel_url.raw_query_string:
         return ""
     selector = text(parse_query(request), "fieldSelector")

@@ -37,7 +37,7 @@ class RequestLogging:
             code = response.status
             return response
         except asyncio.CancelledError:
-            # the client disconnected, which is the usual end of a watch
+            # the client disconnected: the usual end of a watch
             code = 200 if has_begun(request) else 499
             raise
         finally:
@@ -66,7 +66,7 @@ def _log(request: web.BaseRequest, code: int, seconds: float) -> None:
 
 
 def _flow_fields(request: web.BaseRequest) -> dict[str, object]:
-    """Return the names and seats that flow control found."""
+    """Return the names and seats that flow control assigned."""
     flow = request.get(FLOW)
     if flow is None:
         return {}

@@ -9,7 +9,7 @@ from apiext.filters.before_request import FilterStep
 
 
 class ServeCBOR(FilterStep):
-    """Lets the negotiation of a request choose CBOR."""
+    """Allows CBOR in content negotiation."""
 
     def enter(self, request: web.BaseRequest) -> None:
         """Mark the request."""

@@ -16,13 +16,13 @@ from apiext.meta.request import MASTERS, RequestInfo
 _MONITORING: Final = "system:monitoring"
 _PRIVILEGED: Final = frozenset({MASTERS, _MONITORING})
 _LONGEST: Final = 64
-"""Characters of an Audit-ID, which clients may choose."""
+"""Maximum of characters of an Audit-ID: clients may choose it."""
 
 
 class Tracing:
     """Opens a span for each request, around the filters behind it.
 
-    The span continues the trace of a privileged client. For other clients it links to theirs, so that they do not control sampling.
+    The span continues the trace of a privileged client. It only links to the trace of any other client, which must not control sampling.
     """
 
     def __init__(self, handler: Handler, *, tracer: Tracer) -> None:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from apiext.flowcontrol.statistics import Moments
 
 _SMOOTHING: Final = 0.977
-"""Share of the former demand in the smoothed one; after five minutes of adjustments half of it is left."""
+"""Weight of the former demand in the smoothed one: half of it remains after five minutes of adjustments."""
 
 
 @dataclass(slots=True)
 class SeatDemand:
-    """The seats that the requests of a priority level occupied and waited for in the latest period."""
+    """The seats that requests of a priority level occupied or waited for in the latest period."""
 
     average: float = 0.0
     deviation: float = 0.0
@@ -44,12 +44,12 @@ class SeatLimits:
     exempt: bool = False
     nominal: int = 0
     minimum: int = 0
-    """Nominal seats less what the level lends."""
+    """Nominal seats minus the seats that the level lends."""
     maximum: int = 0
-    """Nominal seats and what the level may borrow."""
+    """Nominal seats plus the seats that the level may borrow."""
     current: int = 0
     target: float = 0.0
-    """Seats that the level would get if there were as many as all levels want."""
+    """Seats that the level would get without a shortage."""
     demand: SeatDemand = field(default_factory=SeatDemand)
 
     @property
@@ -60,12 +60,12 @@ class SeatLimits:
 
 
 def rounded(value: float) -> int:
-    """Return the nearest integer, of two the greater one."""
+    """Return the nearest integer; round halves up."""
     return math.floor(value + 0.5)
 
 
 def configure_limits(limits: SeatLimits, level: PriorityLevel, *, server_seats: int, share_sum: float) -> None:
-    """Set the nominal seats of a level by its part of all shares, and the bounds for lending and borrowing."""
+    """Set the nominal seats of a level from its part of all shares, and its bounds for lending and borrowing."""
     limits.exempt = level.is_exempt
     limits.nominal = math.ceil(server_seats * level.nominal_concurrency_shares / share_sum) if share_sum else 0
     limits.minimum = limits.nominal - rounded(limits.nominal * level.lendable_percent / 100)
@@ -76,7 +76,8 @@ def configure_limits(limits: SeatLimits, level: PriorityLevel, *, server_seats: 
 def adjust_limits(levels: Collection[SeatLimits]) -> float:
     """Divide the nominal seats of all levels by their demand; return the fair proportion of seats to targets.
 
-    An exempt level has what it needs. The others divide the rest, above their minimum only as far as it is enough.
+    An exempt level gets the seats that it needs. The others divide the rest; if that is too little, they get less than they need now, but
+    at least their minimum.
     """
     total = sum(limits.nominal for limits in levels)
     left, limited = total, []
@@ -96,7 +97,7 @@ def adjust_limits(levels: Collection[SeatLimits]) -> float:
     try:
         shares, proportion = allocate(total, [AllocationItem(limits.least, limits.maximum, limits.target) for limits in limited])
     except ValueError:
-        # bounds that contradict each other, as those of few levels that may not borrow: all keep what they have
+        # contradicting bounds, for example of few levels that may not borrow: all keep their current seats
         return 0.0
     for limits, share in zip(limited, shares, strict=True):
         limits.current = rounded(share)

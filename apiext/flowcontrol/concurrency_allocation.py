@@ -1,4 +1,4 @@
-"""Dividing seats among priority levels (apiserver pkg/util/flowcontrol/conc_alloc.go)."""
+"""Divides seats among priority levels (apiserver pkg/util/flowcontrol/conc_alloc.go)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 MIN_TARGET: Final = 0.001
-"""Targets below count as this."""
+"""Minimum of targets; lower ones count as this."""
 _EPSILON: Final = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationItem:
-    """What a priority level may and wants to get."""
+    """The bounds and the target of a priority level."""
 
     lower_bound: float
     upper_bound: float
@@ -24,10 +24,10 @@ class AllocationItem:
 def allocate(total: float, items: Sequence[AllocationItem]) -> tuple[list[float], float]:
     """Return a share of the total for each item, and the fair proportion of shares to targets.
 
-    Each share is the proportion times the target, or the bound of the item that this would violate. The shares add up to the total.
+    Each share is the proportion times the target, limited by the bounds of the item. The sum of the shares is the total.
 
     Raises:
-        ValueError: The bounds of an item contradict each other, or the total.
+        ValueError: the bounds of an item contradict each other or the total.
     """
     low, high = _check(total, items)
     if not total:
@@ -59,7 +59,7 @@ def _check(total: float, items: Sequence[AllocationItem]) -> tuple[float, float]
 
 
 def _proportion(total: float, low: float, items: Sequence[AllocationItem], targets: Sequence[float]) -> float:
-    """Return the proportion with which the shares add up to the total.
+    """Return the proportion for which the sum of the shares is the total.
 
     The sum of the shares grows with the proportion, linearly between the bounds of items.
     """

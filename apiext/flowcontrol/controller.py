@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _SAMPLE_SECONDS: Final = 1
 _SAMPLES_PER_ADJUSTMENT: Final = 10
-"""Samples of the current requests between adjustments of the current limits to the demand."""
+"""Number of samples of current requests between two adjustments of the limits to the demand."""
 _MAX_SEATS_PART: Final = 0.15
-"""Part of the seats of a priority level that a request may occupy."""
+"""Maximum part of a priority level's seats for one request."""
 
 
 @dataclass(slots=True)
@@ -42,16 +42,16 @@ class LevelState:
     limits: SeatLimits = field(default_factory=SeatLimits)
     is_new: bool = True
     quiescing: bool = False
-    """Whether the level has been removed, and still has requests."""
+    """Whether the level was removed but still has requests."""
     max_seats: int = 0
-    """Seats that the estimate of a request may have, 0 for the default."""
+    """Maximum of seats in the estimate of a request, 0 for the default."""
 
 
 class Controller:
-    """Divides the seats of the server among priority levels, and those of a level among flows."""
+    """Divides the seats of the server among priority levels, and the seats of a level among flows."""
 
     def __init__(self, *, seats: int, clock: Clock | None = None) -> None:
-        """Create a controller without levels; `seats` are those of the server for all levels."""
+        """Create a controller without levels. `seats` is the number of seats of the server."""
         self.seats: Final = seats
         self.clock: Clock = clock or LoopClock()
         self.levels: dict[str, LevelState] = {}
@@ -65,7 +65,7 @@ class Controller:
     def configure(self, priority_levels: Mapping[str, PriorityLevel]) -> None:
         """Replace the priority levels, the mandatory ones included.
 
-        A level that is not configured any more remains until its requests have ended.
+        A removed level remains until its requests have ended.
         """
         for name, level in priority_levels.items():
             state = self.levels.get(name)
@@ -80,7 +80,7 @@ class Controller:
         self._divide_seats()
 
     def forget_flows(self, used: Container[tuple[str, str]]) -> None:
-        """Drop the statistics of flow schemas that have no requests and are not `used`, which has pairs of priority level and name."""
+        """Drop the statistics of flow schemas without requests that are not in `used`, pairs of priority level and name."""
         for level, state in self.levels.items():
             flows = state.queues.flows
             for name in [name for name, stats in flows.items() if (level, name) not in used and stats.is_idle()]:
@@ -119,7 +119,7 @@ class Controller:
             state.queues.configure(state.level, limit=current, denominator=current or max(1, rounded(self.seats / 10)))
 
     async def run(self) -> None:
-        """Sample the requests every second, and adjust the limits every ten, until cancelled."""
+        """Sample the requests every second, and adjust the limits every ten seconds, until cancelled."""
         while True:
             for _ in range(_SAMPLES_PER_ADJUSTMENT):
                 await asyncio.sleep(_SAMPLE_SECONDS)
@@ -127,7 +127,7 @@ class Controller:
             self.adjust()
 
     def sample(self, nanoseconds: int) -> None:
-        """Add the current requests to the samples, for an interval."""
+        """Add the current requests to the samples, weighted with an interval."""
         seats = capacity = 0
         for state in self.levels.values():
             seats += state.limits.nominal
@@ -138,7 +138,7 @@ class Controller:
     # --- requests -------------------------------------------------------------------------------------------------------
 
     def max_seats(self, priority_level: str) -> int:
-        """Return how many seats the estimate of a request may have, 0 for the default."""
+        """Return the maximum of seats in the estimate of a request, 0 for the default."""
         state = self.levels.get(priority_level)
         return 0 if state is None else state.max_seats
 
@@ -155,19 +155,19 @@ class Controller:
         return self.levels[classification.level.name].queues.flows[classification.schema.name]
 
     def start(self, classification: Classification, user: UserInfo, info: RequestInfo, estimate: WorkEstimate) -> FlowRequest:
-        """Let a request run, or wait in a queue; its phase says which.
+        """Start a request, or put it into a queue; its phase tells which.
 
         Raises:
-            Rejected: It must not run. The reason says why.
+            Rejected: the request can neither run nor wait; `reason` has the cause.
         """
         queues = self.levels[classification.level.name].queues
         return queues.start(classification.schema.name, classification.flow, estimate, (user, info))
 
     async def wait(self, classification: Classification, request: FlowRequest, *, deadline: float) -> None:
-        """Wait until a request that `start` has put into a queue gets its seats, a quarter of its deadline (in seconds) at most.
+        """Wait until a queued request gets its seats, at most a quarter of its deadline (in seconds).
 
         Raises:
-            Rejected: It has waited for too long.
+            Rejected: the request waited too long.
         """
         queues, seconds = self.levels[classification.level.name].queues, min(deadline / 4, MAX_QUEUE_WAIT_SECONDS)
         decided = asyncio.get_running_loop().create_future()
@@ -195,6 +195,6 @@ class Controller:
             raise Rejected(TIMED_OUT)
 
     def _reap(self) -> None:
-        """Remove levels that have been removed from the configuration, after their last request."""
+        """Drop removed levels after their last request, and divide their seats."""
         self._drop_quiescent()
         self._divide_seats()

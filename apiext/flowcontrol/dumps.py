@@ -1,6 +1,6 @@
 """The text of /debug/api_priority_and_fairness/ (apiserver pkg/util/flowcontrol/apf_controller_debug.go).
 
-A level may have thousands of queues and requests: their rows are made in steps, from the requests that there are at the first of them.
+A level may have thousands of queues and requests, so a dump makes the rows in steps, from the requests at its first step.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _queue_row(name: str, queue: FlowQueue) -> tuple[str, ...]:
 
 
 def dump_requests(controller: Controller, *, details: bool = False, wall_clock: Callable[[], int] = time.time_ns) -> Steps[str]:
-    """Return a row for each request that waits or runs, with the user and the path if details are wanted."""
+    """Return a row for each waiting or running request; with `details` it includes the user and the path."""
     offset = wall_clock() - controller.clock.now()
     found = [(name, *placed) for name, state in sorted(controller.levels.items()) for placed in _requests(state.queues)]
     rows = (_request_row(*each, offset) + (_details(each[-1]) if details else ()) for each in found)
@@ -70,7 +70,7 @@ def dump_requests(controller: Controller, *, details: bool = False, wall_clock: 
 
 
 def _requests(queues: QueueSet) -> Iterator[tuple[int, int, FlowRequest]]:
-    """Yield the index of the queue, the position in it and the request; what a request does not have is -1."""
+    """Yield the index of the queue, the position in it and the request; -1 for a missing queue or position."""
     for queue in queues.queues:
         for position, request in enumerate(queue.waiting):
             yield queue.index, position, request
@@ -96,7 +96,7 @@ def _details(request: FlowRequest) -> tuple[str, ...]:
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Steps[str]:
-    """Return rows as Go's text/tabwriter aligns them: each cell but the last ends with a comma and a space."""
+    """Return rows aligned as by Go's text/tabwriter: each cell but the last ends with a comma and a space."""
     known, widths = [header], [max(_MIN_COLUMN, 2 + len(cell)) for cell in header[:-1]]
     for row in rows:
         known.append(row)
@@ -111,7 +111,7 @@ def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Steps[st
 
 
 def _timestamp(nanoseconds: int) -> str:
-    """Return a time in UTC, with as many digits of a second as it has (Go's RFC3339Nano)."""
+    """Return a time in UTC without trailing zeros of the second (Go's RFC3339Nano)."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
@@ -131,6 +131,6 @@ def _duration(nanoseconds: int) -> str:
 
 
 def _decimal(value: int, size: int) -> str:
-    """Return a quotient by a power of ten, without zeros at the end."""
+    """Return the quotient of a value and a power of ten, without trailing zeros."""
     whole, rest = divmod(value, size)
     return f"{whole}.{str(rest + size)[1:].rstrip('0')}" if rest else str(whole)

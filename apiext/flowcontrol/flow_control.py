@@ -1,4 +1,4 @@
-"""The current configuration of flow control: how requests are classified, and the seats of the priority levels."""
+"""The current configuration of flow control: the classification of requests, and the seats of the priority levels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FlowControl:
     """Classifies requests and limits them by one configuration at a time, at first by the mandatory objects."""
 
     def __init__(self, *, seats: int, objects: Callable[[str, str], ObjectStats | None]) -> None:
-        """Create flow control over the seats of the server; `objects` is that of WorkEstimator."""
+        """Create flow control over the seats of the server. `objects` is the parameter of WorkEstimator."""
         self.controller = Controller(seats=seats)
         self.watches = WatchTracker()
         self.estimator = WorkEstimator(self.controller, objects=objects, watches=self.watches)
@@ -32,7 +32,7 @@ class FlowControl:
         self.controller.configure(MANDATORY.levels)
 
     def configure(self, configuration: Configuration) -> None:
-        """Apply another configuration to all later requests; log the objects that it cannot use, once each."""
+        """Apply another configuration to all later requests; log each unusable object once."""
         known = set(self.classifier.configuration.problems)
         for problem in configuration.problems:
             if problem not in known:

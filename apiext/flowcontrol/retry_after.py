@@ -1,4 +1,4 @@
-"""How long clients wait after a rejected request (apiserver pkg/util/flowcontrol/dropped_requests_tracker.go)."""
+"""The Retry-After of rejected requests (apiserver pkg/util/flowcontrol/dropped_requests_tracker.go)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 _MAX_SECONDS: Final = 32
 _BURST: Final = 3
-"""Rejections for each second of waiting at which the wait is doubled."""
+"""Rejections in each second of the wait; from this number on it doubles."""
 
 
 class RetryAfter:
-    """The wait that the rejections of one priority level ask for, in seconds.
+    """The Retry-After of one priority level, in seconds.
 
-    It doubles when at least three times as many requests as its seconds are rejected within it, at most once within it. It shrinks by
-    a second when fewer than its seconds are.
+    With a wait of N seconds, it doubles after 3N rejections in the last N seconds, but at most once in N seconds. It shrinks by one
+    second after fewer than N rejections.
     """
 
     __slots__ = ("_clock", "_history", "_raised", "_second", "seconds")
@@ -29,7 +29,7 @@ class RetryAfter:
         self.seconds = 1
 
     def record(self) -> int:
-        """Count a rejected request, and return the seconds that its client shall wait."""
+        """Count a rejected request, and return the seconds that its client should wait."""
         now, history = int(self._clock()), self._history
         if now != self._second:
             self._second = now

@@ -1,6 +1,6 @@
 """Statistics of priority levels and flow schemas (apiserver pkg/util/flowcontrol/metrics).
 
-Counting a request is a few additions, since every request pays for it. server/routes/flowcontrol_metrics.py renders the Prometheus format.
+Every request is counted, so counting one takes a few additions only. server/routes/flowcontrol_metrics.py renders the Prometheus format.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEAT_UTILIZATION_BUCKETS: Final = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.
 REQUEST_UTILIZATION_BUCKETS: Final = (0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1)
 READ_WRITE_BUCKETS: Final = (0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 _BATCH: Final = 256
-"""Durations that a histogram counts at a time: sorting many takes less time than searching the bucket of each."""
+"""Durations that a histogram counts at once: sorting many is faster than searching the bucket of each."""
 DEMAND_BUCKETS: Final = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)
 
 
@@ -40,12 +40,12 @@ class FlowHistogram:
         self.total = 0.0
 
     def observe(self, value: float, weight: int = 1) -> None:
-        """Count a value, as often as its weight."""
+        """Count a value with a weight."""
         self.buckets[bisect_left(self.bounds, value)] += weight
         self.total += value * weight
 
     def observe_least(self) -> None:
-        """Count a value of 0, which must be the least bound."""
+        """Count a value of 0, which must be the lowest bound."""
         self.buckets[0] += 1
 
     def observe_all(self, values: Sequence[float]) -> None:
@@ -105,21 +105,21 @@ class FlowStats:
 
     @property
     def dispatched(self) -> int:
-        """The number of requests that were dispatched so far."""
+        """The number of dispatched requests so far."""
         return self.immediate + self.not_immediate
 
     @property
     def executing(self) -> int:
-        """The number of requests that run."""
+        """The number of running requests."""
         return self.dispatched - sum(sum(histogram.buckets) for histogram in self.executions.values())
 
     @property
     def executing_seats(self) -> int:
-        """The seats of requests that run, and of those in their additional latency."""
+        """The seats of running requests, and of requests in their additional latency."""
         return self.executing + self.more_seats
 
     def count_execution(self, nanoseconds: int, *, is_watch: bool) -> None:
-        """Count a request that ran."""
+        """Count a finished request."""
         if is_watch:
             self._executions["watch"].observe(nanoseconds / 1e9)
             return
@@ -148,9 +148,9 @@ class Moments(NamedTuple):
 
 
 class Occupancy:
-    """How long a count had which values, and the distribution of its ratio to a limit.
+    """The time that a count spent at each value, and the distribution of its ratio to a limit.
 
-    The limit changes rarely: observations are divided by it when it changes, and when somebody reads them.
+    The limit changes rarely: `fold` divides the observations by it, before a change of the limit and before a read.
     """
 
     __slots__ = ("denominator", "histogram", "nanoseconds")
@@ -180,7 +180,7 @@ class Occupancy:
 
 
 class LevelTimes:
-    """How long a priority level had how many requests and seats."""
+    """The time that a priority level spent at each number of requests and seats."""
 
     __slots__ = ("demand", "executing", "seats", "uncontended", "waiting")
 
@@ -193,14 +193,14 @@ class LevelTimes:
         """Nanoseconds without waiting requests, by the number of running requests of one seat each, until `settle`."""
 
     def add(self, nanoseconds: int, *, waiting: int, executing: int, seats: int, waiting_seats: int) -> None:
-        """Count time with these requests and seats."""
+        """Add time with these numbers of requests and seats."""
         self.waiting.nanoseconds[waiting] += nanoseconds
         self.executing.nanoseconds[executing] += nanoseconds
         self.seats.nanoseconds[seats] += nanoseconds
         self.demand.nanoseconds[seats + waiting_seats] += nanoseconds
 
     def settle(self) -> None:
-        """Count the uncontended time everywhere."""
+        """Add the uncontended time to all distributions."""
         for requests, nanoseconds in self.uncontended.items():
             self.add(nanoseconds, waiting=0, executing=requests, seats=requests, waiting_seats=0)
         self.uncontended.clear()
@@ -217,20 +217,20 @@ class DispatchProgress(NamedTuple):
     """Least virtual start of the oldest requests of all queues."""
     greatest: int = 0
     least_discounted: int = 0
-    """The same, less the estimated work in progress."""
+    """`least` with the estimated work in progress subtracted."""
     greatest_discounted: int = 0
 
     @classmethod
     def at_once(cls, current: int, start: int, seats: int) -> Self:
-        """Return the progress at the dispatch of a request that did not wait, into a queue with so many seats in use."""
+        """Return the progress at the dispatch of a request that did not wait; its queue has `seats` in use."""
         discounted = start - work_in_progress(seats)
         return cls(current, start, start, start, discounted, discounted)
 
 
 class ReadWriteSamples:
-    """How many requests of each kind run and wait, in proportion to how many of both kinds may.
+    """The numbers of running and waiting requests of each kind, relative to the limit for both kinds.
 
-    Samples at intervals replace observations of each change, which every request would pay for.
+    It samples at intervals, because an observation of each change would cost time in every request.
     """
 
     __slots__ = ("histograms",)
@@ -242,6 +242,6 @@ class ReadWriteSamples:
         """Nanoseconds by ratio, by phase and kind."""
 
     def observe(self, requests: Mapping[tuple[Phase, str], int], limits: Mapping[Phase, int], nanoseconds: int) -> None:
-        """Count an interval with these requests by phase and kind; the limits are those of the phases."""
+        """Count an interval with these requests by phase and kind; `limits` has the limit of each phase."""
         for (phase, kind), histogram in self.histograms.items():
             histogram.observe(requests.get((phase, kind), 0) / max(1, limits[phase]), nanoseconds)

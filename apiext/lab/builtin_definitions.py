@@ -1,4 +1,4 @@
-"""Definitions of the built-in kinds: a server does not start while a stored definition is unreadable."""
+"""Definitions of the built-in kinds, for repairs: an unreadable stored definition prevents the start of a server."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def builtin_codecs() -> dict[GroupResource, Codec]:
 
 
 def builtin_kinds() -> list[Definition]:
-    """Return a definition for each built-in kind. It stands for names and versions only: the schemas are built in."""
+    """Return a definition for each built-in kind, with names and versions only: the schemas are built in."""
     return list(map(_definition, _RESOURCES))
 
 
 def is_builtin(definition: Definition) -> bool:
-    """Report whether a definition stands for a built-in kind."""
+    """Report whether a definition is one of `builtin_kinds`."""
     return definition.uid == _UID
 
 

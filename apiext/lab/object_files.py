@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def export(case: Case, folder: str) -> Path:
     """Write the stored bytes of an object, unchanged, to DEFINITION/NAMESPACE/NAME in a folder; return the file.
 
-    The file is readable by its owner only. One with the same content is left alone.
+    Only the owner can read the file. An existing file with the same content stays unchanged.
 
     Raises:
         RescueError: the file cannot be written, or exists with another content.
@@ -38,6 +38,6 @@ def export(case: Case, folder: str) -> Path:
 
 
 def _segment(name: str) -> str:
-    """Return a part of a key as the name of a file; keys of another origin may have any characters."""
+    """Return a file name for a part of a key, which may contain any character."""
     safe = quote(name, safe="")
     return safe if safe.strip(".") else safe.replace(".", "%2E") or "%00"

@@ -1,4 +1,4 @@
-"""The rescue of unreadable objects: what they are, which version's schema they fit, and how they become readable."""
+"""Rescue of unreadable objects: finds them, compares them with the schemas of all versions, and makes them readable."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An object to rescue; one without a problem can be read."""
+    """An object to rescue; a readable one has no problem."""
 
     definition: Definition
     object: UnreadableObject
     data: bytes
     fits: Sequence[VersionFit]
-    """The versions of the definition, the best fit first; empty if the bytes are no object."""
+    """The versions of the definition, best fit first; empty if the bytes are not a JSON object."""
 
     @property
     def best(self) -> VersionFit | None:
-        """Return the version whose schema has nothing against the object, or None."""
+        """Return the version whose schema accepts the whole object, or None."""
         return self.fits[0] if self.fits and self.fits[0].fits else None
 
 
 @dataclass(frozen=True, slots=True)
 class NewBytes:
-    """What a rewrite would store."""
+    """The bytes that a rewrite would store."""
 
     data: bytes
     version: str
     encode: bool
     """Whether the object is converted to the storage version when it is written."""
     dropped: Sequence[str]
-    """Paths of the fields that get lost: the version, or the storage version without a webhook, does not have them."""
+    """Paths of the lost fields: the version, or the storage version without a webhook, does not have them."""
 
 
 async def unreadable(objects: StoredObjects, definition: Definition) -> AsyncGenerator[Case]:
@@ -59,7 +59,7 @@ async def unreadable(objects: StoredObjects, definition: Definition) -> AsyncGen
     fits = VersionFits(definition)
     async for found in objects.unreadable(definition):
         pair = await objects.get(definition, found.key)
-        # one that was written meanwhile is another case
+        # the object was rewritten since: `found` does not describe it
         if pair is not None and pair.revision == found.revision:
             yield Case(definition, found, pair.value, _fits(fits, pair.value))
 
@@ -90,7 +90,7 @@ async def inspect(objects: StoredObjects, definition: Definition, key: str) -> C
 
 
 async def mislabelled(objects: StoredObjects, definition: Definition) -> AsyncGenerator[Case]:
-    """Yield the readable objects that do not fit the version in their bytes, but fit another one.
+    """Yield the readable objects that fit another version than the one in their bytes.
 
     Raises:
         RescueError: the store or the server does not answer.
@@ -107,11 +107,11 @@ async def mislabelled(objects: StoredObjects, definition: Definition) -> AsyncGe
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How objects of one kind are found."""
+    """A search for one kind of problem."""
 
     find: Callable[[StoredObjects, Definition], AsyncGenerator[Case]]
-    none: str
-    """The text about a store without any."""
+    nothing_found: str
+    """The message for a search without results."""
 
 
 SEARCHES: Final[Mapping[str, Search]] = {
@@ -127,12 +127,12 @@ def _case(definition: Definition, fits: VersionFits, key: str, pair: KeyValue, p
 
 
 def relabelled(case: Case, version: str = "", *, encode: bool = False) -> NewBytes:
-    """Return the object of a case labelled with a version, without one the version that it fits.
+    """Return the object of a case, labelled with the given version or else with the version that it fits.
 
     Kind, name and namespace become those of the definition and the key.
 
     Raises:
-        RescueError: the bytes are no object, it fits no version, or the definition does not have the version.
+        RescueError: the bytes are not a JSON object, it fits no version, or the definition does not have the version.
     """
     obj = _parsed(case.data)
     if obj is None:
@@ -141,10 +141,10 @@ def relabelled(case: Case, version: str = "", *, encode: bool = False) -> NewByt
 
 
 def replaced(definition: Definition, key: str, text: bytes, version: str = "", *, encode: bool = False) -> NewBytes:
-    """Return the object in a file as it is stored under a key, labelled with a version, without one its own.
+    """Return the object of a file as stored bytes of a key, labelled with the given version or else with its own.
 
     Raises:
-        RescueError: the file is no object, or the definition does not have the version.
+        RescueError: the file is not a JSON object, or the definition does not have the version.
     """
     obj = _parsed(text)
     if obj is None:

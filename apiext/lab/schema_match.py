@@ -1,4 +1,4 @@
-"""How well the bytes of an object fit the schemas of a definition's versions, whatever version they are labelled with."""
+"""Compares an object with the schemas of all versions of its definition, whatever its apiVersion."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VersionFit:
-    """What the schema of one version has against an object."""
+    """The mismatches between an object and the schema of one version."""
 
     version: str
     unknown: tuple[str, ...]
-    """Paths of the fields that the version does not have; they are dropped when the object is read in it."""
+    """Paths of the fields that the version does not have; a read in this version drops them."""
     invalid: tuple[str, ...]
     """Violations of the schema by the other fields."""
 
@@ -45,9 +45,9 @@ class VersionFits:
         self._schemas = {} if is_builtin(definition) else version_schemas(definition)
 
     def of(self, obj: Object) -> list[VersionFit]:
-        """Return the fit of each version, the best first; none for a built-in kind.
+        """Return the fit of each version, best first; an empty list for a built-in kind.
 
-        Equal ones are in the order of label, storage version, other versions.
+        Equal fits are in this order: the object's version, the storage version, other versions.
         """
         group = self._definition.group
         order = [obj.get("apiVersion", ""), f"{group}/{self._definition.storage_version.name}"]

@@ -1,8 +1,8 @@
 """Re-encodes objects in the storage version of their definition after it has changed (`--migrate=auto`).
 
-One server at a time rewrites the objects of one definition at a time, once every live server writes the new version: until then, a server
-that lags behind would go on to store the old one. Then the versions in which nothing is stored are removed from status.storedVersions.
-A pass finds what is left to do in the stored bytes alone. So it may end at any moment, and the next one continues.
+One server at a time rewrites the objects of one definition at a time. It begins when every live server writes the new version, because a
+server that lags behind would store more objects in the old one. At the end it removes versions without objects from status.storedVersions.
+The stored bytes alone show which objects are left. So a pass may end at any moment, and the next one continues.
 """
 
 from __future__ import annotations
@@ -38,36 +38,36 @@ if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
 
 CONDITION: Final = "StorageMigrationProblems"
-"""Condition of a definition with objects that could not be migrated, or that its schema rejects."""
+"""Condition of a definition: some objects were not migrated, or do not satisfy its schema."""
 _FAILED: Final = "ConversionFailed"
 _INVALID: Final = "InvalidObjects"
 _NAMED: Final = 10
-"""Objects that a condition names at most."""
+"""Maximum of objects that a condition names."""
 _MAX_CHARACTERS: Final = 200
 """Characters of an object's error in a condition."""
 _MAX_FAILED: Final = 100
 """Failed objects after which a pass ends: the converter does not work."""
 _FIRST_CHECK_SECONDS: Final = 30.0
-"""When the objects of a definition that names no other stored version are counted: not while the server starts."""
+"""Delay of the count for a definition without other stored versions: not during the start of the server."""
 _LAG_SECONDS: Final = 2.0
 """Pause while a live server does not write the new version yet."""
 _TURN_SECONDS: Final = 15.0
 """Pause while another server migrates."""
 _REPEAT_SECONDS: Final = 300.0
-"""Pause before failed objects are tried, and rejected ones checked again."""
+"""Pause before failed objects are migrated, and rejected ones checked, again."""
 
 _LOG: Final = get_logger(__name__)
 
 
 @dataclass(slots=True)
 class _Report:
-    """What a pass has done."""
+    """The result of a pass."""
 
     migrated: int = 0
     failed: list[str] = field(default_factory=list)
-    """Texts that name an object and a reason."""
+    """One text for each object, with its key and the reason."""
     rejected: dict[str, str] = field(default_factory=dict)
-    """Why the schema rejects objects, by key."""
+    """The violations of the schema, by key."""
     is_complete: bool = False
 
 
@@ -105,7 +105,7 @@ class AutomaticMigration:
         self._follower = CatalogFollower(catalog, self._on_change)
 
     def start(self) -> None:
-        """Migrate what the definitions in the catalog need now and after each change."""
+        """Migrate the objects of all definitions in the catalog, now and after each change."""
         self._follower.start({"automatic-migration": self._queue.run()})
         for definition in self._catalog.all():
             self._on_change(None, definition)
@@ -115,16 +115,16 @@ class AutomaticMigration:
         await self._follower.close()
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
-        """Enqueue a definition whose objects may be stored in other versions; implements catalog.Listener."""
-        if new is None or not new.owns_objects or (old is not None and _reasons(old) == _reasons(new)):
+        """Enqueue a definition if objects may be stored in other versions; implements catalog.Listener."""
+        if new is None or not new.owns_objects or (old is not None and _triggers(old) == _triggers(new)):
             return
-        if _others(new):
+        if _old_stored_versions(new):
             self._queue.add(new.name)
         elif len(new.versions) > 1:
             self._queue.add_after(new.name, _FIRST_CHECK_SECONDS)
 
     async def _sync(self, name: str) -> float | None:
-        """Migrate the objects of a definition; return when to continue."""
+        """Migrate the objects of a definition; return the seconds until the next call, None for the next change."""
         definition = self._catalog.get(name)
         if definition is None or not definition.owns_objects:
             return None
@@ -142,12 +142,12 @@ class AutomaticMigration:
             await self._lock.release()
 
     async def _is_needed(self, definition: Definition) -> bool:
-        if _others(definition) and definition.phase is None:
+        if _old_stored_versions(definition) and definition.phase is None:
             return True
-        return bool(await self._left(definition))
+        return bool(await self._other_versions(definition))
 
-    async def _left(self, definition: Definition) -> list[str]:
-        """Return the other versions in which objects are stored."""
+    async def _other_versions(self, definition: Definition) -> list[str]:
+        """Return the versions of stored objects, without the storage version."""
         counts = await self._stores.stored_versions(definition.resource).counts()
         return [version for version in counts.by_version if version != definition.storage_version.name]
 
@@ -157,20 +157,20 @@ class AutomaticMigration:
         report = await self._rewrite(definition)
         if self._has_changed(definition):
             return 0.0
-        left = await self._left(definition)
+        left = await self._other_versions(definition)
         if report.is_complete and left and not report.failed:
-            # written by a client that was slower than the change of the definition
+            # objects of clients whose writes began before the change of the definition
             return _LAG_SECONDS
         if not await self._is_written_everywhere(definition):
             return _LAG_SECONDS
         await self._finish(definition, report, left)
         if report.rejected:
-            # those of earlier passes may be invalid still
+            # objects that earlier passes found invalid may still be invalid
             self._invalid[definition.name] = [*dict.fromkeys((*self._invalid.get(definition.name, ()), *report.rejected))]
         return _REPEAT_SECONDS if left or report.rejected else None
 
     async def _check_again(self, definition: Definition) -> float | None:
-        """Correct the condition about invalid objects, which clients may have repaired; check all objects if their keys are not known."""
+        """Check the invalid objects again, and update the condition. Check all objects if their keys are unknown."""
         loop, report, scope = asyncio.get_running_loop(), _Report(), self._scope(definition)
         begun, checked = loop.time(), 0
         known = self._invalid.get(definition.name)
@@ -206,11 +206,11 @@ class AutomaticMigration:
         since, version = definition.revision, definition.storage_version.name
         lagging = [one for one in await self._replicas.roll_call() if not one.writes(definition.name, version, since=since)]
         for one in lagging:
-            _LOG.info("storage migration waits for a server", definition=definition.name, server=one.id, address=one.address)
+            _LOG.info("storage migration waits for a lagging server", definition=definition.name, server=one.id, address=one.address)
         return not lagging
 
     def _has_changed(self, definition: Definition) -> bool:
-        """Report whether the objects of a definition must not be rewritten any more as its given state says."""
+        """Report whether a definition has changed so that this pass must end."""
         now = self._catalog.get(definition.name)
         return now is None or now.uid != definition.uid or _generation(now) != _generation(definition) or not now.owns_objects
 
@@ -248,7 +248,7 @@ class AutomaticMigration:
                 _LOG.warning("stored object is rejected by its schema", definition=definition.name, object=item.key, error=why)
 
     async def _finish(self, definition: Definition, report: _Report, left: Sequence[str]) -> None:
-        """Remove the versions in which nothing is stored from storedVersions, and report problems in a condition."""
+        """Remove versions without objects from storedVersions, and report problems in a condition."""
         version = definition.storage_version.name
         _LOG.info(
             "storage migration finished",
@@ -259,7 +259,7 @@ class AutomaticMigration:
             rejected=len(report.rejected),
         )
         if definition.phase is not None:
-            # the other server decides about the status of a mirror
+            # the host owns the status of a mirror
             return
 
         def change(existing: Object) -> Object:
@@ -287,15 +287,15 @@ class AutomaticMigration:
             _LOG.info("definition deleted during its storage migration", definition=definition.name)
 
 
-def _others(definition: Definition) -> list[str]:
+def _old_stored_versions(definition: Definition) -> list[str]:
     """Return the versions in status.storedVersions that are not the storage version."""
     return [name for name in definition.head["status"]["storedVersions"] or () if name != definition.storage_version.name]
 
 
-def _reasons(definition: Definition) -> tuple[object, ...]:
-    """Return what makes another pass useful if it changes: not the conditions that passes and other controllers write."""
+def _triggers(definition: Definition) -> tuple[object, ...]:
+    """Return the parts of a definition whose change requires another pass; conditions of controllers do not."""
     webhook = definition.condition(CONVERSION_WEBHOOK_AVAILABLE) or {}
-    return definition.uid, _generation(definition), _others(definition), definition.owns_objects, webhook.get("status")
+    return definition.uid, _generation(definition), _old_stored_versions(definition), definition.owns_objects, webhook.get("status")
 
 
 def _is_about(crd: Object, reason: str) -> bool:

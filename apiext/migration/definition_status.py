@@ -1,8 +1,8 @@
 """The condition StorageMigrating of a definition, and the removal of stored versions after a migration.
 
-Mirrors kubernetes pkg/controller/storageversionmigrator/migrationrunner.go, with three differences that keep the record of what is
-stored: a failed migration removes no version, neither does one that leaves objects in it, and a new migration does not drop the whole
-list, which the reference applied with the previous one and leaves out now.
+Mirrors kubernetes pkg/controller/storageversionmigrator/migrationrunner.go, with three differences that keep storedVersions complete:
+a failed migration removes no version, a migration keeps versions that still have objects, and the start of a migration keeps the list.
+The reference loses the list there: it applied the list in its previous migration, and omits it from its next apply.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ATTEMPTS: Final = 5
 
 
 class DefinitionStatus:
-    """Writes the status of definitions. `scopes` are those of definitions, `stored` counts the objects of a resource."""
+    """Writes the status of definitions. `scopes` serve definitions; `stored` counts the objects of a resource."""
 
     def __init__(
         self, scopes: Mapping[str, Scope], workers: WorkerPool, stored: Callable[[GroupResource], Awaitable[StoredCounts]]
@@ -43,7 +43,7 @@ class DefinitionStatus:
         self._stored = stored
 
     async def begin(self, resource: GroupResource, migration: str) -> None:
-        """Report that the objects of a resource are migrated; do nothing if no definition has it.
+        """Report the start of a migration of a resource; do nothing if no definition has the resource.
 
         Raises:
             StatusError: the definition cannot be written.
@@ -77,7 +77,7 @@ class DefinitionStatus:
         await self._apply(resource, status)
 
     async def _kept(self, resource: GroupResource, crd: Object) -> tuple[list[str], str]:
-        """Return the stored versions that remain, and the text about those that are not the storage version."""
+        """Return the stored versions that remain, and a text about the old ones among them."""
         storage = next(version["name"] for version in crd["spec"]["versions"] if version["storage"])
         counts = await self._stored(resource)
         others = [name for name in crd["status"]["storedVersions"] or () if name != storage and counts.at_most(name)]
@@ -85,7 +85,7 @@ class DefinitionStatus:
         return [storage, *others], f", but {left}" if left else ""
 
     async def _apply(self, resource: GroupResource, status: Callable[[Object], Awaitable[Object]]) -> None:
-        """Apply a status that is made from the current definition; repeat this if the definition changes meanwhile."""
+        """Make a status from the current definition and apply it; start again if the definition has changed meanwhile."""
         name = f"{resource.resource}.{resource.group}"
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -125,7 +125,7 @@ def _generation(crd: Object) -> int:
 
 
 def _owned(crd: Object) -> Object:
-    """Return the current stored versions if an earlier migration applied them: leaving them out would remove them."""
+    """Return the current stored versions if an earlier migration applied them: an apply without them would remove them."""
     for entry in crd["metadata"].get("managedFields") or ():
         applied = entry.get("manager") == MANAGER and entry.get("operation") == "Apply"
         if applied and "f:storedVersions" in (entry.get("fieldsV1") or {}).get("f:status", {}):

@@ -1,8 +1,7 @@
 """Runs StorageVersionMigrations: one at a time for each resource, and a few resources at a time.
 
-The status of a migration holds its whole state, so a server that starts continues what another one has begun. Of several servers on a
-store, the one that leads works, until it stops. A second one beside it would do no harm: patches name the revision that they replace,
-and changes of a status are repeatable.
+The status of a migration holds its whole state, so another server can continue it. Of several servers on a store, only the leader works.
+Two leaders would do no harm: patches name the revision that they replace, and changes of a status are repeatable.
 Mirrors kubernetes pkg/controller/storageversionmigrator, whose three controllers share this watch.
 """
 
@@ -41,19 +40,19 @@ _MANAGER: Final = "kube-controller-manager"
 _WORKERS: Final = 5
 """Resources migrated at the same time."""
 _NO_NAMESPACE: Final = "@fake:svm_ns!"
-"""The name of no namespace: its list is empty, and has a revision."""
+"""A namespace that never exists: its list is empty, and has a revision."""
 _UNKNOWN_SECONDS: Final = 60
-"""Age of a migration from which it fails if its resource is not served."""
+"""Age at which a migration fails if its resource is not served."""
 _PAUSES: Final = (0.05, 5.0)
 """Seconds before an interrupted migration goes on, at first and at most."""
 _LOOK_SECONDS: Final = 1.0
-"""Pause until a resource that is not served yet is looked for again."""
+"""Pause before the next look for a resource that is not served yet."""
 _TURN_SECONDS: Final = 15.0
 """Pause while another server leads."""
 
 
 class MigrationController:
-    """Runs the migrations of one store. `scopes` are those of migrations; `leads` tells whether this server is the one that works."""
+    """Runs the migrations of one store. `scopes` serve migrations; `leads` returns whether this server is the leader."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class MigrationController:
         self._open: dict[str, dict[str, tuple[bool, str, str]]] = {}
         """The migrations without an end by resource and name, as sort keys: those that run, then the others by age."""
         self._turns = WorkQueue(
-            self._take_turns, log=_LOG, event="storage version migration not started, retrying", key_field="resource", retryable=FAILURES
+            self._start_next, log=_LOG, event="storage version migration not started, retrying", key_field="resource", retryable=FAILURES
         )
         self._running = WorkQueue(
             self._run,
@@ -87,7 +86,7 @@ class MigrationController:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Run the migrations that are stored, and later ones."""
+        """Run the stored migrations, and later ones."""
         watching = follow(self._scopes[""].rest.watch, self._on_event, log=_LOG, failed="migration watch failed, retrying")
         self._tasks = [
             asyncio.create_task(watching, name="migration-informer"),
@@ -114,15 +113,15 @@ class MigrationController:
             self._known.discard(uid)
         else:
             self._known.add(uid)
-            # the later changes of a running one are this controller's own records
+            # this controller itself makes the later changes of a running one
             is_new = event.type is EventType.ADDED or not migration["status"].get("resourceVersion")
             if is_new and is_running(migration) and not is_finished(migration):
                 self._running.add(event.item.key)
         self._turns.add(resource)
 
-    async def _take_turns(self, resource: str) -> float | None:
-        """Record the end of finished migrations of a resource, and start the next one."""
-        finished, following = migration_state.next_of(await self._in_turn(resource))
+    async def _start_next(self, resource: str) -> float | None:
+        """Record the end of the finished migrations of a resource, and start its next one."""
+        finished, following = migration_state.next_of(await self._running_and_next(resource))
         if (finished or following is not None) and not await self._leads():
             return _TURN_SECONDS
         for one in finished:
@@ -133,8 +132,8 @@ class MigrationController:
             await self._update(following, migration_state.started)
         return None
 
-    async def _in_turn(self, resource: str) -> list[Object]:
-        """Return the migrations of a resource that run, and the first one that waits."""
+    async def _running_and_next(self, resource: str) -> list[Object]:
+        """Return the running migrations of a resource, and its first waiting one."""
         found: list[Object] = []
         for _, _, name in sorted(self._open.get(resource, {}).values()):
             migration = await self._get(name)
@@ -146,7 +145,7 @@ class MigrationController:
         return found
 
     async def _run(self, name: str) -> float | None:
-        """Run a migration that was started."""
+        """Run a started migration."""
         migration = await self._get(name)
         if migration is None or not is_running(migration) or is_finished(migration):
             return None
@@ -154,7 +153,7 @@ class MigrationController:
             return _TURN_SECONDS
         resource = self._resources.find(resource_of(migration))
         if resource is None:
-            return await self._miss(migration)
+            return await self._fail_unless_served(migration)
         if not migration["status"].get("resourceVersion"):
             if not resource.is_writable:
                 text = f'resource "{resource}" does not support discovery operations: [update patch list]'
@@ -165,8 +164,8 @@ class MigrationController:
             await self._patch(migration)
         return None
 
-    async def _miss(self, migration: Object) -> float | None:
-        """Let a migration fail whose resource is not served, but not at once."""
+    async def _fail_unless_served(self, migration: Object) -> float | None:
+        """Fail a migration of a resource that is not served, after `_UNKNOWN_SECONDS`."""
         age = datetime.now(UTC) - time.parse(migration["metadata"]["creationTimestamp"])
         if age.total_seconds() < _UNKNOWN_SECONDS:
             return _LOOK_SECONDS
@@ -180,13 +179,13 @@ class MigrationController:
         await self._update(migration, lambda existing: migration_state.failed(existing, message, progress))
 
     async def _at_revision(self, migration: Object, resource: MigratableResource) -> Object | None:
-        """Record the current revision of the resource in a migration; return the migration as stored."""
+        """Record the current revision of the resource in a migration; return the stored migration."""
         context = RequestContext(namespace=_NO_NAMESPACE if resource.scope.namespaced else "")
         listed = await resource.scope.rest.list(context, ListOptions(limit=1))
         return await self._update(migration, lambda existing: migration_state.at_revision(existing, str(listed.revision)))
 
     async def _patch(self, migration: Object) -> None:
-        """Patch all objects and record the result. Raises the error of a patch that is to be repeated."""
+        """Patch all objects and record the result. Raises the error of a patch if a later attempt may succeed."""
         uid, name = migration["metadata"]["uid"], migration["metadata"]["name"]
         run = ResourcePatches(self._resources, self._processes, resource_of(migration), int(migration["status"]["resourceVersion"]))
         _LOG.info("storage version migration started", migration=name, resource=str(resource_of(migration)))
@@ -209,7 +208,7 @@ class MigrationController:
             raise
 
     async def _update(self, migration: Object, change: Callable[[Object], Object]) -> Object | None:
-        """Change the status of a migration; return it as stored, None if it was deleted meanwhile."""
+        """Change the status of a migration; return the stored migration, None if it was deleted meanwhile."""
         scope, metadata = self._scopes["status"], migration["metadata"]
 
         async def changed(existing: Object) -> Object:

@@ -1,4 +1,4 @@
-"""What the conditions of StorageVersionMigrations say, and which one of a resource runs next.
+"""The state of StorageVersionMigrations in their conditions, and the next one to run.
 
 Mirrors the conditions, reasons and messages of kubernetes pkg/controller/storageversionmigrator.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class MigrationProgress(NamedTuple):
-    """How far a migration is."""
+    """The progress of a migration."""
 
     left: int
     """Objects that are not migrated yet."""
@@ -27,13 +27,13 @@ class MigrationProgress(NamedTuple):
 
 
 def resource_of(migration: Object) -> GroupResource:
-    """Return the resource that a migration is about."""
+    """Return the resource of a migration."""
     resource = migration["spec"]["resource"]
     return GroupResource(resource["group"], resource["resource"])
 
 
 def is_running(migration: Object) -> bool:
-    """Report whether a migration was started, and its end is not recorded completely."""
+    """Report whether a migration has started, and its end is not completely recorded."""
     return conditions.is_true(_conditions(migration), RUNNING)
 
 
@@ -53,7 +53,7 @@ def _conditions(migration: Object) -> Sequence[Object]:
 
 
 def next_of(migrations: Iterable[Object]) -> tuple[list[Object], Object | None]:
-    """Return the finished migrations of a resource that still count as running, and the one to start, None if one runs."""
+    """Return the finished migrations that still count as running, and the one to start; None if one runs or none waits."""
     started = [one for one in migrations if is_running(one)]
     waiting = [one for one in migrations if not is_running(one) and not is_finished(one)]
     finished = [one for one in started if is_finished(one)]
@@ -71,13 +71,13 @@ def started(migration: Object) -> Object:
 
 
 def at_revision(migration: Object, revision: str) -> Object:
-    """Return a migration with the revision up to which objects need it; the first one stays."""
+    """Return a migration with the revision up to which objects need it; an earlier recorded revision stays."""
     status = migration["status"]
     return migration if status.get("resourceVersion") else migration | {"status": status | {"resourceVersion": revision}}
 
 
 def interrupted(migration: Object, progress: MigrationProgress, error: str) -> Object:
-    """Return a running migration with the error for which it will be continued."""
+    """Return a running migration with the error that interrupted it; it will continue."""
     return _with(migration, _running(progress, error))
 
 

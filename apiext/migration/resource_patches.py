@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
 
 MANAGER: Final = "storage-version-migrator-controller"
-"""The manager of fields that such a patch changes, which are none unless defaults have changed."""
+"""The field manager of the patches; it owns a field only if a default has changed."""
 _TOGETHER: Final = 8
-"""Objects patched at the same time: their writes share a commit of the store, and clients' requests wait for few of them."""
+"""Objects patched at the same time: enough to share a commit of the store, and few enough not to delay clients."""
 _TRANSIENT_REASONS: Final = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailable", "InternalError", "Timeout"})
 _TRANSIENT_CODES: Final = frozenset({429, 500, 503, 504})
 """Codes of transient errors without a reason."""
@@ -54,7 +54,7 @@ class Resources(Protocol):
         ...
 
     def revisions(self, resource: GroupResource) -> AsyncIterator[tuple[str, int]]:
-        """Yield the keys of all objects with their revisions, of a state not older than the call.
+        """Yield the keys of all objects with their revisions. The state is not older than the call.
 
         Raises:
             BackendError: the backend does not answer.
@@ -68,7 +68,7 @@ def is_transient(error: errors.StatusError) -> bool:
 
 
 class ResourcePatches:
-    """One run over the objects of a resource that were not written after a revision."""
+    """One run over the objects of a resource with a revision up to the given one."""
 
     def __init__(self, resources: Resources, workers: WorkerPool, resource: GroupResource, revision: int) -> None:
         self.progress = MigrationProgress(0, 0)
@@ -78,9 +78,9 @@ class ResourcePatches:
         self._revision = revision
 
     async def run(self, is_wanted: Callable[[], bool]) -> errors.StatusError | None:
-        """Patch the objects until all are done, one fails or the run `is_wanted` no more; return the first error.
+        """Patch the objects until all are done, one fails, or `is_wanted` returns false; return the first error.
 
-        An object that a client writes or deletes meanwhile is done.
+        An object counts as done if a client writes or deletes it meanwhile.
 
         Raises:
             BackendError: the objects cannot be listed.

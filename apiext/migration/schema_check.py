@@ -1,4 +1,4 @@
-"""Finds objects that the schema of their version would reject if a client wrote them."""
+"""Validates stored objects with the schema of their version, as if a client wrote them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
 
 _MAX_CHARACTERS: Final = 200
-"""Characters of an object's problems that are reported."""
+"""Maximum of characters of an object's problems."""
 
 
 async def problems(workers: WorkerPool, scope: Scope, item: Item) -> str:
-    """Return why an object of a scope's version is invalid, shortened; "" for a valid one. Costly checks run in a worker process."""
+    """Return the shortened problems of an object in a scope's version, "" for a valid one. Costly checks run in a worker process."""
     try:
         return await perform(workers, scope, _validate, WriteCall(SERVER_USER, "", "", item.key, None, data=item.data))
     except StatusError as error:

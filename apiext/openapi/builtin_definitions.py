@@ -23,7 +23,7 @@ _FILES: Final = ("meta", "core", "apiextensions", "autoscaling", "storagemigrati
 
 @cache
 def builtin_types() -> dict[str, dict[str, Any]]:
-    """Return all built-in definitions by name, read with the first call. Callers must not change them."""
+    """Return all built-in definitions by name. The first call reads them. Callers must not change them."""
     folder = files("apiext.openapi") / "data"
     merged: dict[str, dict[str, Any]] = {}
     for name in _FILES:
@@ -32,9 +32,9 @@ def builtin_types() -> dict[str, dict[str, Any]]:
 
 
 def closure(names: Iterable[str], groups: Iterable[GroupVersion] = ()) -> dict[str, dict[str, Any]]:
-    """Return the built-in definitions among `names` and all that they refer to, sorted by name.
+    """Return the built-in definitions among `names` and, recursively, those that they refer to, sorted by name.
 
-    DeleteOptions and WatchEvent get the kinds of `groups`.
+    DeleteOptions and WatchEvent list `groups` as their groups and versions.
     """
     types = builtin_types()
     found: dict[str, dict[str, Any]] = {}

@@ -58,16 +58,16 @@ def definitions(definition: Definition, version: Version, *, v2: bool) -> dict[s
 
 def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schema:
     props = published_schema(version)
-    # kubectl rejects unknown fields beside known ones: without a schema there must be no known field
+    # kubectl rejects unknown fields if any field is known: without a schema there must be no known field
     if props is None or (v2 and (definition.preserve_unknown_fields or props.get("x-kubernetes-preserve-unknown-fields") is True)):
         return {"type": "object"}
-    schema = schemas.downgraded(props) if v2 else schemas.structural(props)
+    schema = schemas.v2_schema(props) if v2 else schemas.v3_schema(props)
     schemas.add_object_fields(schema, _reference(_OBJECT_META, "The metadata that every object has.", v2=v2), v2=v2)
     return schema
 
 
 def published_schema(version: Version) -> Props | None:
-    """Return the schema of a version, None where it is not structural, as an old server may have admitted it."""
+    """Return the schema of a version, None if it is not structural: old servers admitted such schemas."""
     props: Props | None = version.schema
     if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))):
         return None
@@ -93,7 +93,7 @@ def _list_schema(definition: Definition, resource: DocumentedResource, *, v2: bo
 
 
 def _reference(name: str, description: str, *, v2: bool) -> Schema:
-    """Return a reference with a description; in v3 it needs an allOf, since a reference allows no other field."""
+    """Return a reference with a description. In v3 the reference is inside allOf: no other field may stand beside it."""
     if v2:
         return {"description": description, "$ref": V2_PREFIX + name}
     return {"description": description, "allOf": [{"$ref": V3_PREFIX + name}]}

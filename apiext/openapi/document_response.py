@@ -26,7 +26,7 @@ _DATES: Final = ("%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S %Z", "%a %b
 
 
 def content_reply(request: web.BaseRequest, document: Document, headers: Mapping[str, str], *, compress: bool = False) -> Reply:
-    """Return the response to a request for a document, whose ETag has to be a strong one: 200, 206, 304, 412 or 416."""
+    """Return the response to a request for a document: 200, 206, 304, 412 or 416. The ETag must be a strong one."""
     own = {hdrs.LAST_MODIFIED: formatdate(document.created, usegmt=True), **headers}
     code = _precondition(request, own.get(hdrs.ETAG, ""), document.created)
     if code == 304:
@@ -61,7 +61,7 @@ def content_reply(request: web.BaseRequest, document: Document, headers: Mapping
 
 
 def _precondition(request: web.BaseRequest, etag: str, created: int) -> int:
-    """Return 304 or 412 where a condition is not met, else 200."""
+    """Return 304 or 412 if the request's conditions do not hold, else 200."""
     reads = request.method in {hdrs.METH_GET, hdrs.METH_HEAD}
     match = request.headers.get(hdrs.IF_MATCH, "")
     if match:
@@ -79,7 +79,7 @@ def _precondition(request: web.BaseRequest, etag: str, created: int) -> int:
 
 
 def _has_match(header: str, etag: str, *, weak: bool = False) -> bool:
-    """Return whether a list of ETags has this one, with `weak` also as a weak one, or `*`; entries after a malformed one are ignored."""
+    """Return whether a list of ETags has `*` or this ETag, with `weak` also as a weak one. Ignore entries after a malformed one."""
     rest = header.strip()
     while rest:
         if rest[0] == ",":
@@ -97,7 +97,7 @@ def _has_match(header: str, etag: str, *, weak: bool = False) -> bool:
 
 
 def _date(text: str) -> int | None:
-    """Return an HTTP date in seconds since the epoch, None where it is invalid."""
+    """Return an HTTP date in seconds since the epoch, None if it is invalid."""
     for form in _DATES:
         try:
             return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp())
@@ -119,7 +119,7 @@ def _range_applies(request: web.BaseRequest, etag: str, created: int) -> bool:
 
 
 _DOCUMENT_HEADERS: Final = frozenset({hdrs.CACHE_CONTROL, hdrs.ETAG, hdrs.LAST_MODIFIED})
-"""Headers of the document that an error does not have."""
+"""Headers of the document that an error response omits."""
 
 
 class _RangeError(Exception):
@@ -131,7 +131,7 @@ class _RangeError(Exception):
 
 
 def _ranges(header: str, size: int) -> list[range]:
-    """Return the ranges of a Range header, none for the whole document. Raises _RangeError."""
+    """Return the ranges of a Range header, an empty list for the whole document. Raises _RangeError."""
     if not header:
         return []
     unit, equals, listed = header.partition("=")
@@ -145,7 +145,7 @@ def _ranges(header: str, size: int) -> list[range]:
 
 
 def _range(part: str, size: int) -> range | None:
-    """Return one range, None where it starts after the end of the document. Raises _RangeError."""
+    """Return one range, None if it starts after the end of the document. Raises _RangeError."""
     first, dash, last = map(str.strip, part.partition("-"))
     if not dash:
         raise _RangeError("invalid range", {})

@@ -1,6 +1,6 @@
 """Encoders of the values in gnostic's OpenAPI documents, v2 and v3: messages, maps, choices, and values of any type.
 
-Mirrors what google.golang.org/protobuf writes. A schema takes three Python frames for each of its levels, see MAX_DEPTH.
+Mirrors the encoding of google.golang.org/protobuf. Each level of a schema takes three Python frames, see MAX_DEPTH.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apiext.schema.keywords import KEYWORDS, Kind
 
 Encoder = Callable[[Any], bytes]
 Field = tuple[int, Encoder]
-"""The number of a field and the function that encodes its content, the length included."""
+"""The number of a field, and the function that encodes its length and content."""
 
 
 def text(value: str) -> bytes:
@@ -45,7 +45,7 @@ def field(number: int, encoder: Encoder, value: Any) -> bytes:
 
 
 def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: int = 0) -> bytes:
-    """Encode a message: its known fields in the order of their numbers, without those that are zero.
+    """Encode a message: its known fields in the order of their numbers, without zero values.
 
     A list is a repeated field, except where its encoder takes lists. `x-` members go into the field with the number `extensions`.
     """
@@ -64,12 +64,12 @@ def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: i
 
 
 def nested(fields: Mapping[str, Field], extensions: int, value: Mapping[str, Any]) -> bytes:
-    """Encode a message that is the value of a field."""
+    """Encode a nested message with its length."""
     return delimited(message(fields, value, extensions))
 
 
 def choice(number: int, encoder: Encoder, value: Any) -> bytes:
-    """Encode a message that holds one of several types of values; `number` is that of the type."""
+    """Encode a message that holds one of several types; `number` is the field of the type."""
     return delimited(field(number, encoder, value))
 
 

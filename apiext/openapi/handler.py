@@ -41,11 +41,11 @@ _FORWARDED: Final = "X-Forwarded-Uri"
 class OpenAPIHandler:
     """Serves OpenAPI of the catalog's definitions and the built-in resources.
 
-    kube-aggregator proxies a document to any server whose index has it, and does not follow redirects. So its index omits the
-    documents that the host has itself, and its clients get the current document for an outdated hash.
+    kube-aggregator proxies a request for a document to any server that lists it in its index, and does not follow redirects. So the
+    index for kube-aggregator omits documents of the host, and its clients get the current document instead of a redirect.
 
-    The index has the current state of the catalog and needs no document. A document is built in a thread with its first
-    request after a change of its definitions. Documents have the first two parts of `version`.
+    The index shows the current state of the catalog without any document. The first request for a document after a change of its
+    definitions builds it, in a thread. Documents state the first two parts of `version`.
     """
 
     def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion], *, version: str = "v1.37") -> None:
@@ -100,7 +100,7 @@ class OpenAPIHandler:
             return Reply(status=404)
         chosen = _accepted(request, _V3_TYPES)
         if not chosen:
-            # the reference writes nothing for a header without any clause: an empty 200
+            # as the reference: an empty 200 for an Accept header without any clause
             return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT}) if clauses(request.headers[hdrs.ACCEPT]) else Reply()
         content_type = JSON if chosen == JSON else _V3_PROTOBUF
         headers: dict[str, str] = {hdrs.ETAG: f'"{source.hash}"', hdrs.VARY: hdrs.ACCEPT}
@@ -115,7 +115,7 @@ class OpenAPIHandler:
         return content_reply(request, await self._document(path, source, content_type, self._v3), headers)
 
     async def _document(self, path: str, source: Source, content_type: str, encode: Callable[[Source, str], bytes]) -> Document:
-        """Return the document of a source; concurrent requests share one build. Raises what `encode` raises, uncached."""
+        """Return the document of a source. Concurrent requests share one build. Raises the exceptions of `encode`; they are not cached."""
         key = path, content_type
         found = self._documents.get(key)
         if found is None or found[0] != source.hash:
@@ -157,7 +157,7 @@ def _url(path: str, source: Source) -> str:
 
 
 def _accepted(request: web.BaseRequest, types: Sequence[str]) -> str:
-    """Return the media type of the answer, empty for none; parameters are ignored, and either half of a type may be a wildcard."""
+    """Return the media type of the answer, empty if none is acceptable. Ignore parameters; either half of a type may be a wildcard."""
     for clause in clauses(request.headers.get(hdrs.ACCEPT) or "*/*"):
         for media_type in types:
             kind, _, subtype = media_type.partition("/")

@@ -31,7 +31,7 @@ def builtin_model_name(kind: GroupVersionKind) -> str:
     """Return the definition name of a built-in kind.
 
     Raises:
-        KeyError: no built-in definitions have the group.
+        KeyError: the group has no built-in definitions.
     """
     return f"{_BUILTIN_PACKAGES[kind.group]}.{kind.version}.{kind.kind}"
 
@@ -58,7 +58,7 @@ def group_tag(group: str) -> str:
 
 
 def article(noun: str) -> str:
-    """Return the article of a noun between spaces: "a" or "an", one space before a plural."""
+    """Return " a " or " an " for a noun, " " for a plural."""
     if noun.endswith("s") and not noun.endswith("ss"):
         return " "
     return " an " if noun[:1].lower() in set("aeiou") else " a "
@@ -69,7 +69,7 @@ def _trimmed(group: str) -> str:
 
 
 def _identifier(text: str, *, capital: bool = False) -> str:
-    """Return letters, digits and underscores only; a letter after any other character becomes a capital."""
+    """Remove characters other than letters, digits and underscores, and capitalize the letter after each."""
     letters = []
     for index, char in enumerate(text):
         if char.isalpha() or char == "_" or (index and char.isdigit()):

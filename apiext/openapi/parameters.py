@@ -22,7 +22,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Whether it is required: every path parameter is."""
+        """Whether the parameter is required: true for every path parameter."""
         return self.place == "path"
 
 

@@ -24,17 +24,17 @@ API_VERSION: Final[Schema] = {"description": "Group and version of this object's
 KIND: Final[Schema] = {"description": "The type of this object, in CamelCase.", "type": "string"}
 
 
-def structural(props: Props) -> Schema:
+def v3_schema(props: Props) -> Schema:
     """Convert a node to OpenAPI v3; int-or-string becomes anyOf."""
     schema = _fields(props)
-    _add_children(schema, props, structural)
+    _add_children(schema, props, v3_schema)
     _add_junctors(schema, props)
     if schema.get("x-kubernetes-int-or-string"):
         _unfold(schema, props)
     return schema
 
 
-def downgraded(props: Props) -> Schema:
+def v2_schema(props: Props) -> Schema:
     """Convert a node to OpenAPI v2, without fields that v2 or kubectl does not support."""
     node = {key: member for key, member in props.items() if key not in JUNCTORS and key not in {"not", "default"}}
     preserve = node.get("x-kubernetes-preserve-unknown-fields") is True
@@ -52,14 +52,14 @@ def downgraded(props: Props) -> Schema:
     if isinstance(additional, Mapping) and additional.get("nullable") is True:
         node["required"] = None
     schema = _fields(node)
-    _add_children(schema, node, downgraded)
+    _add_children(schema, node, v2_schema)
     return schema
 
 
 def _nested(props: Props) -> Schema:
     """Convert a node inside allOf, anyOf, oneOf or not."""
     schema = _fields(props)
-    # the only additionalProperties that such a node may have is false, which is not published
+    # such a node has no additionalProperties but false, which is not published
     _add_children(schema, {key: member for key, member in props.items() if key != "additionalProperties"}, _nested)
     _add_junctors(schema, props)
     return schema

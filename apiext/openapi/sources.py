@@ -37,17 +37,17 @@ class Source:
 
     @property
     def is_on_host(self) -> bool:
-        """Whether the host has the document too: it has built-in versions and mirrored definitions only."""
+        """Whether the host has the document too: all its definitions are mirrors."""
         return all(definition.phase is not None for definition, _ in self.customs)
 
     def v3(self, title_version: str) -> dict[str, Any]:
-        """Build the v3 document; it takes up to seconds."""
+        """Build the v3 document, which may take seconds."""
         groups = {_CORE, *(one.group_version for one in self.builtins)}
         version = "" if self.customs else title_version
         return v3_document.build(self._paths(), self._schemas(v2=False), sorted(groups), version=version)
 
     def v2(self, title_version: str) -> dict[str, Any]:
-        """Build the v2 document; it takes up to seconds."""
+        """Build the v2 document, which may take seconds."""
         return v2_document.build(self._paths(), self._schemas(v2=True), _ALL_GROUPS, title_version)
 
     def _paths(self) -> dict[str, list[Operation]]:
@@ -97,7 +97,7 @@ def merged(all_sources: Iterable[Source]) -> Source:
 
 
 def _hash(path: str, parts: Iterable[tuple[Definition, Version]]) -> str:
-    """Return the hash of the definitions, not of the document: the index must not build all documents."""
+    """Return a hash of the source, not of the document: the index must not build all documents."""
     lines = [apiext.__version__, path]
     lines += [f"{part.name},{part.uid},{part.head['metadata'].get('generation', 0)}" for part, _ in parts]
     return _sha512("\n".join(lines))

@@ -28,9 +28,9 @@ _FNV_PRIME: Final = 0x100000001B3
 def build(
     paths: Mapping[str, list[Operation]], definitions: dict[str, Schema], groups: Iterable[GroupVersion], version: str
 ) -> dict[str, Any]:
-    """Build the document of the operations by path; `definitions` are those of custom kinds, in v2.
+    """Build the document of the operations by path; `definitions` describe the custom kinds, in v2.
 
-    `groups` are the groups with the common kinds, such as DeleteOptions.
+    `groups` are the groups and versions of common kinds such as DeleteOptions.
     """
     used = models(paths) | {f"{naming.META}.{name}" for name in ("ObjectMeta", "ListMeta")}
     shared: dict[str, Any] = {}

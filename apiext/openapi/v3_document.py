@@ -25,9 +25,9 @@ TOKEN: Final = {"description": "Bearer Token authentication", "type": "apiKey", 
 def build(
     paths: Mapping[str, list[Operation]], definitions: dict[str, Schema], groups: Iterable[GroupVersion], *, version: str = ""
 ) -> dict[str, Any]:
-    """Build the document of the operations by path; `definitions` are those of custom kinds.
+    """Build the document of the operations by path; `definitions` describe the custom kinds.
 
-    A document of built-in resources has the `version` of the server. `groups` are the groups with the common kinds, such as
+    A document of built-in resources has the `version` of the server. `groups` are the groups and versions of common kinds such as
     DeleteOptions.
     """
     used = models(paths)

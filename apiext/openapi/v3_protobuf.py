@@ -40,7 +40,7 @@ def _schema(value: Mapping[str, Any]) -> bytes:
 
 
 def _schema_or_reference(value: Mapping[str, Any]) -> bytes:
-    """Encode as `_or_reference`, with fewer frames."""
+    """Encode as `_or_reference` does, with fewer Python frames."""
     if isinstance(value.get("$ref"), str):
         return choice(2, _REFERENCE, value)
     return delimited(tag(1, _schema) + delimited(message(_SCHEMA, value, 36)))

@@ -1,4 +1,4 @@
-"""Clients of the host and of apiext: JSON over HTTP. Each call is one attempt; the caller decides what is retried."""
+"""Clients of the host and of apiext: JSON over HTTP. Each call is one attempt; the caller decides about retries."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ApiClient:
             raise ApiError(str(error), code=error.code) from error
 
     def status_error(self, method: str, path: str, code: int, data: bytes) -> ApiError:
-        """Return the error for a response without success, with the message of its Status if it has one."""
+        """Return the error for an unsuccessful response, with the message of its Status if there is one."""
         status = json_object(data)
         text = data[:_MAX_QUOTED_BYTES].decode(errors="replace").strip()
         message = status.get("message") or f"unusable response with code {code}: {text!r}"
@@ -130,7 +130,7 @@ def host_endpoint(options: OperatorOptions) -> Endpoint:
 def apiext_endpoint(options: OperatorOptions, ca_bundle: str) -> Endpoint:
     """Return the endpoint of apiext, with the credentials for the host, which apiext authenticates by asking the host.
 
-    The certificate must have the name by which kube-apiserver calls apiext, and an authority of the CA bundle (PEM).
+    The certificate must have the name that kube-apiserver uses for apiext, and an authority of the CA bundle (PEM).
 
     Raises:
         KubeconfigError: the credentials for the host cannot be read.
@@ -140,7 +140,7 @@ def apiext_endpoint(options: OperatorOptions, ca_bundle: str) -> Endpoint:
 
 
 def trusting(authority: str, context: ssl.SSLContext | None = None) -> ssl.SSLContext:
-    """Return an SSL context that trusts authorities in PEM, or the system's without any; an existing context is extended.
+    """Return an SSL context that trusts authorities in PEM, or the system's if there are none. Extends an existing context.
 
     It verifies as kube-apiserver does: a trusted certificate need not be self-signed, and the common name is ignored.
 

@@ -32,7 +32,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """The objects of one group by name, as last read. They must not be changed."""
+    """The last known objects of one group, by name. Callers must not change them."""
 
     name: str
     selector: LabelSelector
@@ -54,7 +54,7 @@ class GroupState:
 
     @property
     def unselected(self) -> dict[str, Json]:
-        """Definitions of the host that the selector does not match; apiext cannot serve a group that has any."""
+        """Definitions of the host that the selector does not match. apiext cannot serve a group with such definitions."""
         return {name: crd for name, crd in self.crds.items() if not self.selector.matches(labels_of(crd))}
 
     @property
@@ -64,7 +64,7 @@ class GroupState:
 
     @property
     def held(self) -> dict[str, Json]:
-        """Definitions of the host with the finalizer of apiext, which may store instances of them."""
+        """Definitions of the host with the finalizer of apiext: apiext may store instances of them."""
         return {name: crd for name, crd in self.crds.items() if is_held(crd)}
 
     @property

@@ -1,7 +1,7 @@
-"""Changes that the operator makes to definitions of the host: its conditions, its finalizer, and stored versions.
+"""The operator's changes of the host's definitions: conditions, finalizer, and stored versions.
 
-The only other changes are a category that is added and removed again after a take-over or hand-over (adoption/watch_reset.py), and
-versions that a definition needs for its deletion.
+The only other changes: after a take-over or hand-over, adoption/watch_reset.py adds a category and removes it again; a terminating
+definition gets the versions that its deletion needs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ConditionReason(StrEnum):
 
     SERVING = "Serving"
     HAND_OVER_BLOCKED = "HandOverBlocked"
-    """The hand-over is requested, but cannot be made."""
+    """The hand-over is requested, but not possible."""
     ADOPTING = "Adopting"
     BLOCKED = "Blocked"
     FAILED = "Failed"
@@ -44,7 +44,7 @@ class ConditionReason(StrEnum):
 
 
 async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = False) -> Json | None:
-    """Change a definition of the host; after a conflict, read it and change it again. Return it, None if it was deleted.
+    """Change a definition of the host; after a conflict, read it and try again. Return it, None if it was deleted.
 
     A definition of the same name with another uid is not changed.
 
@@ -105,7 +105,7 @@ def _other_conditions(crd: Json, type: str) -> list[Json]:
     return [one for one in (crd.get("status") or {}).get("conditions") or () if one.get("type") != type]
 
 
-def hold(service: str) -> Change:
+def add_finalizer(service: str) -> Change:
     """Return the change that adds the finalizer of the apiext behind a Service. A terminating definition accepts no new finalizer.
 
     The change raises ApiError if another apiext owns the definition.
@@ -116,7 +116,7 @@ def hold(service: str) -> Change:
             return None
         if is_held(crd):
             if is_of_another(crd, service):
-                raise ApiError(f"{crd['metadata']['name']} is with the apiext behind Service {service_of(crd)}", code=409)
+                raise ApiError(f"{crd['metadata']['name']} belongs to the apiext behind Service {service_of(crd)}", code=409)
             if service_of(crd) == service:
                 return None
         finalizers = [*_other_finalizers(crd), host_annotations.INSTANCES_FINALIZER]
@@ -125,7 +125,7 @@ def hold(service: str) -> Change:
     return change
 
 
-def release(crd: Json) -> Json | None:
+def remove_finalizer(crd: Json) -> Json | None:
     """Return the patch that removes the finalizer, None if there is none."""
     if not is_held(crd):
         return None
@@ -136,8 +136,8 @@ def _other_finalizers(crd: Json) -> list[str]:
     return [name for name in crd["metadata"].get("finalizers") or () if name != host_annotations.INSTANCES_FINALIZER]
 
 
-def stored(versions: Iterable[str]) -> Change:
-    """Return the change that adds to the stored versions those of these versions that the definition has."""
+def add_stored_versions(versions: Iterable[str]) -> Change:
+    """Return the change that adds versions to the stored versions, except versions that the definition does not have."""
 
     def change(crd: Json) -> Json | None:
         before = stored_versions(crd)
@@ -154,15 +154,15 @@ def stored_versions(crd: Json) -> list[str]:
 
 
 def missing_versions(crd: Json, versions: Iterable[str]) -> list[str]:
-    """Return those of these versions that a definition does not have."""
+    """Return the given versions that a definition does not have."""
     known = {version["name"] for version in crd["spec"]["versions"]}
     return [version for version in versions if version not in known]
 
 
-def readable(versions: Iterable[str]) -> Change:
-    """Return the change after which the host can read its objects in these versions, without a webhook and as they are stored.
+def make_readable(versions: Iterable[str]) -> Change:
+    """Return the change with which the host can read its objects in these versions: without a webhook, and without pruning.
 
-    It is meant for a definition that is being deleted, whose objects are only listed to be deleted.
+    Only for a terminating definition: the host lists its objects only to delete them.
     """
 
     def change(crd: Json) -> Json | None:
@@ -179,5 +179,5 @@ def readable(versions: Iterable[str]) -> Change:
 
 
 def storage_version(crd: Json) -> str:
-    """Return the version in which a definition has objects stored."""
+    """Return the storage version of a definition."""
     return next(str(version["name"]) for version in crd["spec"]["versions"] if version.get("storage"))

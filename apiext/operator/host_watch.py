@@ -1,8 +1,8 @@
-"""The watch of the host's definitions and APIServices, by kopf: its handlers feed the watched state, and nothing else lists these.
+"""Watches the host's definitions and APIServices with kopf. Its handlers update the watched state; no other code lists these objects.
 
-kopf does not report what was deleted while its watch was interrupted, nor when a list is complete. Its indices make up for both: handlers
-of events run only after all watched resources are indexed, so the first event of a run finds a complete list, which replaces the state.
-If kopf lists a second time in the same run, it is restarted with empty indices.
+kopf reports neither deletions that its watch missed, nor the end of a list. Its indices replace both: event handlers run only after all
+watched resources are indexed, so at the first event of a run the indices hold a complete list, which replaces the state. If kopf lists a
+second time in the same run, HostWatch restarts it with empty indices.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 _RESTART_SECONDS: Final = 2.0
 """Pause before kopf is started again after a failure."""
 _SHUTDOWN_SECONDS: Final = 5.0
-"""Time for kopf's root tasks to end by themselves."""
+"""Seconds in which kopf's root tasks may end by themselves."""
 _KOPF_FOLDER: Final = str(Path(kopf.__file__).parent)
 _CRDS: Final = "customresourcedefinitions"
 _API_SERVICES: Final = "apiservices"
@@ -37,8 +37,8 @@ _GROUPS: Final = {_CRDS: "apiextensions.k8s.io", _API_SERVICES: "apiregistration
 class HostWatch:
     """Runs kopf in the current event loop, and starts it again when it fails.
 
-    `load` returns the credentials for the host. `startup` is kopf's startup handler: it raises kopf.TemporaryError to be retried.
-    `on_spawn` is called after kopf has installed its signal handlers, which would end only kopf.
+    `load` returns the credentials for the host. `startup` is kopf's startup handler; kopf retries it after kopf.TemporaryError.
+    `on_spawn` runs after kopf has installed its signal handlers, which would end only kopf.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class HostWatch:
                 await asyncio.sleep(_RESTART_SECONDS)
 
     def restart(self) -> None:
-        """List and watch again, because the state may be wrong."""
+        """List and watch again; for a caller that doubts the state."""
         self._restart.set()
 
     async def _run_once(self) -> bool:
-        """Run kopf until it fails or has to be restarted; return whether a restart was requested."""
-        # kopf.operator() would cancel every task of the loop that was created after its start, also those that are not kopf's
+        """Run kopf until it fails or `restart` is called; return whether it was."""
+        # kopf.operator() would cancel every task created after its start, also tasks of others
         tasks = await kopf.spawn_tasks(registry=self._registry(), settings=_settings(), standalone=True, clusterwide=True)
         self._on_spawn()
         restart = asyncio.create_task(self._restart.wait())
@@ -121,7 +121,7 @@ class HostWatch:
         self.synced.set()
 
     def _check_listed_once(self, uid: str) -> None:
-        """Restart kopf if an object is listed that is not part of the first list of this run."""
+        """Restart kopf if it lists an object that was not in the first list of this run."""
         if self._unreported is not None and uid in self._unreported:
             self._unreported.remove(uid)
         elif not self._restart.is_set():
@@ -130,7 +130,7 @@ class HostWatch:
 
 
 async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """End kopf's root tasks, then the tasks that they leave behind: other watchers if one failed."""
+    """End kopf's root tasks, then their leftover tasks: the other watchers if one failed."""
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks, timeout=_SHUTDOWN_SECONDS)

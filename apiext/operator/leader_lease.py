@@ -38,7 +38,7 @@ class ObservedLease:
     since: float = 0.0
 
     def update(self, lease: Json, moment: float) -> ObservedLease:
-        """Return the observation after a read of the lease."""
+        """Return the observation after reading the lease."""
         spec = lease.get("spec") or {}
         fields = (
             spec.get("holderIdentity") or "",

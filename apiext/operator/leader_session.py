@@ -27,13 +27,13 @@ _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 1000
 """Groups that are reconciled at the same time: the move of a large group must not delay others."""
 _BATCH_SECONDS: Final = 0.05
-"""Delay of a reconciliation after a change, in which further changes of the group arrive."""
+"""Delay of a reconciliation after a change, to wait for further changes of the group."""
 _GROUP_RETRY_SECONDS: Final = (0.5, 60.0)
 """First and longest pause before a failed group is reconciled again."""
 _RESYNC_SECONDS: Final = 60.0
 """Interval of the reconciliation of all groups, whether or not they changed."""
 _APIEXT_RETRY_SECONDS: Final = 4.0
-"""Longest pause between attempts to follow apiext: one server, with no other clients to spread the load of."""
+"""Longest pause between attempts to follow apiext. It is short: no other clients load apiext this way."""
 _HOST_RETRY_SECONDS: Final = (1.0, 30.0)
 """First and longest pause between attempts to read the host."""
 
@@ -140,7 +140,7 @@ class LeaderSession:
                 return
 
     async def _groups_with_policy(self) -> set[str]:
-        """Return the groups that have a policy of apiext; only this session adds and removes any."""
+        """Return the groups with a policy of apiext, at the start of the session. Only this session changes them later."""
         backoff = Backoff(*_HOST_RETRY_SECONDS)
         while True:
             try:
@@ -155,7 +155,7 @@ class LeaderSession:
         return after
 
     def _report_distribution(self) -> None:
-        """Tell the source of the CA bundle when all APIServices of apiext have it."""
+        """Mark the CA bundle as distributed when all APIServices of apiext have it."""
         if self._distributed == self._bundle:
             return
         target = self._target()

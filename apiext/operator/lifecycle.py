@@ -37,7 +37,7 @@ class OperatorStartError(Exception):
 
 
 async def operate(options: OperatorOptions, *, started: Callable[[dict[str, str]], None]) -> None:
-    """Operate until SIGTERM or SIGINT; call `started` with the main settings when the host has answered.
+    """Operate until SIGTERM or SIGINT. Call `started` with the main settings when the host has answered.
 
     Raises:
         OperatorStartError: the credentials for the host cannot be read.
@@ -95,10 +95,10 @@ class _Operator:
         await self._host.close()
 
     async def reach_host(self, *, retry: int, **_: Any) -> None:
-        """Return when the host lets this operator read definitions and APIServices; `retry` is the number of failed attempts.
+        """Check that this operator can read definitions and APIServices of the host. `retry` counts failed attempts.
 
         Raises:
-            kopf.TemporaryError: the host does not; kopf calls again.
+            kopf.TemporaryError: it cannot; kopf calls again.
         """
         try:
             for path in (CRDS, API_SERVICES):

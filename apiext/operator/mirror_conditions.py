@@ -1,4 +1,4 @@
-"""Shows conditions that only apiext sets on a mirror on the host's definition, where people look for them."""
+"""Copies conditions that apiext sets on a mirror to the host's definition, where people look for them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _TYPES: Final = (UNUSED_STORED_VERSIONS, CONVERSION_WEBHOOK_AVAILABLE)
 
 
 async def show_mirror_conditions(host: ApiClient, watched: WatchedState, group: GroupState) -> None:
-    """Set the conditions of each mirror on its definition, and remove those that it does not have. Raises ApiError.
+    """Copy the conditions of each mirror to its definition, and remove missing ones there. Raises ApiError.
 
-    A definition without a mirror loses the condition about its stored versions, too: apiext has no objects of it.
+    A definition without a mirror also loses the condition about stored versions: apiext has no objects of it.
     """
     for name, crd in group.crds.items():
         mirror = group.mirrors.get(name)

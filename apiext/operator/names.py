@@ -16,5 +16,5 @@ class NamespacedName(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The DNS name of a Service by which kube-apiserver calls it, and which apiext's certificate must have."""
+        """The DNS name with which kube-apiserver calls a Service; apiext's certificate must have it."""
         return f"{self.name}.{self.namespace}.svc"

@@ -42,7 +42,7 @@ class OperatorOptions:
     leader_elect: bool
     timing: LeaseTiming
     host_etcd: EtcdConfig | None
-    """The host's etcd, to which objects are handed back."""
+    """The host's etcd, for hand-overs."""
     verbosity: int = 0
 
 

@@ -35,17 +35,17 @@ _EVERYWHERE: Final = (
     *(Permission(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
     *(Permission(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
     *(Permission(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
-    # to report features that are not enforced any more after a take-over
+    # to report features that a take-over disables
     *(Permission("list", _ADMISSION, kind) for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")),
     Permission("list", _ADMISSION, "mutatingadmissionpolicies"),
-    # events about definitions, which have no namespace; and the dry runs that test whether a policy is enforced
+    # events about definitions, which have no namespace, and dry runs that test the enforcement of a policy
     *(Permission(verb, "", "events", namespace="default") for verb in ("create", "patch")),
     Permission("create", "", "configmaps", namespace="default"),
 )
 
 
 def required_permissions(namespace: str) -> tuple[Permission, ...]:
-    """Return all permissions, with the Lease in a namespace. Those for the objects of adopted groups are not included."""
+    """Return all permissions except those for objects of adopted groups. `namespace` is the namespace of the Lease."""
     leases = ("coordination.k8s.io", "leases")
     held = (Permission(verb, *leases, namespace=namespace, name=NAME) for verb in ("get", "update"))
     return (*_EVERYWHERE, *held, Permission("create", *leases, namespace=namespace))

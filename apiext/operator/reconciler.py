@@ -23,11 +23,11 @@ from apiext.operator.stored_versions import follow_stored_versions
 from apiext.operator.watched_state import WatchedState
 
 _UNKNOWN_RETRY_SECONDS: Final = 0.5
-"""Pause while apiext has not listed its definitions yet."""
+"""Pause until apiext's definitions are listed."""
 _OBSTACLE_RETRY_SECONDS: Final = 30.0
 """Pause while apiext is unreachable, or another server owns the group."""
 _UNAVAILABLE_GRACE_SECONDS: Final = 2.0
-"""Time for which an APIService may be unavailable without a report: the host updates the condition with a delay."""
+"""Seconds in which an unavailable APIService is not reported: the host updates the condition with a delay."""
 _TEMPORARY_CODES: Final = frozenset({0, 409, 429, 500, 502, 503, 504})
 """Codes of errors that are reported only after several failures."""
 _REPORTED_FAILURES: Final = 3
@@ -79,12 +79,12 @@ class Reconciler:
         if group.other_service:
             for crd in group.selected.values():
                 await reporter.event(
-                    crd, "LeftAlone", f"group {group.name} is with the apiext behind Service {group.other_service}", warning=True
+                    crd, "LeftAlone", f"group {group.name} belongs to the apiext behind Service {group.other_service}", warning=True
                 )
             return _OBSTACLE_RETRY_SECONDS
         reporter.obstacle = await self._obstacle(group)
         if not self._watched.known:
-            # raises the reason if apiext does not respond
+            # raises ApiError with the reason if apiext does not respond
             await self._clients.apiext.get(f"{CRDS}?limit=1")
             return _UNKNOWN_RETRY_SECONDS
         desired, decided = await self._adopt(group, reporter)
@@ -105,7 +105,7 @@ class Reconciler:
         return min((seconds for seconds in (desired.after, soon, later, recount) if seconds is not None), default=None)
 
     async def _adopt(self, group: GroupState, reporter: GroupReporter) -> tuple[Desired, bool]:
-        """Run the adoption steps; return the desired routing, and whether the steps have decided it."""
+        """Run the adoption steps; return the desired routing, and whether the steps decided it."""
         if not group.crds:
             return Desired(routing=Routing.AS_IT_IS), False
         if not (group.selected or group.held or group.mirrors or group.guarded):
@@ -121,7 +121,7 @@ class Reconciler:
         return desired, True
 
     async def _release_finalizers(self, group: GroupState) -> None:
-        """Remove the finalizer from terminating definitions of a group that is left alone, if their mirrors are gone."""
+        """Remove the finalizer from terminating definitions without a mirror, in a group that stays unchanged."""
         for crd in group.held.values():
             if not crd["metadata"].get("deletionTimestamp"):
                 continue
@@ -132,7 +132,7 @@ class Reconciler:
             self._watched.crds.put(name, await release(self._clients.host, crd))
 
     async def _obstacle(self, group: GroupState) -> str:
-        """Return why requests do not reach apiext, empty if they do or within the grace period."""
+        """Return the reason why requests do not reach apiext, empty if they do, or during the grace period."""
         wrong = {step.name for step in plan(group, Routing.AS_IT_IS, self._target()).steps if step.action is Action.REPAIR}
         found = unavailable(group, self._target())
         if found is None or found["metadata"]["name"] in wrong:

@@ -1,4 +1,4 @@
-"""Keeps status.storedVersions of the host's definitions and of their mirrors equal, also when one of them loses a version.
+"""Synchronizes status.storedVersions of the host's definitions and their mirrors, also when one of them loses a version.
 
 The host's list grows with its storage version, and shrinks when its migrator or a person removes a version. A mirror follows a removal
 only when apiext stores no object in the version. The count is final: a write to an instance of a mirror commits only in the mirror's
@@ -24,13 +24,13 @@ from apiext.storage.stored.version_counts import UNKNOWN, StoredCounts
 _LOG: Final = get_logger(__name__)
 _TYPE: Final = host_annotations.STORED_VERSIONS_CONDITION
 _RECOUNT_SECONDS: Final = 5.0
-"""Pause between two counts of the objects that keep a version."""
+"""Pause between two counts of objects in removed versions."""
 _COUNTS: Final = "/stored/versions"
 _CONFLICT: Final = 409
 
 
 async def follow_stored_versions(clients: Clients, watched: WatchedState, group: GroupState, reporter: GroupReporter) -> float | None:
-    """Bring the stored versions of a group's definitions and mirrors together; return the seconds until the next count, if one is due.
+    """Synchronize the stored versions of a group's definitions and mirrors; return the seconds until the next count, None without one.
 
     Raises:
         ApiError: a call failed.
@@ -56,19 +56,19 @@ class _Definition:
     mirror: Json
 
     async def follow(self) -> bool:
-        """Follow removals on the host, or undo them; return whether this has to be repeated soon. Raises ApiError."""
+        """Copy removals on the host to the mirror, or undo them; return whether to repeat this soon. Raises ApiError."""
         listed, on_host = stored_versions(self.mirror), stored_versions(self.crd)
         removed = [version for version in listed if version not in on_host]
         if not removed and not condition_of(self.crd, _TYPE):
             return False
         counts = await self._counts()
-        # the mirror's storage version may be the one before the host's: the mirror follows soon
+        # a mirror that lags may still have the host's previous storage version
         unused = [version for version in removed if not counts.at_most(version) and version != storage_version(self.mirror)]
         if unused and not await self._drop(unused):
             return True
         in_use = [version for version in listed if counts.at_most(version) and version != storage_version(self.crd)]
         if in_use:
-            await self._amend_host(host_definitions.stored(in_use))
+            await self._amend_host(host_definitions.add_stored_versions(in_use))
             await self._report(in_use, counts)
         else:
             await self._amend_host(host_definitions.remove_condition(_TYPE))
@@ -90,7 +90,7 @@ class _Definition:
         return True
 
     async def _report(self, in_use: list[str], counts: StoredCounts) -> None:
-        """Set the condition, and record an event when it is new. Raises ApiError."""
+        """Set the condition, and record an event for a new one. Raises ApiError."""
         objects = "; ".join(_described(counts, version) for version in in_use)
         message = (
             f"apiext stores objects in other versions than {storage_version(self.crd)}: {objects}; migrate them, then remove these versions"
@@ -110,7 +110,7 @@ class _Definition:
             self.crd = after
 
     async def _counts(self) -> StoredCounts:
-        """Return how many objects apiext stores in which version. Raises ApiError."""
+        """Return the number of objects in each version from apiext. Raises ApiError."""
         found = await self.clients.apiext.get(f"{_COUNTS}/{self.mirror['metadata']['name']}")
         numbers = {version["name"]: version["objects"] for version in found["versions"]} | {UNKNOWN: found["unknown"]}
         return StoredCounts({name: number for name, number in numbers.items() if number}, int(found["resourceVersion"]))

@@ -15,9 +15,9 @@ _OWN_CONDITIONS: Final = frozenset({host_annotations.CONDITION, host_annotations
 
 
 class ObjectCache:
-    """Objects by name, each in the newest state seen, from watch events and from responses to the operator's own writes.
+    """Objects by name, in their newest state from watch events and from responses to the operator's own writes.
 
-    Calls `on_change` with the group of each object whose relevant content differs from the state before.
+    Calls `on_change` with the group of each object with a relevant change.
     """
 
     def __init__(self, on_change: Callable[[str], None]) -> None:
@@ -29,7 +29,7 @@ class ObjectCache:
 
     @property
     def newest(self) -> int:
-        """Newest resourceVersion seen; a later list of the server has a lower one only if the server's store was restored."""
+        """The newest seen resourceVersion. A later list has a lower one only if the server's store was restored."""
         return max(self._revisions.values(), default=0)
 
     def of(self, group: str) -> dict[str, Json]:
@@ -41,7 +41,7 @@ class ObjectCache:
         return list(self._objects.values())
 
     def replace(self, objects: Iterable[Json]) -> None:
-        """Replace the content by a complete list, also if its resourceVersions are lower than those seen before."""
+        """Replace the content by a complete list, even with lower resourceVersions than before."""
         self._revisions.clear()
         found = {one["metadata"]["name"]: one for one in objects}
         for one in found.values():
@@ -50,7 +50,7 @@ class ObjectCache:
             self.remove(name)
 
     def update(self, found: Json) -> None:
-        """Store an object, unless a newer state of it is known."""
+        """Store an object unless a newer state is known."""
         name = found["metadata"]["name"]
         if not self._is_newer(name, found):
             return
@@ -63,14 +63,14 @@ class ObjectCache:
             self._on_change(group)
 
     def put(self, name: str, found: Json | None) -> None:
-        """Store the response to a read or write of an object; None stands for no object."""
+        """Store the response to a read or write of an object; None means a missing object."""
         if found is None:
             self.remove(name)
         else:
             self.update(found)
 
     def delete(self, found: Json) -> None:
-        """Remove an object by its last state, unless a newer object of that name is known."""
+        """Remove an object, given by its last state, unless a newer object of that name is known."""
         name = found["metadata"]["name"]
         if self._is_newer(name, found):
             self.remove(name)
@@ -96,7 +96,7 @@ class ObjectCache:
 
 
 class WatchedState:
-    """What the operator knows of the host (for as long as it runs) and of apiext (for one leader session)."""
+    """The known state of the host (as long as the operator runs) and of apiext (for one leader session)."""
 
     def __init__(self, selector: LabelSelector, on_change: Callable[[str], None], service: str = "") -> None:
         self._selector = selector
@@ -109,7 +109,7 @@ class WatchedState:
         self.reset_session()
 
     def reset_session(self) -> None:
-        """Forget what the previous leader session knew of apiext."""
+        """Drop the state of apiext from the previous leader session."""
         self.definitions = ObjectCache(self._on_change)
         """Definitions of apiext."""
         self.known = False
@@ -155,7 +155,7 @@ class WatchedState:
 
 
 def _relevant(found: Json) -> Json:
-    """Return an object without what the operator itself writes to it: these writes must not trigger another reconciliation."""
+    """Return an object without the operator's own fields: writes to them must not trigger another reconciliation."""
     metadata = {name: value for name, value in found["metadata"].items() if name not in {"resourceVersion", "managedFields"}}
     status = found.get("status") or {}
     conditions = [one for one in status.get("conditions") or () if one.get("type") not in _OWN_CONDITIONS]

@@ -1,4 +1,4 @@
-"""Import aiohttp without the certificates of the system, which every client here that needs them reads for itself."""
+"""Import aiohttp without the system's certificates. Each client that needs them reads them itself."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 def import_aiohttp() -> None:
     """Import aiohttp, before any other module does and while there is one thread.
 
-    aiohttp reads the certificates of the system when it is imported, for clients that pass no context; that takes 20 ms and 2 MiB.
-    After this import such a client trusts nobody.
+    At its import aiohttp reads the system's certificates for clients without an SSL context. That takes 20 ms and 2 MiB.
+    After this import, a client without an SSL context trusts no server.
     """
     if "aiohttp" in sys.modules:
         return

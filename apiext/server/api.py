@@ -36,7 +36,7 @@ from apiext.registry.prune_guard import PruneGuard
 from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.admission import open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
-from apiext.server.composition.flow_control import hold_bootstrap_objects
+from apiext.server.composition.flow_control import serve_bootstrap_objects
 from apiext.server.composition.storage_version_migrations import start_migrations
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
 from apiext.server.lazy_imports import LazyHandler
@@ -80,12 +80,12 @@ if TYPE_CHECKING:
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _COUNT_TIMEOUT: Final = 2.0
-"""Seconds that the store has to count the objects of a resource."""
+"""Maximum of seconds to count the objects of a resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class API:
-    """Handlers of the API, and the parts that the server needs of it."""
+    """Handlers of the API, and its parts that the server uses."""
 
     resources: Handler
     discovery: Handler
@@ -149,9 +149,9 @@ class API:
         return dict(zip(resources, counts, strict=True))
 
     def count_stored(self) -> Mapping[tuple[GroupResource, str], int]:
-        """Return the number of stored objects by resource and version, for custom resources whose watch cache is loaded.
+        """Return the number of stored objects by resource and version, for custom resources with a loaded watch cache.
 
-        A version that the definition neither has nor lists in its storedVersions is "unknown".
+        The version "unknown" counts objects in versions that are neither in the definition nor in its storedVersions.
         """
         counts: dict[tuple[GroupResource, str], int] = {}
         for definition in self.catalog.all():
@@ -229,7 +229,7 @@ async def open_api(
 
 
 def _builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:
-    """Return the built-in group versions of a server with these options."""
+    """Return the built-in group versions that the options enable."""
     if options.host is not None:
         return AGGREGATED_BUILTINS
     enabled = options.feature_gates.enabled
@@ -256,7 +256,7 @@ def _fixed_endpoints(
     """Return the endpoints of the resources whose objects are not stored."""
     if FLOWCONTROL_V1 not in builtins:
         return []
-    hold_bootstrap_objects(stores)
+    serve_bootstrap_objects(stores)
     return flow_control_endpoints(stores, admission, watches)
 
 
@@ -270,7 +270,7 @@ def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]
 def _start_definition_controllers(
     informer: DefinitionInformer, definitions: BuiltinEndpoint, cache: ServingCache, stack: AsyncExitStack, *, restores: bool
 ) -> None:
-    """Start the controllers of definitions; they act on what the informer finds."""
+    """Start the controllers of definitions, which act on the changes of the informer."""
     record = definitions.scopes["status"].fields.recorder(SERVER)
     controllers = DefinitionControllers(informer, DefinitionInstances(cache), record, cache.converters.circuits)
     stored_versions = StoredVersionsController(informer, cache.stores.stored_versions, record, restores=restores)
@@ -282,7 +282,7 @@ def _start_definition_controllers(
 async def _start_core_controllers(
     core: Sequence[BuiltinEndpoint], catalog: Catalog, cache: ServingCache, options: ServerOptions, stack: AsyncExitStack
 ) -> None:
-    """Start the namespace controller and, if events expire, the deletion of old events, where the server has these resources."""
+    """Start the namespace controller and the deletion of expired events, if the server has these resources."""
     if not core:
         return
     namespaces = NamespaceController(core[0], core[1:], catalog, cache)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from apiext.storage.backend import Backend
 
 _MAX_PROBLEM: Final = 160
-"""Characters of a definition's problem in the startup message; the log has the rest."""
+"""Characters of a definition's problem in the startup message; the log shows the whole problem."""
 _NO_ETCD: Final = "error getting data from etcd: context deadline exceeded"
 _HEALTH_TTL: Final = 1.0
 """Seconds that the health of the store is cached."""
@@ -167,7 +167,7 @@ class App:
         try:
             await self._backend.healthy()
         except BackendError as error:
-            # the reference retries until its timeout, and reports only that
+            # the reference retries until its timeout, and reports only the timeout
             in_etcd = self._options.storage.etcd and isinstance(error, UnavailableError)
             raise UnhealthyError(_NO_ETCD if in_etcd else str(error)) from error
 

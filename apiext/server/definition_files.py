@@ -1,4 +1,4 @@
-"""Writer of definitions from files (`--crd-dir`): the same defaulting, validation and storage as for requests."""
+"""Writes definitions from files (`--crd-dir`), with the same defaulting, validation and storage as requests."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 _MANAGER: Final = "apiext"
 """The manager of the fields that files set."""
 _FIRST_COUNT_SECONDS: Final = 10.0
-"""Seconds after which the objects that block a file are counted again, if that takes a scan of the store; they double each time."""
+"""Pause before the objects that block a file are counted again by a scan of the store; it doubles each time."""
 _LONGEST_COUNT_SECONDS: Final = 300.0
 
 
 class _Rejected:
-    """The definition of a file that the present state of the existing one blocks."""
+    """A definition from a file that the current state of the existing definition blocks."""
 
     def __init__(self, definition: Object, revision: int, error: StatusError) -> None:
-        """Create it; `revision` is that of the existing definition."""
+        """Create a record; `revision` is the revision of the existing definition."""
         self.definition = definition
         self.error = error
         self._revision = revision
@@ -47,11 +47,11 @@ class _Rejected:
         self._backoff = Backoff(_FIRST_COUNT_SECONDS, _LONGEST_COUNT_SECONDS)
 
     def is_about(self, definition: Object, existing: Definition) -> bool:
-        """Report whether the definition of the file and the existing one are the same as before."""
+        """Report whether neither the definition of the file nor the existing one has changed."""
         return (definition, existing.revision) == (self.definition, self._revision)
 
     async def count(self, stored: StoredVersions) -> StoredCounts:
-        """Return the numbers of stored objects, which are older than the call if counting them takes a scan. Raises BackendError."""
+        """Return the counts of stored objects; stale ones if a new count needs a scan that is not due. Raises BackendError."""
         now = asyncio.get_running_loop().time()
         known = stored.known()
         if known is not None:
@@ -113,7 +113,7 @@ class DefinitionFiles:
 
 
 async def _apply(scope: Scope, call: WriteCall) -> None:
-    """Do the same in the event loop or in a worker process."""
+    """Write the definition of a call; runs in the event loop or in a worker process."""
     name, definition = call.name, call.query
 
     async def updated(existing: Object) -> Object:

@@ -56,9 +56,9 @@ class ChainParts:
     in_flight: InFlight = field(default_factory=InFlight)
     """Requests that run without flow control."""
     flow_control: FlowControl | None = None
-    """None: --max-requests-inflight and --max-mutating-requests-inflight limit requests."""
+    """With None, --max-requests-inflight and --max-mutating-requests-inflight limit requests."""
     delegation: Delegation | None = None
-    """The authentication by another server."""
+    """Authentication by another server."""
     review: Authorize | None = None
     """Sends the SubjectAccessReviews of `--authorization-mode Webhook`."""
     tracer: Tracer | None = None

@@ -1,4 +1,4 @@
-"""Imports that the start does not need: modules load on first use, or in a thread once the server is ready."""
+"""Deferred imports: modules load on first use, or in a thread once the server is ready."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PRELOADED: Final = (
     "apiext.endpoints.serializers.yaml_codec",
     "apiext.server.observability.log_lines",
 )
-"""Modules that the first definition, the first custom resource, kubectl's first request, YAML and the first logged event use."""
+"""Modules for the first definition, custom resource, request of kubectl, YAML body and log event."""
 _CBOR: Final = ("apiext.meta.encoding.cbor_codec", "apiext.endpoints.serializers.cbor_decoder")
 
 
 class LazyHandler:
-    """A handler that is constructed at its first request."""
+    """A handler that its first request constructs."""
 
     def __init__(self, make: Callable[[], Handler]) -> None:
         self._make = make
@@ -38,6 +38,6 @@ class LazyHandler:
 
 
 async def preload_modules(*, cbor: bool) -> None:
-    """Import the modules in a thread, while the server answers requests; those of CBOR only where it is served."""
+    """Import the modules in a thread while the server answers requests; those of CBOR only with `cbor`."""
     names = _PRELOADED + _CBOR if cbor else _PRELOADED
     await asyncio.to_thread(lambda: [importlib.import_module(name) for name in names])

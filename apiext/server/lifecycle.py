@@ -61,7 +61,7 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         preloading = asyncio.create_task(preload_modules(cbor=options.feature_gates.enabled(CBOR_GATE)))
         await stopping.wait()
         await preloading
-        _LOG.info("shutting down")
+        _LOG.info("server shutting down")
         await shut_down(app, http, acceptor, options.limits, hurry=_stop_signal())
 
 
@@ -78,7 +78,7 @@ async def _delegation(
 
 
 def _stop_signal() -> asyncio.Event:
-    """Return an event that the next SIGTERM or SIGINT sets."""
+    """Return an event; the next SIGTERM or SIGINT sets it."""
     event = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

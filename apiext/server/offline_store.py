@@ -1,4 +1,4 @@
-"""What is stored, read from a store without its server, which may be running."""
+"""Reads the documents about stored objects directly from a store; its server may be running."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IDLE_SECONDS: Final = 60.0
 
 
 async def open_stored(options: StorageOptions, stack: AsyncExitStack) -> StoredDocuments:
-    """Return what answers the questions about a store; `stack` closes it.
+    """Return the documents about the stored objects of a store; `stack` closes it.
 
     Raises:
         StartError: the store cannot be opened or read.

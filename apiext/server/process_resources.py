@@ -1,4 +1,4 @@
-"""The process's use of system resources: open files, and memory that the C library keeps after a surge of work."""
+"""System resources of the process: the limit of open files, and free memory that the C library keeps."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from apiext.scheduling.backoff import Backoff
 _INTERVAL: Final = 10.0
 """Seconds between looks at the process's memory."""
 _GROWTH: Final = 32 << 20
-"""Bytes that the process may grow without a search for free memory, which blocks allocations: 25 ms for 200 MiB in pieces."""
+"""Growth in bytes before the first search for free memory. A search blocks allocations, for 25 ms with 200 MiB of small pieces."""
 _NOTABLE: Final = 8 << 20
-"""Bytes of growth, or of returned memory, after which the next search is soon."""
+"""Growth, or returned memory, in bytes: above it, the next search is soon."""
 _MOST_LOOKS: Final = 32
-"""Most looks between two searches."""
+"""Maximum of looks between two searches."""
 _STATM: Final = Path("/proc/self/statm")
 
 
 def raise_open_files_limit() -> None:
-    """Allow as many open files as the system permits, as Go programs do. The usual soft limit is 1,024, less than a server's clients."""
+    """Raise the limit of open files to its maximum, as Go programs do. The usual soft limit of 1,024 is too small for a server."""
     _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
@@ -31,8 +31,8 @@ def raise_open_files_limit() -> None:
 async def return_free_memory() -> None:
     """Return free memory to the system periodically while the process is larger than at its start, until cancelled.
 
-    The C library does not say how much it keeps; only glibc needs and offers this. While the process neither grows nor has memory to
-    return, the searches become rare.
+    Only glibc needs and offers this. It does not report how much it keeps, so the process searches; searches become rare while the process
+    neither grows nor returns memory.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is None:
@@ -50,7 +50,7 @@ async def return_free_memory() -> None:
             continue
         if resident <= enough:
             continue
-        # an idle process makes no objects that would start a collection
+        # an idle process creates no objects, so it starts no collection by itself
         gc.collect(1)
         await asyncio.to_thread(trim, 0)
         kept = _resident()

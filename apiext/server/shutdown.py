@@ -1,7 +1,7 @@
 """Graceful shutdown: fail readyz, end each connection with its next answer, end the watches, then close idle connections.
 
-Mirrors the order of apiserver pkg/server/genericapiserver.go. kube-apiserver closes idle connections right after the delay, and loses a
-request that a client is sending. Here the last answer of a connection carries `Connection: close`, so that only long idle ones are closed.
+Mirrors the order of apiserver pkg/server/genericapiserver.go. kube-apiserver closes idle connections right after the delay, and loses
+requests that clients are sending. Here the last answer of a connection carries `Connection: close`, so only long idle ones are closed.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ if TYPE_CHECKING:
     from apiext.server.options.options import LimitOptions
 
 _LAST_WATCHES: Final = 1.1
-"""Seconds before the end of watches in which none begins: client-go lists again after a watch of less than a second without an event."""
+"""Seconds without new watches before watches end: client-go lists again after a watch of less than a second without an event."""
 _WATCHES_END: Final = 20.0
-"""Seconds over which watches end at most, if there is a delay and thus another server. Each client then needs a TLS handshake there, which
-takes 1 to 3 ms: all at once they would wait for more than 10 s on a loaded machine. kube-apiserver would give up, and informers list again.
+"""Maximum of seconds over which the ends of watches are spread, if there is a delay and thus another server. Each client needs a new TLS
+handshake of 1 to 3 ms. All at once they would wait for more than 10 s on a loaded machine: kube-apiserver gives up, and informers
+list again.
 """
 _LINGER: Final = 2.0
-"""Seconds for clients whose watches ended to see that the connection ends as well."""
+"""Seconds in which clients notice, after the end of their watches, that the connection ends too."""
 _POLL_INTERVAL: Final = 0.01
 """Seconds."""
 _FLUSH_TIMEOUT: Final = 2.0
-"""Seconds to send the ends of answers."""
+"""Seconds to send unsent parts of answers."""
 
 
 async def shut_down(app: App, http: HTTPServer, acceptor: Acceptor, limits: LimitOptions, *, hurry: asyncio.Event) -> None:
-    """Serve for the shutdown delay, then finish the current requests. `hurry` ends this at once."""
+    """Serve for the shutdown delay, then finish the current requests. If `hurry` is set, return at once."""
     app.shutting_down = True
     http.drain()
     hurrying = asyncio.create_task(hurry.wait())
@@ -58,7 +59,7 @@ async def _finish(app: App, http: HTTPServer, acceptor: Acceptor, limits: LimitO
 
 
 async def _wait_while(remains: Callable[[], int], seconds: float) -> None:
-    """Return once nothing remains, or after so many seconds."""
+    """Wait while `remains` returns a true value, at most `seconds`."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while remains() and loop.time() < end:  # noqa: ASYNC110 -- aiohttp has no event for idle connections

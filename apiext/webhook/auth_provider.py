@@ -1,7 +1,7 @@
 """Auth providers gcp and oidc of kubeconfigs (client-go plugin/pkg/client/auth, gcp as before release 1.26).
 
-Written here although kubernetes.aio has them: its gcp loses the program's stderr and exit code, and its oidc sends the refresh
-token over TLS without verifying the certificate. Renewed tokens stay in memory; the kubeconfig is not written.
+Replaces those of kubernetes.aio: its gcp loses the program's stderr and exit code, and its oidc sends the refresh token over
+TLS without verifying the certificate. Renewed tokens stay in memory; the kubeconfig is not written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXPIRY_KEY: Final = "{.token_expiry}"
 
 
 def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awaitable[Credential]]:
-    """Return what fetches the credential of a user's auth-provider section.
+    """Return a function that fetches the credential of a user's auth-provider section.
 
     Raises:
         ValueError: the provider is not supported, or its config is incomplete.
@@ -50,7 +50,7 @@ def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awai
 
 
 class _Google:
-    """Runs gcloud; the first credential may be the cached one of the kubeconfig."""
+    """Runs gcloud. The first credential may be a cached one in the kubeconfig."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
@@ -77,7 +77,7 @@ class _Google:
 
 
 class _OpenID:
-    """Uses the ID token of the kubeconfig, and the refresh token once it has expired or was rejected."""
+    """Uses the ID token of the kubeconfig. Once it expires or is rejected, uses the refresh token."""
 
     def __init__(self, config: dict[str, Any], folder: Path) -> None:
         self._config = config
@@ -116,7 +116,7 @@ class _OpenID:
 
 
 def _trust(config: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
-    """Return a context that trusts the identity provider's authority, else the system's. Raises ValueError, OSError or ssl.SSLError."""
+    """Return a context for the identity provider's authority, else the system's. Raises ValueError, OSError or ssl.SSLError."""
     data, path = config.get("idp-certificate-authority-data"), config.get("idp-certificate-authority")
     if data:
         return ssl.create_default_context(cadata=base64.b64decode(data, validate=True).decode())
@@ -128,7 +128,7 @@ def _bearer(token: str, expires: float) -> Credential:
 
 
 def _expiry(token: str) -> float:
-    """Return the expiry of a JWT in seconds since the epoch, infinity without one, 0 where it is no JWT."""
+    """Return the expiry of a JWT in seconds since the epoch: infinity without an expiry, 0 for an invalid JWT."""
     try:
         payload = token.split(".")[1]
         return float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("exp") or math.inf)

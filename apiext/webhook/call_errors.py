@@ -25,7 +25,7 @@ class CallErrors:
     """Describes the failures of calls."""
 
     def __init__(self, addresses: Mapping[str, Address], read: ReadCertificate) -> None:
-        """Create the descriptions for calls of hosts, some of which have overridden addresses."""
+        """Create the descriptions. `addresses` are the overridden addresses of hosts."""
         self._addresses = addresses
         self._read = read
 
@@ -54,7 +54,7 @@ class CallErrors:
 
 
 def _dial(error: aiohttp.ClientConnectorError) -> str:
-    """Describe a failed connection with the address in the error, which is that of the host."""
+    """Describe a failed connection with the address in the error: the resolved address of the host."""
     if error.os_error.errno == errno.ECONNRESET:
         return "read tcp: read: connection reset by peer"
     called = _CALLED.search(str(error.os_error))

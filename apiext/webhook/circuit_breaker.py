@@ -1,4 +1,4 @@
-"""Circuit breaker of a webhook: a webhook that does not answer is not called again for a while."""
+"""Circuit breaker of a webhook: pauses calls of a webhook that does not answer."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _FIRST_PAUSE_SECONDS: Final = 1.0
 """Seconds without calls after the circuit opened; they double with each failed probe."""
 _LONGEST_PAUSE_SECONDS: Final = 15.0
 PATIENCE_SECONDS: Final = 5.0
-"""Seconds without any answer after which only a limited number of requests may wait for a webhook."""
+"""Seconds without any answer; after them, only a limited number of requests may wait for the webhook."""
 _MAX_WAITING: Final = 64
-"""Calls that may wait for a webhook that has not answered for a while: a third of the server's concurrent writes."""
+"""Maximum of calls that wait for a webhook without answers: a third of the server's concurrent writes."""
 _RETRY_AFTER: Final = 1
 
 
 def too_many_waiting() -> errors.StatusError:
-    """Return a 429 for a request that would wait for a webhook as many others do."""
+    """Return the 429 for a request when too many others already wait for a webhook."""
     return errors.too_many_requests("too many requests wait for the answer of a webhook, please try again later", _RETRY_AFTER)
 
 
 class CircuitBreaker:
-    """Calls a webhook unless it has failed repeatedly. Then one call at a time is a probe, after a pause; the others fail at once."""
+    """Calls a webhook. After repeated failures, one call after each pause is a probe, and all other calls fail at once."""
 
     def __init__(
         self, is_failure: Callable[[Exception], bool], *, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Create a closed circuit.
 
-        `is_failure` tells the exceptions of a webhook that does not answer; any other outcome is an answer. `changed` is called after
-        the first answer, also after `report_again`, and when the circuit was opened or closed.
+        `is_failure` recognizes the exceptions of a webhook that does not answer; any other outcome is an answer. The circuit calls
+        `changed` after the first answer, after the first one since `report_again`, and when it opens or closes.
         """
         self._is_failure = is_failure
         self._changed = changed
@@ -64,12 +64,12 @@ class CircuitBreaker:
         return self.error is not None and not self._probing and self._clock() >= self._probe_at
 
     def probe(self) -> None:
-        """Repeat the latest failed call if a probe is due, for a reader that needs no call."""
+        """Repeat the latest failed call if a probe is due: for requests that need no call."""
         if self.probe_due and self._failed_call is not None:
             self._probe = shared_task(self.call(self._failed_call))
 
     def report_again(self) -> None:
-        """Call `changed` after the next answer, since somebody else has found the webhook silent."""
+        """Call `changed` after the next answer, because the webhook is on record as silent."""
         self._reported = False
 
     async def call(self, function: Callable[[], Awaitable[T]]) -> T:
@@ -77,7 +77,7 @@ class CircuitBreaker:
 
         Raises:
             StatusError: 429, if too many calls wait.
-            Exception: what the call raised, or the latest failure if the circuit is open.
+            Exception: the error of the call, or the latest failure if the circuit is open.
         """
         probe = self.probe_due
         if self.error is not None and not probe:

@@ -26,7 +26,7 @@ TIMEOUT: Final = 10.0
 BACKOFF: Final = (0.5, 0.75, 1.125, 1.6875)
 """Seconds before each further attempt."""
 _JITTER: Final = 0.2
-"""The share of a pause that is added to it at most, by chance."""
+"""The maximum random extension of a pause, as its share."""
 _UNREACHABLE: Final = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH})
 _RETRIABLE: Final = frozenset({429, 500, 504})
 
@@ -36,7 +36,7 @@ Post = Callable[[str, Any], Awaitable[Any]]
 
 
 class WebhookError(Exception):
-    """A call failed. `again` tells whether another attempt may succeed, `code` is the answer's status code, 0 without an answer."""
+    """A call failed. `again` means that another attempt may succeed; `code` is the status code, 0 without an answer."""
 
     def __init__(self, message: str, *, again: bool = False, code: int = 0) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class WebhookClient:
         self._transport: Transport | None = None
 
     async def post(self, path: str, body: Any) -> Any:
-        """POST JSON and return the JSON object of the answer; retries as the backoff allows.
+        """POST JSON and return the JSON object of the answer. Retry after the pauses in `backoff`.
 
         Raises:
             WebhookError: no attempt succeeded.
@@ -70,7 +70,7 @@ class WebhookClient:
         return await self._json("POST", path, data)
 
     async def get(self, path: str) -> Any:
-        """Return the JSON object at a path, by one attempt.
+        """Return the JSON object at a path. Make one attempt only.
 
         Raises:
             WebhookError: the attempt failed.
@@ -78,7 +78,7 @@ class WebhookClient:
         return await self._json("GET", path)
 
     async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-        """Return status code and content of the answer to one attempt, success or not. A body of bytes is sent unchanged.
+        """Make one attempt; return status code and content of the answer, success or not. Send a body of bytes unchanged.
 
         Raises:
             WebhookError: there is no answer.
@@ -89,7 +89,7 @@ class WebhookClient:
 
     @asynccontextmanager
     async def lines(self, path: str, *, longest: float, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        """GET a path and yield an iterator of the answer's lines, as they arrive; a last line without a newline is dropped.
+        """GET a path and yield an iterator of the answer's lines as they arrive. Drop a last line without a newline.
 
         Raises:
             WebhookError: the status code is not 200, the connection broke, or the answer took more than `longest` seconds in
@@ -115,7 +115,7 @@ class WebhookClient:
         limits: aiohttp.ClientTimeout | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[tuple[str, aiohttp.ClientResponse]]:
-        """Send a request and yield the response; raise WebhookError for what fails, until the caller has read the response."""
+        """Send a request and yield the response. Raise WebhookError for failures, also while the caller reads the response."""
         url = f"{self._endpoint.url}{path}"
         call = f'{method.capitalize()} "{url}"'
         content_type = {} if data is None else {"Content-Type": "application/json"}

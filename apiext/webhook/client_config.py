@@ -1,4 +1,4 @@
-"""The clientConfig of a webhook: where it is, and the authorities of its certificate (apiserver pkg/util/webhook/client.go)."""
+"""The clientConfig of a webhook: its address and the authorities of its certificate (apiserver pkg/util/webhook/client.go)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _KEPT_CONTEXTS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """An address with the certificates that are trusted there."""
+    """An address with its trusted certificates."""
 
     url: URL
     authorities: tuple[bytes, ...] = ()
-    """Trusted certificates in DER; empty for those of the system."""
+    """Trusted certificates in DER; empty for the system's."""
 
 
 def parse_client_config(config: Mapping[str, Any]) -> ClientConfig:
-    """Return the form of a validated clientConfig in which it is called.
+    """Return the address and authorities of a validated clientConfig.
 
-    As in the reference, user information and query of a URL are not used, and its path is cleaned.
+    As the reference, ignore user information and query of a URL, and clean its path.
 
     Raises:
         ValueError: the clientConfig names no server, or its caBundle has no certificate.
@@ -52,7 +52,7 @@ def parse_client_config(config: Mapping[str, Any]) -> ClientConfig:
 
 
 def service_host(namespace: str, name: str) -> str:
-    """Return the DNS name of a Service, which its certificate has to have."""
+    """Return the DNS name of a Service, which its certificate must have."""
     return f"{name}.{namespace}.svc"
 
 
@@ -68,7 +68,7 @@ def _cleaned(path: str) -> str:
 
 
 def _authorities(bundle: str) -> tuple[bytes, ...]:
-    """Return the certificates of a base64-encoded PEM bundle. Raises ValueError if it has text and none of them."""
+    """Return the certificates of a base64-encoded PEM bundle. Raises ValueError for a non-empty bundle without certificates."""
     text = base64.b64decode(bundle).decode("latin-1")
     if not text.strip():
         return ()
@@ -93,7 +93,7 @@ def _decoded(body: str, context: ssl.SSLContext) -> bytes:
 def tls_context(authorities: tuple[bytes, ...]) -> ssl.SSLContext:
     """Return a context that verifies as Go does: a trusted certificate need not be self-signed, and the common name is ignored.
 
-    It is kept: to read the system's authorities takes some tens of milliseconds, and connections are shared by context.
+    Cached, because reading the system's authorities takes tens of milliseconds, and calls with the same context share connections.
     """
     context = ssl.create_default_context(cadata=b"".join(authorities) or None)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -13,9 +13,9 @@ from typing import Final
 from apiext.scheduling.tasks import shared_task
 
 EXPIRY_MARGIN: Final = 10.0
-"""Seconds before its expiry from which a credential is renewed."""
+"""Seconds before the expiry of a credential at which it is renewed."""
 REJECTION_INTERVAL: Final = 10.0
-"""Seconds after a rejected credential in which a further rejection renews nothing."""
+"""Seconds after a rejection during which further rejections renew nothing."""
 
 
 class CredentialError(Exception):
@@ -24,7 +24,7 @@ class CredentialError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What authenticates requests; without any value requests are anonymous."""
+    """The authentication of requests; an empty one means anonymous requests."""
 
     authorization: str = ""
     """The Authorization header."""
@@ -35,7 +35,7 @@ class Credential:
 
 
 class CachedCredential:
-    """Keeps a credential until it expires or is rejected. Concurrent callers share one call of `fetch`, and no failure is cached."""
+    """Caches a credential until it expires or is rejected. Concurrent callers share one call of `fetch`; failures are not cached."""
 
     def __init__(self, fetch: Callable[[], Awaitable[Credential]], *, clock: Callable[[], float] = time.time) -> None:
         self._fetch = fetch
@@ -45,7 +45,7 @@ class CachedCredential:
         self._rejected = -math.inf
 
     async def get(self) -> Credential:
-        """Return the credential, fetched where there is none that is valid for EXPIRY_MARGIN seconds.
+        """Return the credential. Fetch a new one unless the cached one is valid for EXPIRY_MARGIN seconds.
 
         Raises:
             CredentialError: `fetch` failed.
@@ -56,11 +56,11 @@ class CachedCredential:
         task = self._fetching
         if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
             task = self._fetching = shared_task(self._renew())
-        # a caller that is cancelled must not cancel the fetch of the others
+        # a cancelled caller must not cancel the fetch for the others
         return await asyncio.shield(task)
 
     def reject(self, credential: Credential) -> bool:
-        """Drop a credential that a server answered 401 to; return whether the request may be sent again with a new one."""
+        """Drop a credential after a 401; return whether to send the request again with a new one."""
         if self._credential is credential:
             if self._clock() - self._rejected < REJECTION_INTERVAL:
                 return False

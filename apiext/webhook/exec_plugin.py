@@ -1,7 +1,7 @@
 """Exec plugins: programs that print an ExecCredential (client-go plugin/pkg/client/auth/exec/exec.go).
 
-kubernetes.aio reads the exec section. Its own runner is not used: it has no deadline, cannot end a plugin, and loses the
-expiry of certificates.
+kubernetes.aio reads the exec section. This module does not use its runner, which has no deadline, cannot end a plugin, and
+loses the expiry of certificates.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 def exec_plugin(
     config: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path, *, timeout: float = PLUGIN_TIMEOUT
 ) -> Callable[[], Awaitable[Credential]]:
-    """Return what runs the plugin of a user's exec section; `cluster` and `folder` are those of the kubeconfig.
+    """Return a function that runs the plugin of a user's exec section; the kubeconfig has `cluster` and is in `folder`.
 
     Raises:
         ValueError: the section is incomplete, has an apiVersion that client-go does not support, or needs a terminal.
@@ -44,7 +44,7 @@ def exec_plugin(
         raise ValueError(f"the user's exec has apiVersion {version!r}, which is none of {', '.join(_VERSIONS)}")
     if config.get("interactiveMode") == "Always":
         raise ValueError("the user's exec has interactiveMode Always, and there is no terminal")
-    # imported for these users only: it takes 0.7 s
+    # the import takes 0.7 s: only for these users
     from kubernetes.aio.config.config_exception import ConfigException
     from kubernetes.aio.config.exec_provider import ExecProvider
     from kubernetes.aio.config.kube_config import ConfigNode
@@ -76,7 +76,7 @@ def exec_plugin(
 
 
 async def run_command(command: Sequence[str], environment: Mapping[str, str] | None = None, *, timeout: float = PLUGIN_TIMEOUT) -> bytes:  # noqa: ASYNC109 -- the program ends with it
-    """Return what a program prints to stdout; its process group is killed after `timeout` seconds, and where the caller is cancelled.
+    """Return a program's output on stdout. Kill its process group after `timeout` seconds or when the caller is cancelled.
 
     Raises:
         CredentialError: the program failed, with its stderr, or did not end in time.
@@ -109,14 +109,14 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
     """Kill a program with its process group, and wait until it is gone and its pipes are closed."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    # a child that left the group may keep the pipes open
+    # a child outside of the group may keep the pipes open
     with suppress(TimeoutError):
         async with asyncio.timeout(_KILL_TIMEOUT):
             await process.communicate()
 
 
 def _spec(config: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the spec of the ExecCredential that the plugin finds in KUBERNETES_EXEC_INFO."""
+    """Return the spec of the ExecCredential in KUBERNETES_EXEC_INFO."""
     spec: dict[str, Any] = {"interactive": False}
     if not config.get("provideClusterInfo"):
         return spec
@@ -131,7 +131,7 @@ def _spec(config: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -
 
 
 def _credential(answer: dict[str, Any], version: str) -> Credential:
-    """Return the credential of an ExecCredential. Raises ValueError, TypeError or AttributeError where it is invalid."""
+    """Return the credential of an ExecCredential. Raises ValueError, TypeError or AttributeError for an invalid one."""
     if answer.get("kind") != "ExecCredential" or answer.get("apiVersion") != version:
         raise ValueError(f"kind {answer.get('kind')!r} and apiVersion {answer.get('apiVersion')!r} instead of ExecCredential and {version}")
     status = answer.get("status") or {}
@@ -148,7 +148,7 @@ def _credential(answer: dict[str, Any], version: str) -> Credential:
 
 
 def seconds_since_epoch(timestamp: str | None) -> float:
-    """Return an RFC 3339 timestamp as seconds since the epoch, infinity for none.
+    """Return an RFC 3339 timestamp as seconds since the epoch, infinity for a missing one.
 
     Raises:
         ValueError: the timestamp is invalid.

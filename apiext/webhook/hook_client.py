@@ -1,6 +1,6 @@
 """Calls of the webhooks that API objects configure (apiserver pkg/util/webhook/client.go, client-go rest/request.go).
 
-A call fails with the text of the reference's error. Unlike WebhookClient, which calls servers that flags name, it has no credentials.
+Errors have the reference's texts. Unlike WebhookClient, which calls servers that flags name, a HookClient has no credentials.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from apiext.webhook.tls_errors import ReadCertificate
 
 TIMEOUT: Final = 30.0
-"""Seconds of a call, with its retries, until the answer is read."""
+"""Seconds of a call with its retries, up to the end of the answer."""
 _MAX_RETRIES: Final = 10
-"""Further attempts after answers that ask for them with Retry-After."""
+"""Maximum of retries after answers with Retry-After."""
 _MAX_DIGITS: Final = 9
-"""Digits of the seconds in a Retry-After that is heeded."""
+"""Maximum of digits in Retry-After; longer values are ignored."""
 _MAX_REDIRECTS: Final = 10
 _IDLE_SECONDS: Final = 90.0
 """Seconds that an idle connection stays open, as in Go."""
@@ -52,11 +52,11 @@ _SUCCESS: Final = range(HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT + 1)
 
 
 _OF_PROXIES: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
-"""Codes with which a proxy answers for a webhook that does not."""
+"""Codes of a proxy's answers for a webhook that does not answer."""
 
 
 class HookError(Exception):
-    """A webhook could not be called, or answered with an error. The text is the reference's."""
+    """A call of a webhook failed, or its answer is an error. The text is the reference's."""
 
     def __init__(self, message: str, *, answered: bool = False) -> None:
         super().__init__(message)
@@ -65,10 +65,10 @@ class HookError(Exception):
 
 
 class HookClients:
-    """The connections to all webhooks; webhooks at the same address with the same authorities share theirs."""
+    """The connections to all webhooks. Webhooks with the same address and authorities share connections."""
 
     def __init__(self, services: ServiceAddresses, read: ReadCertificate) -> None:
-        """Create the clients. `services` overrides the addresses of Services; `read` reads the certificates that errors describe."""
+        """Create the clients. `services` overrides addresses of Services; `read` parses certificates for error texts."""
         self._addresses = {service_host(*service): address for service, address in services.items()}
         self.errors = CallErrors(self._addresses, read)
         self._session: aiohttp.ClientSession | None = None
@@ -81,19 +81,19 @@ class HookClients:
         return HookClient(self, config)
 
     async def context(self, authorities: tuple[bytes, ...]) -> ssl.SSLContext:
-        """Return the context for trusted certificates, which all clients share."""
+        """Return the context for trusted certificates; all clients share it."""
         if authorities not in self._contexts:
-            # reading the system's takes tens of milliseconds
+            # reading the system's certificates takes tens of milliseconds
             made = await asyncio.to_thread(tls_context, authorities)
             return self._contexts.setdefault(authorities, made)
         return self._contexts[authorities]
 
     def has_address(self, host: str | None) -> bool:
-        """Report whether a host is that of a Service whose address is overridden; it is called without a proxy."""
+        """Report whether the host of a Service has an overridden address, so that calls use no proxy."""
         return host in self._addresses
 
     def session(self) -> aiohttp.ClientSession:
-        """Return the session of all connections, opened with the first call.
+        """Return the session of all connections; the first call opens it.
 
         Raises:
             HookError: the clients were closed.
@@ -106,7 +106,7 @@ class HookClients:
         return self._session
 
     async def close(self) -> None:
-        """Close the connections; calls that run fail, and so do later ones."""
+        """Close the connections; running and later calls fail."""
         self._closed = True
         if self._session is not None:
             await self._session.close()
@@ -155,7 +155,7 @@ class HookClient:
             raise HookError(f"unexpected error when reading response body. Please retry. Original error: {cause}") from None
 
     async def _redirected(self, body: bytes, deadline: float) -> aiohttp.ClientResponse:
-        """Return an answer that is no redirect. Raises HookError if there is none."""
+        """Return an answer after following redirects. Raises HookError if there is none."""
         method, url, data, location = "POST", self.url, body, ""
         for _ in range(_MAX_REDIRECTS):
             try:
@@ -198,14 +198,14 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     async for chunk in response.content.iter_any():
         data += chunk
         if len(data) > MAX_HOOK_RESPONSE_BYTES:
-            # the error's traceback would keep them
+            # free them: the error's traceback refers to `data`
             data.clear()
             raise HookError(f"the response of the webhook is larger than {MAX_HOOK_RESPONSE_BYTES} bytes", answered=True)
     return bytes(data)
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> int | None:
-    """Return the seconds after which the webhook wants to be called again."""
+    """Return the seconds in the Retry-After of a busy webhook, None without a valid one."""
     code, text = response.status, response.headers.get("Retry-After", "")
     is_busy = code == HTTPStatus.TOO_MANY_REQUESTS or code >= HTTPStatus.INTERNAL_SERVER_ERROR
     return int(text) if is_busy and text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
@@ -227,7 +227,7 @@ _NOT_ACCEPTABLE: Final = "the server was unable to respond with a content type t
 
 
 def _refusal(response: aiohttp.ClientResponse, data: bytes) -> str:
-    """Return the message of the Status in an answer that is no success, else the reference's words for its code."""
+    """Return the message of the Status in an unsuccessful answer, else the reference's text for its code."""
     try:
         status = orjson.loads(data) if len(data) <= MAX_HOOK_STATUS_BYTES else None
     except ValueError:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _UNSUPPORTED: Final = ("as", "as-uid", "as-groups", "as-user-extra")
-"""Fields of a user that request impersonation; a kubeconfig with one of them is refused."""
+"""Fields of a user that request impersonation; `load` refuses a kubeconfig with one of them."""
 
 
 _PROXY_SCHEMES: Final = ("http", "https")
@@ -36,25 +36,25 @@ class KubeconfigError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The address of a server, how to verify its certificate, and the credentials for it."""
+    """The address of a server, with the TLS context and the credentials for it."""
 
     url: str
     """Without a slash at the end."""
     context: ssl.SSLContext | None
     """None for plain HTTP."""
     server_name: str = ""
-    """The name that the certificate has to have; empty for the URL's."""
+    """The required name in the certificate; empty for the URL's host."""
     proxy: URL | None = None
-    """The HTTP proxy of the connections; it may have user and password."""
+    """The HTTP proxy of the connections, perhaps with user and password."""
     authorization: str = ""
-    """The Authorization header, where neither a token file nor a plugin has it."""
+    """The Authorization header, unless a token file or a plugin supplies it."""
     token_file: Path | None = None
-    """Read again for each call, since tokens are rotated."""
+    """Read again for each call: tokens are rotated."""
     plugin: CachedCredential | None = None
     """The credential of an exec plugin or auth provider."""
 
     async def credential(self) -> Credential:
-        """Return what authenticates the next call.
+        """Return the credential of the next call.
 
         Raises:
             OSError: the token file cannot be read.
@@ -67,11 +67,11 @@ class Endpoint:
         return Credential(self.authorization)
 
     def reject(self, credential: Credential) -> bool:
-        """Drop a credential that the server answered 401 to; return whether a new one may be had."""
+        """Drop a credential after a 401; return whether there may be a new one."""
         return self.plugin is not None and self.plugin.reject(credential)
 
     def use_certificate(self, credential: Credential) -> None:
-        """Use the client certificate of a credential for new connections. Raises ssl.SSLError where it is invalid."""
+        """Use the client certificate of a credential for new connections. Raises ssl.SSLError for an invalid one."""
         if self.context is not None and credential.certificate:
             _load_certificate(self.context, credential.certificate)
 
@@ -91,7 +91,7 @@ def load(path: Path) -> Endpoint:
 
 
 def proxy_for(url: str, configured: str = "", environ: Mapping[str, str] = os.environ) -> URL | None:
-    """Return the proxy for a server: the configured one, else that of the environment, as client-go.
+    """Return the proxy for a server: the configured one, else the environment's, as client-go does.
 
     Raises:
         ValueError: the proxy is not supported.
@@ -121,7 +121,7 @@ def _endpoint(config: Mapping[str, Any], folder: Path) -> Endpoint:
         proxy=proxy_for(url, cluster.get("proxy-url") or ""),
         authorization=authorization,
         token_file=folder / token_file if token_file else None,
-        # as in client-go, a plugin runs only where nothing else sets the Authorization header
+        # as in client-go, a plugin runs only if nothing else sets the Authorization header
         plugin=None if authorization or token_file else _plugin(user, cluster, folder),
     )
 
@@ -138,7 +138,7 @@ def _plugin(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -
 
 @lru_cache(maxsize=32)
 def _cached_plugin(section: str, user: str, cluster: str, folder: Path) -> CachedCredential:
-    """Return one credential for all endpoints with the same plugin, so that it runs once (client-go exec.go, globalCache)."""
+    """Return a credential that all endpoints with the same plugin share, so that it runs once (client-go exec.go, globalCache)."""
     if section == "exec":
         from apiext.webhook.exec_plugin import exec_plugin
 
@@ -185,7 +185,7 @@ def _load_certificate(context: ssl.SSLContext, pem: bytes) -> None:
 
 
 def _content(source: Mapping[str, Any], name: str, folder: Path) -> bytes:
-    """Return the data of a field, or the content of the file that it names, empty without both. Raises ValueError or OSError."""
+    """Return the data of a field or the content of its file, empty without both. Raises ValueError or OSError."""
     data = source.get(f"{name}-data")
     if data:
         try:

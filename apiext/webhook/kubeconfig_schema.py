@@ -1,6 +1,6 @@
-"""The JSON Schema of a kubeconfig (client-go tools/clientcmd/api/v1/types.go): the types of the fields that are read.
+"""The JSON Schema of a kubeconfig (client-go tools/clientcmd/api/v1/types.go): the types of the used fields.
 
-As in client-go there may be other fields, and null is the same as no value.
+As in client-go, other fields are allowed, and null means no value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BOOLEAN: Final = _type("boolean")
 
 
 def _object(*strings: str, **others: Schema) -> Schema:
-    """Return the schema of an object by the names of its string fields, and its other fields with `_` for `-`."""
+    """Return the schema of an object, given its string fields and, with `_` for `-`, its other fields."""
     return _type("object", properties=dict.fromkeys(strings, _STRING) | {name.replace("_", "-"): other for name, other in others.items()})
 
 

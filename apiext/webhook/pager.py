@@ -15,8 +15,8 @@ Json = dict[str, Any]
 Fetch = Callable[[str], Awaitable[tuple[Json, int]]]
 """Sends a GET of a path with its query; returns the JSON answer and its size in bytes.
 
-It raises its own error where the answer is no list. With `continue_expired` it returns the Status of a 410 that has a
-`metadata.continue`. Retries, time limits and the JSON decoder are its own.
+It raises its own error if the answer is not a list. With `continue_expired` it returns the Status of a 410 with
+`metadata.continue`. It owns retries, time limits and the JSON decoder.
 """
 
 PAGE_SIZE: Final = 500
@@ -29,9 +29,9 @@ class Page:
 
     items: list[Json]
     resource_version: str
-    """The revision of the list; pages after an expired token may have a later one."""
+    """The revision of the list; it may be later on pages after an expired token."""
     remaining: int
-    """The objects on the pages to come, 0 where the server does not count them."""
+    """The number of objects on later pages, 0 if the server does not count them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +41,10 @@ class PageSize:
     first: int = PAGE_SIZE
     max: int = PAGE_SIZE
     target_bytes: int = 0
-    """The size that a page should have, in bytes; the previous page gives the size of an object. With 0 all pages have `first` objects."""
+    """The intended bytes of a page; the previous page determines the bytes per object. With 0, all pages have `first` objects."""
 
     def after(self, items: int, size: int) -> int:
-        """Return the limit of the page after one with so many objects and bytes."""
+        """Return the limit of the next page, after a page of `items` objects and `size` bytes."""
         if not self.target_bytes:
             return self.first
         return min(self.max, max(1, self.target_bytes * items // max(1, size)))
@@ -53,8 +53,8 @@ class PageSize:
 class Pager:
     """Lists collections with `limit` and `continue`.
 
-    A continue token expires when the store compacts its revision: the server answers 410. The list then fails, or
-    with `continue_expired` goes on from the same key at the newest revision, with the token of the 410.
+    A continue token expires when the store compacts its revision: the server answers 410. Then the list fails or, with
+    `continue_expired`, continues from the same key at the newest revision, with the token of the 410.
     """
 
     def __init__(self, fetch: Fetch, *, size: PageSize | None = None, continue_expired: bool = False) -> None:
@@ -63,10 +63,10 @@ class Pager:
         self._continue_expired = continue_expired
 
     async def pages(self, collection: str) -> AsyncGenerator[Page, None]:
-        """Yield the pages of a collection, the first one included where it is empty; the path may have a query.
+        """Yield the pages of a collection, also an empty first one. The path may have a query.
 
         Raises:
-            WebhookError: the server answered 410, and the list may not go on at another revision.
+            WebhookError: the server answered 410, and the list cannot continue.
             Exception: what `fetch` raises.
         """
         url = f"{collection}{'&' if '?' in collection else '?'}"

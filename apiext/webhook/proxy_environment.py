@@ -1,4 +1,4 @@
-"""The proxy that the environment names for a URL (golang.org/x/net/http/httpproxy)."""
+"""The proxy for a URL from environment variables (golang.org/x/net/http/httpproxy)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def proxy_of(url: URL, environ: Mapping[str, str] = os.environ) -> URL | None:
-    """Return the proxy for a URL, None if it is called directly: HTTPS_PROXY or HTTP_PROXY, and NO_PROXY, or their lower-case forms."""
+    """Return the proxy for a URL, None without one, from HTTPS_PROXY or HTTP_PROXY, and NO_PROXY, or their lower-case forms."""
     names = "HTTP_PROXY" if url.scheme == "http" else "HTTPS_PROXY", "NO_PROXY"
     proxy, exceptions = (environ.get(name) or environ.get(name.lower()) or "" for name in names)
     host = (url.host or "").lower()

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _MIN_PAUSE_SECONDS: Final = 0.8
 _MAX_PAUSE_SECONDS: Final = 30.0
-"""Seconds between attempts: doubled after each failure, from the minimum to the maximum, and then up to doubled again by chance."""
+"""Seconds between attempts: doubled after each failure up to the maximum, and randomly extended up to twice as long."""
 _MIN_WATCH: Final = 300
-"""Seconds that a watch lasts at least, and at most twice as long (client-go minWatchTimeout)."""
+"""Minimum of seconds of a watch; the maximum is twice as long (client-go minWatchTimeout)."""
 _WATCH_GRACE: Final = 30
-"""Seconds that a server may take to end a watch after its timeout."""
+"""Seconds in which a server may end a watch after its timeout."""
 _MAX_SILENCE: Final = 150.0
 """Seconds without a byte after which the connection counts as broken; bookmarks arrive every minute."""
 
@@ -37,7 +37,7 @@ class Follower(Protocol):
     """Receives the objects of a collection (client-go Store)."""
 
     def replaced(self, objects: Sequence[Found]) -> None:
-        """Replace all objects: after the first list, and after each list that follows missed events."""
+        """Replace all objects: after the first list, and after each list due to missed events."""
         ...
 
     def changed(self, found: Found) -> None:
@@ -63,14 +63,14 @@ class Link:
         """
 
     def reached(self) -> None:
-        """Note that a list is complete, or a watch has started."""
+        """Handle a complete list, or the start of a watch."""
 
     def lost(self, error: WebhookError) -> None:
-        """Note that a list or watch failed: changes are missed from now on."""
+        """Handle a failed list or watch: the follower misses changes from now on."""
 
 
 class Latest:
-    """Passes on each state of an object, from the first on; a deletion is ignored."""
+    """Passes on each state of an object, including the first; ignores deletions."""
 
     def __init__(self, changed: Callable[[Found], None]) -> None:
         self.changed = changed
@@ -92,9 +92,9 @@ def single_object(collection: str, name: str) -> str:
 class Reflector:
     """Lists a collection, watches it, and retries with backoff after each failure.
 
-    After a connection error or a 429 the watch continues at its last revision; after any other error a new list comes first.
-    The path of the collection may have selectors. `reduce` strips each object as soon as it is read, so that a list of a large
-    collection needs little memory (client-go TransformFunc).
+    After a connection error or a 429, the watch continues at its last revision. After any other error, a new list comes first.
+    The path of the collection may have selectors. `reduce` strips each object right after reading it, so that a large list needs
+    little memory (client-go TransformFunc).
     """
 
     def __init__(

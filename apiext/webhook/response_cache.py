@@ -13,13 +13,13 @@ from apiext.scheduling.tasks import shared_task
 T = TypeVar("T")
 
 Fetch = Callable[[], Awaitable[tuple[T, float]]]
-"""Calls the other server; returns the answer and the seconds for which it may be cached, 0 for not at all."""
+"""Calls the other server; returns the answer and the seconds to cache it, 0 to cache nothing."""
 
 
 class ResponseCache(Generic[T]):
-    """Caches answers by key, at most `max_entries`, least recently used out first.
+    """Caches answers by key: at most `max_entries`; the least recently used one is dropped first.
 
-    Concurrent callers with the same key share one call. A failure is not cached.
+    Concurrent callers with the same key share one call. Failures are not cached.
     """
 
     def __init__(self, *, max_entries: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,7 +30,7 @@ class ResponseCache(Generic[T]):
         self._running: dict[bytes, asyncio.Task[T]] = {}
 
     async def get(self, key: bytes, fetch: Fetch[T]) -> T:
-        """Return the cached answer of a key, else that of `fetch`. Raises what `fetch` raises."""
+        """Return the cached answer of a key, else the answer of `fetch`. Raises the exceptions of `fetch`."""
         entry = self._entries.get(key)
         if entry is not None and entry[0] > self._clock():
             self._entries.move_to_end(key)
@@ -38,7 +38,7 @@ class ResponseCache(Generic[T]):
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = shared_task(self._fetch(key, fetch))
-        # a caller that is cancelled must not cancel the call of the others
+        # a cancelled caller must not cancel the call for the others
         return await asyncio.shield(task)
 
     async def _fetch(self, key: bytes, fetch: Fetch[T]) -> T:

@@ -1,4 +1,4 @@
-"""The API server of the cluster that a pod runs in, and the pod's service account (client-go rest, InClusterConfig)."""
+"""The API server of a pod's cluster, and the pod's service account (client-go rest, InClusterConfig)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def in_cluster(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def load(environ: Mapping[str, str] = os.environ, folder: Path = FOLDER) -> Endpoint:
-    """Return the address of the cluster's API server, with the token file that the kubelet rotates.
+    """Return the address of the cluster's API server, with the token file, which the kubelet rotates.
 
     Raises:
         KubeconfigError: this is not a pod, or its service account is not mounted.

@@ -1,4 +1,4 @@
-"""Where Services are without the DNS of a cluster: NAMESPACE/NAME=HOST:PORT."""
+"""Addresses of Services outside of a cluster's DNS: NAMESPACE/NAME=HOST:PORT."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_PORT: Final = 65535
 
 
 def parse_service_addresses(texts: Iterable[str]) -> dict[Service, Address]:
-    """Return the addresses by Service. Empty texts, and those that begin with #, are ignored.
+    """Return the addresses by Service. Ignore empty texts, and texts that begin with #.
 
     Raises:
         ValueError: a text is malformed, or names a Service a second time.

@@ -1,4 +1,4 @@
-"""Addresses of Services: those that flags name, else the DNS of the cluster (apiserver pkg/util/webhook/serviceresolver.go)."""
+"""Resolves Services: to addresses in flags, else by the DNS of the cluster (apiserver pkg/util/webhook/serviceresolver.go)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class ServiceResolver(AbstractResolver):
-    """Resolves the names of Services to the addresses that replace them, whatever the port, and all other names by DNS."""
+    """Resolves hosts of Services to their replacement addresses, regardless of the port, and all other hosts by DNS."""
 
     def __init__(self, addresses: Mapping[str, Address]) -> None:
-        """Create the resolver with the addresses that replace hosts."""
+        """Create the resolver; `addresses` replaces hosts."""
         self._addresses = addresses
         self._dns = ThreadedResolver()
 

@@ -12,16 +12,16 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 _SECONDS: Final = 5.0
-"""Seconds to ask for the certificate that an error describes."""
+"""Seconds to fetch the certificate for an error text."""
 _MAX_NAMES: Final = 100
-"""Names from which on only their number is shown."""
+"""Number of names; from this number on, errors show only the number."""
 _UNKNOWN_AUTHORITY: Final = "x509: certificate signed by unknown authority"
 _NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"})
 _ALERT: Final = re.compile("(?:SSL|TLS)V[0-9]+_ALERT_(.+)")
 
 
 class PeerCertificate(NamedTuple):
-    """What a certificate says."""
+    """The parts of a certificate for error texts."""
 
     hosts: Sequence[str]
     """DNS names and IP addresses."""
@@ -33,9 +33,9 @@ ReadCertificate = Callable[[str], PeerCertificate]
 
 
 async def tls_error(error: Exception, host: str, address: tuple[str, int], read: ReadCertificate) -> str:
-    """Describe a failed handshake with an address that must have a host's certificate.
+    """Describe a failed handshake with an address that must present a certificate of `host`.
 
-    OpenSSL does not show a certificate that it rejects: it is asked for once more.
+    OpenSSL does not expose a rejected certificate, so this function fetches it again.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: {await _rejected(host, address, read)}"
@@ -49,7 +49,7 @@ async def tls_error(error: Exception, host: str, address: tuple[str, int], read:
 
 
 async def _rejected(host: str, address: tuple[str, int], read: ReadCertificate) -> str:
-    """Return why Go rejects the certificate at an address: its time, its names, or else its authority."""
+    """Return Go's reason to reject the certificate at an address: its validity, its names, or else its authority."""
     try:
         found = read(await _presented(host, address))
     except (OSError, TimeoutError, ValueError):
@@ -58,7 +58,7 @@ async def _rejected(host: str, address: tuple[str, int], read: ReadCertificate) 
 
 
 async def _presented(host: str, address: tuple[str, int]) -> str:
-    """Return the certificate that a server presents. Raises OSError, TimeoutError or ValueError."""
+    """Return the certificate of a server in PEM. Raises OSError, TimeoutError or ValueError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     async with asyncio.timeout(_SECONDS):
@@ -81,7 +81,7 @@ def _out_of_time(begin: datetime.datetime, end: datetime.datetime) -> str:
 
 
 def _misnamed(host: str, names: Sequence[str]) -> str:
-    """Return the error about a certificate without a host, "" if it has it."""
+    """Return the error for a certificate that does not name the host, "" if it does."""
     addresses = {name for name in names if _is_address(name)}
     if _is_address(host):
         if not addresses:

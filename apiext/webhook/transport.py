@@ -34,12 +34,12 @@ class Transport:
         """Sends the attempts; the owner closes it."""
 
     async def send(self, attempt: Callable[[Credential], Awaitable[aiohttp.ClientResponse]]) -> aiohttp.ClientResponse:
-        """Return the response of an attempt; the time that a credential takes is not part of it.
+        """Return the response of an attempt. The time to get a credential is not part of the attempt.
 
         Raises:
             CredentialError: there is no credential.
             OSError: a file of the credential cannot be read.
-            Exception: what the attempt raises.
+            Exception: the attempt raises it.
         """
         credential = await self._credential()
         response = await attempt(credential)
@@ -61,7 +61,7 @@ class Transport:
 def open_session(endpoint: Endpoint) -> aiohttp.ClientSession:
     """Return a session for libraries without credentials of their own; the caller closes it.
 
-    Where there is no credential, a request raises aiohttp.ClientError.
+    If there is no credential, a request raises aiohttp.ClientError.
     """
 
     async def authenticate(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
@@ -82,7 +82,7 @@ def open_session(endpoint: Endpoint) -> aiohttp.ClientSession:
 
 
 class _Connector(aiohttp.BaseConnector):
-    """Closes all connections on demand and opens new ones, which the connector of an open session cannot do itself."""
+    """A connector that can close all its connections while its session stays open, and then opens new ones."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _Connector(aiohttp.BaseConnector):
         self._pool = self._new_pool()
 
     def _new_pool(self) -> aiohttp.TCPConnector:
-        # unlimited as in Go: where requests waited for a connection, `close` would cancel their tasks
+        # unlimited as in Go: with a limit, `close` would cancel the tasks of requests that wait for a connection
         return aiohttp.TCPConnector(limit=0, ssl=self._tls)
 
     async def connect(self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout) -> Connection:  # noqa: ASYNC109 -- aiohttp's

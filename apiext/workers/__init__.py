@@ -1,6 +1,6 @@
-"""Worker processes: heavy work runs beside the event loop, and ends with the request that needs it.
+"""Worker processes: run heavy work beside the event loop, and end it with its request.
 
-Owns the processes, what crosses between them and the server, and the order in which users get them. Must not know what the work is
-about: a job is a function of a module and its arguments, and may ask the server that started it.
+Owns the processes, their messages to and from the server, and the fair order of users. Must not know the work: a job is a function of
+a module and its arguments, and may ask its server.
 Stands in for the preemptive threads of Go, which upstream needs no room for.
 """

@@ -1,4 +1,4 @@
-"""A limited number of slots that users get in turn."""
+"""A limited number of slots, shared fairly by users."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _RETRY_AFTER: Final = 1
 """Seconds after which a refused client may try again."""
 
 
-class Turns:
-    """A number of slots, given to waiting users round-robin."""
+class FairSlots:
+    """A number of slots, assigned to waiting users round-robin."""
 
     def __init__(self, *, slots: int, waiting: int) -> None:
-        """Create the slots. One user has all of them but one at a time (at least one), and at most `waiting` jobs in the queue.
+        """Create the slots. One user gets all but one of them (at least one), and at most `waiting` jobs in the queue.
 
         The queue of the user "", the server itself, has no limit.
         """
@@ -60,7 +60,7 @@ class Turns:
             raise
 
     def release(self, user: str) -> None:
-        """Give a slot back."""
+        """Return a slot."""
         self._free += 1
         self._taken[user] -= 1
         if not self._taken[user]:
@@ -68,7 +68,7 @@ class Turns:
         self._give()
 
     def resume(self, user: str) -> None:
-        """Take a slot at once that was given back, even if there is none: jobs that end make up for it."""
+        """Take a returned slot again at once, even if none is free: until jobs end, more jobs run than there are slots."""
         self._free -= 1
         self._taken[user] += 1
 

@@ -1,6 +1,6 @@
 """Frames between the server and its worker processes: a length and a pickled value.
 
-Both ends are processes of one server, joined by a pair of sockets without a name: nobody else can write to them.
+Both ends are processes of one server, connected by an unnamed socket pair: no other process can write to them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class JobReport(IntEnum):
     ERROR = 2
     """The exception that ended the job."""
     LEAVING = 3
-    """None; before a RESULT or ERROR, if the process ends after it."""
+    """None; precedes a RESULT or ERROR if the process ends afterwards."""
 
 
 class _Pickler(pickle.Pickler):
@@ -42,7 +42,7 @@ class _Pickler(pickle.Pickler):
 
 
 def frame(value: Any) -> bytes:
-    """Return the frame of a value. Large values must be bytes, which are only copied.
+    """Return the frame of a value. Pass large data as bytes, which pickle only copies.
 
     Raises:
         Exception: the value cannot be pickled.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 from apiext.meta import errors, limits
 from apiext.meta.log import get_logger
 from apiext.scheduling.tasks import shared_task
-from apiext.workers.fair_slots import Turns
+from apiext.workers.fair_slots import FairSlots
 from apiext.workers.server_link import Job
 from apiext.workers.worker import Worker
 
@@ -22,12 +22,12 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _GRACE: Final = 1.0
-"""Seconds that a job has to end after its caller was cancelled: a new process costs about as much."""
+"""Seconds in which a job may end after its caller was cancelled: a new process costs about as much."""
 _LOG: Final = get_logger(__name__)
 
 
 class WorkerPool:
-    """Runs functions in worker processes, which start when they are needed and end when they are not.
+    """Runs functions in worker processes, which start on demand and end when idle.
 
     Arguments and results are copied: large ones must be bytes, since the event loop pickles them.
 
@@ -47,7 +47,7 @@ class WorkerPool:
     ) -> None:
         self.killed = 0
         """Processes that were killed in the middle of a job."""
-        self._turns = Turns(slots=processes, waiting=waiting)
+        self._slots = FairSlots(slots=processes, waiting=waiting)
         self._idle: dict[Worker, asyncio.TimerHandle] = {}
         self._idle_seconds = idle_seconds
         self._job_seconds = job_seconds
@@ -60,20 +60,20 @@ class WorkerPool:
     @property
     def running(self) -> int:
         """Return the number of running jobs."""
-        return self._turns.taken
+        return self._slots.taken
 
     @property
     def waiting(self) -> int:
         """Return the number of waiting jobs."""
-        return self._turns.waiting
+        return self._slots.waiting
 
     async def call(self, function: Callable[[*Ts], T], *args: *Ts, user: str = "") -> T:
-        """Run a function of a module in a worker process and return its result. `user` is whose turn it takes; "" is the server itself.
+        """Run a function of a module in a worker process and return its result. The job counts for `user`; "" is the server itself.
 
-        If the caller is cancelled, a job that waits is dropped, and one that runs is killed after a short time.
+        If the caller is cancelled, the pool drops a waiting job, and kills a running one after a short time.
 
         Raises:
-            Exception: what the function raised.
+            Exception: the function raised it.
         """
         result: T = await self._run(Job(function, args, asks=False), {}, user)
         return result
@@ -81,20 +81,20 @@ class WorkerPool:
     async def converse(
         self, function: Callable[[ServerLink, *Ts], Coroutine[Any, Any, T]], *args: *Ts, answers: Answers, user: str = ""
     ) -> T:
-        """Run a coroutine function in a worker process; `answers` has a function for each question that it asks its ServerLink.
+        """Run a coroutine function in a worker process; `answers` has a function for each question to its ServerLink.
 
         Raises:
-            Exception: what the function raised.
+            Exception: the function raised it.
         """
         result: T = await self._run(Job(function, args, asks=True), answers, user)
         return result
 
     async def wait_aside(self, waiting: Awaitable[T], user: str) -> T:
-        """Return what a running job of a user waits for. If that takes long, another job has its turn meanwhile.
+        """Await `waiting` for a running job of a user, and return its result. If that takes long, another job runs meanwhile.
 
         Raises:
-            StatusError: 429, if too many jobs wait so.
-            Exception: what it waits for raised.
+            StatusError: 429, if too many jobs wait this way.
+            Exception: `waiting` raised it.
         """
         task = shared_task(_awaited(waiting))
         try:
@@ -103,24 +103,24 @@ class WorkerPool:
                 if self._aside >= limits.MAX_WORKERS_ASIDE:
                     raise errors.too_many_requests("too many large requests wait for other servers, please try again later", 1)
                 self._aside += 1
-                self._turns.release(user)
+                self._slots.release(user)
                 try:
                     await asyncio.wait([task])
                 finally:
-                    self._turns.resume(user)
+                    self._slots.resume(user)
                     self._aside -= 1
             return task.result()
         finally:
             task.cancel()
-            # the variable would be a reference cycle through the traceback of the task's exception
+            # avoid a reference cycle through the traceback of the task's exception
             del task
 
     async def _run(self, job: Job, answers: Answers, user: str) -> Any:
-        await self._turns.acquire(user)
+        await self._slots.acquire(user)
         try:
             worker = await self._take()
         except BaseException:
-            self._turns.release(user)
+            self._slots.release(user)
             raise
         limit = asyncio.timeout(self._job_seconds)
         try:
@@ -159,7 +159,7 @@ class WorkerPool:
         await self._end(await starting)
 
     async def _finish(self, worker: Worker, job: Job, user: str) -> None:
-        """Wait a short time for the end of a job that nobody needs any more, then kill its process."""
+        """Wait a short time for the end of a cancelled job, then kill its process."""
         try:
             async with asyncio.timeout(self._grace):
                 await worker.settle()
@@ -175,7 +175,7 @@ class WorkerPool:
             self._do(self._end(worker))
         else:
             self._idle[worker] = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, worker)
-        self._turns.release(user)
+        self._slots.release(user)
 
     def _retire(self, worker: Worker) -> None:
         del self._idle[worker]

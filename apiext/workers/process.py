@@ -1,6 +1,6 @@
 """The main program of a worker process: `python -m apiext.workers.process <file descriptor>`.
 
-It runs one job after the other, and ends with the server, however that ends.
+It runs one job after the other, and ends with the server, even after a crash.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from apiext.meta.limits import MAX_IDLE_WORKER_BYTES, MAX_WORKER_BYTES
 from apiext.workers.server_link import ServerLink
 
 _NICENESS: Final = 5
-"""The event loop of the server gets three times the processor time of a worker when both want it."""
+"""Lower priority than the server: under load, its event loop gets three times the processor time of a worker."""
 _OOM_SCORE: Final = "500"
-"""A machine without memory ends the workers before the server."""
+"""The kernel kills workers before the server if the machine runs out of memory."""
 
 
 def main() -> None:
     """Run jobs until the server closes the connection."""
-    # The terminal and service managers signal the whole group; the server decides when its workers end.
+    # Ignore signals to the process group, from terminals and service managers: the server ends its workers.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)
@@ -66,16 +66,16 @@ def _run_next(link: ServerLink, runner: asyncio.Runner) -> None:
 
 
 def _is_large() -> bool:
-    """Report whether the process has used so much memory that a new one is better than an idle one of this size."""
+    """Report whether the process has used so much memory that it should end instead of waiting for a job."""
     return _peak_bytes() > MAX_IDLE_WORKER_BYTES
 
 
 def _peak_bytes() -> int:
-    """Return the most memory that the process has had."""
+    """Return the peak memory of the process, in bytes."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
-        # also counts the memory of the server, which the process shared until its program began
+        # it includes the server's memory, which the process shared before its program began
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) << 10
 

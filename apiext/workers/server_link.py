@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job on its way to a worker."""
+    """A job for a worker."""
 
     function: Any
     """A function of a module. With `asks`, it is asynchronous, and the link is its first argument."""
@@ -36,14 +36,14 @@ class ServerLink:
 
     _connection: socket.socket
     kept: dict[Any, Any] = field(default_factory=dict)
-    """What jobs leave in this process for later ones."""
+    """Data that jobs keep in this process for later jobs."""
 
     def ask(self, question: str, *args: Any) -> Any:
-        """Return the server's answer. It blocks the process, which has nothing else to do.
+        """Return the server's answer to a question. Blocks the process, which has nothing else to do.
 
         Raises:
-            BaseException: what the server raised; CancelledError after the end of the job's request.
-            EOFError: the server is gone.
+            BaseException: the server raised it; CancelledError after the end of the job's request.
+            EOFError: the server has ended.
         """
         self._connection.sendall(frame((JobReport.QUESTION, (question, args))))
         answer: JobAnswer = receive(self._connection)
@@ -52,10 +52,10 @@ class ServerLink:
         return answer.value
 
     def next_job(self) -> Job:
-        """Return the next job.
+        """Wait for the next job and return it.
 
         Raises:
-            EOFError: the server is gone.
+            EOFError: the server has ended.
         """
         job: Job = receive(self._connection)
         return job

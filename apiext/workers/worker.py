@@ -1,4 +1,4 @@
-"""One worker process, as the server sees it."""
+"""The server's end of one worker process."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Worker(asyncio.Protocol):
 
         Raises:
             StatusError: 500, if the process ended.
-            BaseException: what the job raised.
+            BaseException: the job raised it.
         """
         self._send(job)
         self.busy = True
@@ -98,7 +98,7 @@ class Worker(asyncio.Protocol):
                 del value
 
     async def settle(self) -> None:
-        """Return when a cancelled job has ended. Its questions are answered with CancelledError."""
+        """Wait until a cancelled job has ended. Answer its questions with CancelledError."""
         cancelled = JobAnswer(error=asyncio.CancelledError())
         if self._asked:
             self._answer(cancelled)
@@ -113,7 +113,7 @@ class Worker(asyncio.Protocol):
                 return
 
     async def end(self) -> int:
-        """Kill the process if it runs, and return its exit status: negative for the number of a signal."""
+        """Kill the process if it runs, and return its exit status: the negative number of a signal, if one ended it."""
         self.leaving = True
         self.process.kill()
         if self._transport is not None:

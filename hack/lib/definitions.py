@@ -23,7 +23,7 @@ def definition(group: str, plural: str, kind: str, version: dict[str, Any]) -> d
 
 
 def date_back(crd: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the JSON patch of the status of a definition that sets the time since which it is established.
+    """Return the JSON patch of a definition's status that dates back its condition Established.
 
     kube-apiserver delays creates in the two seconds after that time.
     """

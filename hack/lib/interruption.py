@@ -31,10 +31,10 @@ def raise_in_sleep() -> None:
 
 
 def sleep(seconds: float) -> None:
-    """Sleep, and do not end sooner where a signal arrives.
+    """Sleep for the whole time, even if a signal arrives.
 
     Raises:
-        KeyboardInterrupt: A signal arrived since `raise_in_sleep` or since the last KeyboardInterrupt.
+        KeyboardInterrupt: a signal arrived since `raise_in_sleep` or since the last KeyboardInterrupt.
     """
     if not _received:
         time.sleep(seconds)

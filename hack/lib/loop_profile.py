@@ -1,4 +1,4 @@
-"""Runs `apiext` on an event loop that reports each turn that took long, with its slowest callbacks and samples of its stack.
+"""Runs `apiext` on an event loop that reports each long turn, with its slowest callbacks and samples of its stack.
 
 `python -m hack.lib.loop_profile REPORT serve ...` appends one JSON line to the file REPORT for each such turn. Turns are measured in
 processor time of the loop's thread, so that other load of the machine does not matter. The loop is asyncio's own, since uvloop
@@ -93,7 +93,7 @@ def _measured(run: Callable[[events.Handle], None]) -> Callable[[events.Handle],
 
 
 def _name(callback: object) -> str:
-    """Return the name of the function or coroutine that a callback runs; `repr` of its object might change that."""
+    """Return the name of the function or coroutine of a callback, without `repr`, which could change its object."""
     owner = getattr(callback, "__self__", None)
     function = owner.get_coro() if isinstance(owner, asyncio.Task) else callback
     return str(getattr(function, "__qualname__", type(function).__name__))

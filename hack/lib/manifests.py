@@ -60,7 +60,7 @@ def arguments(container: Document) -> list[str]:
 
 
 def rules(documents: list[Document], account: str) -> list[tuple[str, Document]]:
-    """Return the rules of a service account of the namespace, each with the namespace in which it holds (empty for the cluster)."""
+    """Return the rules of a service account of the namespace, each with its scope: a namespace, or empty for the cluster."""
     found = []
     for binding in documents:
         if binding["kind"] not in {"ClusterRoleBinding", "RoleBinding"} or binding["subjects"][0]["name"] != account:

@@ -1,8 +1,8 @@
 """Creates the virtual environment of the checkout from a hash-pinned lock; standard library only.
 
 `python venv.py ROOT [--runtime]` prints the path of its Python. The environment is ROOT/.venv, or `APIEXT_VENV`. With
-`--runtime` it has what `apiext` needs to run (the lock of the image); without, all development tools too, which are added
-to an environment that has the runtime dependencies already. A stamp in the environment names its lock, so that the next
+`--runtime` it has the runtime dependencies of `apiext` (the lock of the image), else also all development tools; a call
+without `--runtime` adds them to an existing environment. A stamp in the environment names its lock, so that the next
 call installs nothing.
 """
 
@@ -48,7 +48,7 @@ def main(root: Path, *, runtime: bool = False) -> Path:
 
 
 def _state(root: Path, lock: str) -> str:
-    """Return what the environment depends on: the lock and the folder of the checkout."""
+    """Return the inputs of the environment: the lock and the folder of the checkout."""
     return f"{hashlib.sha256((root / lock).read_bytes()).hexdigest()} {root}\n"
 
 

@@ -16,7 +16,7 @@ _LONGEST_PAUSE: Final = 0.1
 
 
 def until(condition: Callable[[], bool], what: str = "the condition", *, patience: float = PATIENCE) -> None:
-    """Return when `condition` returns true; an OSError or HTTPException that it raises counts as false.
+    """Wait until `condition` returns true; an OSError or HTTPException that it raises counts as false.
 
     Raises:
         AssertionError: `condition` is still false after `patience` seconds; the message names `what`.

@@ -1,6 +1,7 @@
 """Tests of the house rules that no tool checks: sizes, names, charters, and which rooms may import a library."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,14 +35,20 @@ def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a file, parsed once for all tests."""
+    return ast.parse(path.read_text())
+
+
 def _functions(path: Path) -> Iterator[Function]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -83,7 +90,7 @@ def test_every_room_has_a_charter_and_no_code() -> None:
     for path in PACKAGE:
         if path.name != "__init__.py":
             continue
-        module = ast.parse(path.read_text())
+        module = _tree(path)
         rest = module.body[1:]
         if path.parent.name == "apiext":
             rest = [node for node in rest if "__version__" not in ast.unparse(node)]
@@ -97,7 +104,7 @@ def test_public_class_names_are_unique() -> None:
     """Require that each public class name of apiext belongs to one class."""
     places: dict[str, list[str]] = {}
     for path in PACKAGE:
-        for node in ast.parse(path.read_text()).body:
+        for node in _tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(_name(path))
 
@@ -153,7 +160,7 @@ def test_public_functions_say_what_they_raise() -> None:
 def _public_functions() -> Iterator[tuple[Path, str, Function, str]]:
     """Yield path, class, function and the docstrings of both; commands and methods that inherit their docstring are left out."""
     for path in PACKAGE:
-        module = ast.parse(path.read_text())
+        module = _tree(path)
         owners: list[ast.Module | ast.ClassDef] = [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]
         for owner in owners:
             name = owner.name if isinstance(owner, ast.ClassDef) else ""

@@ -1,4 +1,4 @@
-"""Reads the quotas of the host from an informer, live before its first list, and writes their usage.
+"""Reads the quotas of the host (from an informer, or live before its first list), and writes their usage.
 
 Mirrors apiserver pkg/admission/plugin/resourcequota/resource_access.go.
 """
@@ -56,7 +56,7 @@ class QuotaAccess:
         self._forget(quota.namespace, quota.name)
 
     def unlimited(self, namespace: str, counted: str) -> bool:
-        """Return whether the cache shows that no quota of a namespace limits this count."""
+        """Return whether, by the cache, no quota of a namespace limits this count."""
         quotas = self._listed.get(namespace)
         if not quotas:
             return self.synced
@@ -77,7 +77,7 @@ class QuotaAccess:
         """Write the usage of a quota to the host.
 
         Raises:
-            StatusError: the host refused it, with 409 where the quota has changed.
+            StatusError: the host refused it, with 409 if the quota has changed.
         """
         answer = await ask_for(self._ask, f"{_path(quota)}/status", method="PUT", body=quota.to_wire())
         self._keep_written(read_quota(answer))

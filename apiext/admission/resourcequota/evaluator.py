@@ -1,4 +1,4 @@
-"""The admission plug-in ResourceQuota: charges creates to the quotas of their namespace, concurrent creates of a namespace in one batch.
+"""The admission plug-in ResourceQuota: charges creates to the quotas of their namespace, concurrent ones in one batch.
 
 Mirrors apiserver pkg/admission/plugin/resourcequota (admission.go, controller.go).
 """
@@ -19,7 +19,7 @@ from apiext.meta.request import AdmissionOperation
 from apiext.scheduling.tasks import end_tasks
 
 _TIMEOUT: Final = 10.0
-"""Seconds for the decision about a create."""
+"""Maximum of seconds for the decision about a create."""
 _RETRIES: Final = 3
 """Retries after a quota has changed."""
 _OUTDATED: Final = frozenset({404, 409})
@@ -27,7 +27,7 @@ _OUTDATED: Final = frozenset({404, 409})
 
 @dataclass(frozen=True, slots=True)
 class _Waiter:
-    """A create that waits for its decision: None to admit it, else the error."""
+    """A create that waits for its decision: None for admission, else the error."""
 
     attributes: Attributes
     decision: asyncio.Future[errors.StatusError | None]
@@ -51,7 +51,7 @@ class Evaluator:
         """Charge a create to the quotas.
 
         Raises:
-            StatusError: a quota forbids it (403), cannot be updated, or the decision takes too long (500).
+            StatusError: 403 if a quota forbids it, 500 if the decision takes too long, or the error of a failed update.
         """
         namespace = attributes.namespace
         if self._access.unlimited(namespace, count_name(attributes.resource.group_resource)):
@@ -73,11 +73,11 @@ class Evaluator:
             raise rejection
 
     async def close(self) -> None:
-        """Cancel the workers; creates that wait are not decided."""
+        """Cancel the workers. Waiting creates get no decision."""
         await end_tasks(*self._workers)
 
     async def _work(self, namespace: str) -> None:
-        """Decide about batches of creates until none waits."""
+        """Decide batches of creates until none waits."""
         try:
             while waiters := self._waiting[namespace]:
                 self._waiting[namespace] = []
@@ -96,7 +96,7 @@ class Evaluator:
                     waiter.decision.set_exception(error)
 
     async def _evaluate(self, namespace: str, waiters: Sequence[_Waiter]) -> None:
-        """Decide about a batch. Raises StatusError, which applies to the creates without a decision."""
+        """Decide a batch. Raises StatusError for all creates that still have no decision."""
         quotas = await self._access.quotas(namespace)
         for left in range(_RETRIES, -1, -1):
             waiters, after = _checked(waiters, quotas)
@@ -108,11 +108,11 @@ class Evaluator:
                 return
             if not left:
                 raise list(failed.values())[-1]
-            # quotas that are written stay charged: only the others are checked again
+            # written quotas stay charged: check only the others again
             quotas = tuple(quota for quota in await self._access.quotas(namespace) if quota.name in failed)
 
     async def _charge(self, before: Sequence[Quota], after: Sequence[Quota]) -> Mapping[str, errors.StatusError]:
-        """Write the changed quotas; return the errors of those that failed, by name."""
+        """Write the changed quotas; return the errors of failed writes by quota name."""
         failed: dict[str, errors.StatusError] = {}
         for old, new in zip(before, after, strict=True):
             if old is new:
@@ -122,14 +122,14 @@ class Evaluator:
             except errors.StatusError as error:
                 failed[new.name] = error
                 if error.code in _OUTDATED:
-                    # without a live quota the retry uses the cached one
+                    # if the live read fails, the retry uses the cached quota
                     with suppress(errors.StatusError):
                         await self._access.refresh(new)
         return failed
 
 
 def _checked(waiters: Sequence[_Waiter], quotas: Sequence[Quota]) -> tuple[list[_Waiter], Sequence[Quota]]:
-    """Decide about creates that need no write; return the others, and the quotas after them."""
+    """Decide the creates that need no write; return the other creates, and the quotas charged with them."""
     to_charge: list[_Waiter] = []
     for waiter in waiters:
         if waiter.decision.done():

@@ -1,4 +1,4 @@
-"""A quota, and the charge for one more object (apiserver pkg/quota/v1/generic/evaluator.go)."""
+"""A quota, and its charge for one more object (apiserver pkg/quota/v1/generic/evaluator.go)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Quota:
     """Enforced limits by resource name."""
     used: Mapping[str, str]
     scoped: bool
-    """Whether it has scopes; such a quota never applies to custom resources."""
+    """Whether the quota has scopes, so that it never applies to custom resources."""
     content: Mapping[str, Any]
-    """The whole object, with the usage that was read."""
+    """The whole object with the usage as read."""
 
     def limits(self, counted: str) -> bool:
         """Return whether the quota limits this count."""
@@ -60,7 +60,7 @@ def charged(quotas: Sequence[Quota], attributes: Attributes) -> tuple[Quota, ...
     """Return the quotas after one more object.
 
     Raises:
-        StatusError: 403, where it exceeds a quota or the usage is unknown.
+        StatusError: 403, if the object exceeds a quota or the usage is unknown.
     """
     counted = count_name(attributes.resource.group_resource)
     for quota in quotas:

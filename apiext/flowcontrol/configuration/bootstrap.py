@@ -18,7 +18,7 @@ _CONTROLLER_MANAGER: Final = "system:kube-controller-manager"
 _SCHEDULER: Final = "system:kube-scheduler"
 _ALL: Final = ["*"]
 _CREATED: Final = "2026-01-01T00:00:00Z"
-"""The time of creation of objects that every server of this version has from the start."""
+"""The creation time of the bootstrap objects, equal on all servers of this version."""
 
 
 def _object(kind: str, name: str, spec: Object) -> Object:
@@ -159,7 +159,7 @@ def bootstrap_priority_levels() -> list[Object]:
 
 
 def _existing(obj: Object, applied: list[Object]) -> Object:
-    """Return an object with a uid, which is the same on every server and after every restart, and with its field managers."""
+    """Return an object with its field managers and a uid. The uid is the same on every server and after every restart."""
     metadata = obj["metadata"]
     uid = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{obj['kind'].lower()}.{metadata['name']}.{API_VERSION}"))
     written = {"metadata": {"annotations": metadata["annotations"]}, "spec": obj["spec"]}
@@ -185,7 +185,7 @@ _CONDITIONS_FIELDS: Final[Object] = {
     'k:{"type":"Dangling"}': {".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:reason": {}, "f:status": {}, "f:type": {}}
 }
 _ALWAYS_PRESENT: Final = frozenset({"metadata", "spec", "priorityLevelConfiguration"})
-"""Members that an object has from the start, so that nobody owns them."""
+"""Fields that every new object has, so that no manager owns them."""
 
 
 def _managed(role: str, operation: str, fields: Object) -> Object:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SCHEMA: Final = "X-Kubernetes-Pf-Flowschema-Uid"
 _LEVEL: Final = "X-Kubernetes-Pf-Prioritylevel-Uid"
 _FLOW_QUEUES: Final = 1
-"""Queues of a priority level above which its flows are distinguished."""
+"""Number of queues; only priority levels with more queues distinguish flows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Classification:
     schema: FlowSchema
     level: PriorityLevel
     flow: str
-    """What distinguishes the flow from others of the FlowSchema; empty where the priority level has no queues."""
+    """The distinguisher of the flow in its FlowSchema; empty if the priority level does not distinguish flows."""
     headers: dict[str, str]
-    """Headers of the answer: the uids of the FlowSchema and of the priority level, not their names, which users shall not learn."""
+    """Headers of the answer with the uids of the FlowSchema and the priority level; users must not learn their names."""
 
 
 class Classifier:
-    """Classifies requests by one configuration, and remembers the results."""
+    """Classifies requests by one configuration, and caches the results."""
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration: Final = configuration
@@ -44,7 +44,7 @@ class Classifier:
 
     def classify(self, user: UserInfo, info: RequestInfo) -> Classification:
         """Return the classification of a user's request."""
-        # keys of both kinds differ in length
+        # the keys of resource and path requests differ in length
         key: tuple[str | tuple[str, ...], ...]
         if info.is_resource:
             key = (user.name, user.groups, info.verb, info.group, info.resource, info.namespace, info.subresource)
@@ -63,7 +63,7 @@ class Classifier:
         schemas = self.configuration.schemas
         schema = next((schema for schema in schemas if schema.matches(user, info)), None)
         if schema is None:
-            # a user without the groups of all users
+            # a user with neither system:authenticated nor system:unauthenticated
             schema = next(schema for schema in schemas if schema.name == CATCH_ALL)
         level = self.configuration.levels[schema.priority_level]
         distinct = level.queuing is not None and level.queuing.queues > _FLOW_QUEUES

@@ -29,20 +29,20 @@ T = TypeVar("T", FlowSchema, PriorityLevel)
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What decides the classification of requests."""
+    """The FlowSchemas and priority levels that classify requests."""
 
     schemas: tuple[FlowSchema, ...]
     """In the order of matching; each names one of the priority levels."""
     levels: Mapping[str, PriorityLevel]
     """By name."""
     problems: tuple[str, ...] = ()
-    """Objects that are not used, each with the reason."""
+    """Unusable objects, each with the reason."""
 
 
 def configuration_steps(schemas: Iterable[Object], levels: Iterable[Object]) -> Steps[Configuration]:
     """Return the configuration of FlowSchemas and PriorityLevelConfigurations, in steps.
 
-    Objects that cannot be used are left out and named. The mandatory objects are added where they are missing.
+    It omits unusable objects and lists them in `problems`. It adds missing mandatory objects.
     """
     problems: list[str] = []
     parsed = yield from _parsed(levels, _priority_level_steps, problems)

@@ -1,4 +1,4 @@
-"""FlowSchemas: which requests belong to which priority level, and to which flow in it.
+"""FlowSchemas: assign requests to a priority level, and to a flow in it.
 
 Mirrors k8s.io/api/flowcontrol/v1, and rule.go of apiserver pkg/util/flowcontrol.
 """
@@ -25,11 +25,11 @@ _DEFAULT_PRECEDENCE: Final = 1000
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 Names = AbstractSet[str] | None
-"""The values that a rule names; None: all."""
+"""The values in a rule; None means all values."""
 
 
 class Distinguisher(Enum):
-    """What divides the requests of a FlowSchema into flows."""
+    """The attribute that divides the requests of a FlowSchema into flows."""
 
     NONE = ""
     BY_USER = "ByUser"
@@ -63,7 +63,7 @@ class NonResourceRule:
     verbs: Names
     paths: Names
     prefixes: tuple[str, ...]
-    """Each path without its star and with a slash at the end: a rule matches what is below its paths."""
+    """Each path without a star and with a slash at the end: the rule also matches all paths below its paths."""
 
     def matches(self, info: RequestInfo) -> bool:
         """Return whether the rule matches a request for a path."""
@@ -74,12 +74,12 @@ class NonResourceRule:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The users of a rule; it matches those that one of the members names."""
+    """The users of a rule. A user matches if one of the fields names it."""
 
     users: Names = frozenset()
     groups: Names = frozenset()
     namespaces: tuple[str, ...] = ()
-    """What the names of the service accounts of whole namespaces begin with."""
+    """Prefixes of user names: the service accounts of whole namespaces."""
 
     def matches(self, user: UserInfo) -> bool:
         """Return whether the user is one of the subjects."""
@@ -90,7 +90,7 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """Matches the requests of its subjects that one of its rules matches."""
+    """Matches a request if its user is a subject and one of the rules matches."""
 
     subjects: Subjects
     resource_rules: tuple[ResourceRule, ...] = ()
@@ -113,7 +113,7 @@ class FlowSchema:
     priority_level: str
     """Name of its priority level."""
     precedence: int
-    """A lower one is matched first; among equal ones the name decides."""
+    """Lower values match first; the name decides between equal values."""
     distinguisher: Distinguisher
     rules: tuple[PolicyRule, ...]
 
@@ -122,7 +122,7 @@ class FlowSchema:
         return any(rule.matches(user, info) for rule in self.rules)
 
     def flow(self, user: UserInfo, info: RequestInfo) -> str:
-        """Return what distinguishes the flow of a request from others of the FlowSchema."""
+        """Return the distinguisher of a request's flow in the FlowSchema."""
         if self.distinguisher is Distinguisher.BY_USER:
             return user.name
         return info.namespace if self.distinguisher is Distinguisher.BY_NAMESPACE else ""
@@ -136,7 +136,7 @@ def _has(names: Names, name: str) -> bool:
 
 
 def flow_schema_steps(obj: Object) -> Steps[FlowSchema]:
-    """Return a FlowSchema as data, with defaults, in steps: it may have a megabyte.
+    """Return a FlowSchema as data, with defaults. Runs in steps: the object may have a megabyte.
 
     Raises:
         InvalidFlowControlObjectError: the object cannot be used.
@@ -191,7 +191,7 @@ def _subjects(subjects: list[Object]) -> Steps[Subjects]:
                 namespaces.append(prefix)
             else:
                 users.add(prefix + name)
-        # the reference ignores other subjects, too
+        # as the reference, ignore other subjects
     return Subjects(
         None if _ALL in users else frozenset(users),
         None if _ALL in groups else frozenset(groups),
@@ -225,7 +225,7 @@ def _non_resource_rule(obj: Object) -> Steps[NonResourceRule]:
 
 
 def _names(obj: Object, key: str) -> Steps[Names]:
-    """Return the values of a list; a star stands for all only where it is alone, as validation demands."""
+    """Return the values of a list. A single star means all values; validation allows no other entries beside it."""
     values = yield from texts(obj, key)
     found: set[str] = set()
     for piece in in_pieces(values):

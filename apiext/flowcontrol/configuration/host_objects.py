@@ -48,7 +48,7 @@ class HostCollection:
 
 
 class HostObjects:
-    """Configures flow control by the objects of both kinds, as soon as both are listed."""
+    """Configures flow control with the objects of both kinds, once both are listed."""
 
     def __init__(self, control: FlowControl) -> None:
         self._control = control
@@ -67,7 +67,7 @@ class HostObjects:
 
 
 def strip(found: Mapping[str, Any]) -> Object:
-    """Return an object with nothing but its kind, name, uid, spec, and the generation of the spec."""
+    """Return an object reduced to kind, name, uid, spec, and generation."""
     metadata = found.get("metadata") or {}
     kept = {key: metadata.get(key, "") for key in ("name", "uid", "generation")}
     return {"kind": found.get("kind", ""), "metadata": kept, "spec": found.get("spec")}

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PIECE: Final = 500
-"""Members of a list between two steps: some hundred microseconds."""
+"""Members of a list in one step, which takes some hundred microseconds."""
 
 
 class InvalidFlowControlObjectError(Exception):
-    """A FlowSchema or PriorityLevelConfiguration cannot be used; the message says why."""
+    """A FlowSchema or PriorityLevelConfiguration is unusable. The message is the reason."""
 
 
 def text(obj: Object, key: str) -> str:
-    """Return a string member, "" if it is absent.
+    """Return a string member, "" for an absent one.
 
     Raises:
         InvalidFlowControlObjectError: the value has another type.
@@ -70,7 +70,7 @@ def children(obj: Object, key: str) -> Steps[list[Object]]:
 
 
 def in_pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the values in pieces, after each of which a step may end."""
+    """Yield the values in pieces; a step may end after each."""
     return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
 
 

@@ -1,4 +1,4 @@
-"""PriorityLevelConfigurations: how many requests of a level run at once, and where others wait.
+"""PriorityLevelConfigurations: the limit of running requests of a level, and the queues for others.
 
 Mirrors k8s.io/api/flowcontrol/v1 and the defaults of kubernetes pkg/apis/flowcontrol/v1.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
 
 EXEMPT: Final = "exempt"
-"""Name of the mandatory priority level, and of its FlowSchema, whose requests are not limited."""
+"""Name of the mandatory priority level without limits, and of its FlowSchema."""
 CATCH_ALL: Final = "catch-all"
 """Name of the mandatory priority level, and of its FlowSchema, for requests that no other FlowSchema matches."""
 
@@ -44,13 +44,13 @@ class PriorityLevel:
     name: str
     uid: str = ""
     is_exempt: bool = False
-    """Whether its requests run at once, whatever the limits are."""
+    """Whether requests of the level always run at once."""
     nominal_concurrency_shares: int = 0
     lendable_percent: int = 0
     borrowing_limit_percent: int | None = None
-    """Seats it may borrow, in percent of its nominal ones; None: without limit."""
+    """Seats that the level may borrow, in percent of its nominal ones; None means no limit."""
     queuing: QueuingConfiguration | None = None
-    """None: requests beyond the limit are rejected instead of waiting."""
+    """With None, requests beyond the limit are rejected at once."""
 
 
 def parse_priority_level(obj: Object) -> PriorityLevel:

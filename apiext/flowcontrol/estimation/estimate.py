@@ -8,7 +8,7 @@ from typing import Final
 from apiext.flowcontrol.fairqueuing.seat_seconds import seats_times_duration
 
 ESTIMATED_SERVICE_NANOSECONDS: Final = 3_000_000
-"""How long a request is assumed to run until its duration is known."""
+"""Assumed duration of a request until its real duration is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class WorkEstimate:
     final_seats: int = 0
     """Seats afterwards."""
     additional_latency: int = 0
-    """Nanoseconds that the request keeps its seats after its answer; the client does not wait for them."""
+    """Nanoseconds for which the request keeps seats after its answer. The client does not wait for them."""
     seats: int = field(init=False)
-    """The seats that the request occupies until all its work is done."""
+    """The seats that the request occupies until all its work is done: the larger of both numbers."""
     final_work: int = field(init=False)
     """The work after the answer."""
     work: int = field(init=False)
@@ -40,5 +40,5 @@ ONE_SEAT: Final = WorkEstimate()
 
 
 def work_in_progress(seats: int) -> int:
-    """Return the estimated work of the requests that have these seats."""
+    """Return the estimated work of running requests with these seats."""
     return seats_times_duration(seats, ESTIMATED_SERVICE_NANOSECONDS)

@@ -1,4 +1,4 @@
-"""Counts watches by what they watch (apiserver pkg/util/flowcontrol/watch_tracker.go)."""
+"""Counts watches by their resource, namespace and name (apiserver pkg/util/flowcontrol/watch_tracker.go)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class WatchTracker:
-    """The watches of this server by group, resource, namespace and name; selectors do not count."""
+    """The number of watches of this server by group, resource, namespace and name, regardless of selectors."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, str, str]] = Counter()
@@ -20,14 +20,14 @@ class WatchTracker:
         self._counts[info.group, info.resource, info.namespace, info.name] += 1
 
     def remove(self, info: RequestInfo) -> None:
-        """Forget a watch that was counted."""
+        """Remove a counted watch."""
         key = (info.group, info.resource, info.namespace, info.name)
         self._counts[key] -= 1
         if not self._counts[key]:
             del self._counts[key]
 
     def interested(self, info: RequestInfo) -> int:
-        """Return how many watches a write may reach: those of the resource, of its namespace and of the object."""
+        """Return the number of watches that a write may reach: watches of the resource, of its namespace and of the object."""
         if not self._counts:
             return 0
         count, group, resource = self._counts, info.group, info.resource

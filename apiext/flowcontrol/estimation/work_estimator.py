@@ -19,18 +19,18 @@ _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
 _MAX_LIST_SEATS: Final = 100
 _MAX_WRITE_SEATS: Final = 10
 _BYTES_PER_SEAT: Final = 100_000
-"""Bytes of a list that one seat stands for."""
+"""Bytes of a list for each seat."""
 _MAX_CACHED_LIST_BYTES: Final = 1_000_000
-"""Bytes that a list from the cache holds at once: it is sent in pieces."""
+"""Bytes that a list from the cache holds at once: the server sends it in pieces."""
 _MAX_OBJECT_BYTES: Final = 1_500_000
-"""The size of objects of which no size is known."""
+"""The assumed size of objects of unknown size."""
 _WATCHES_PER_SEAT: Final = 10
 _EVENT_NANOSECONDS: Final = 5_000_000
-"""How long a seat is occupied by the event of a write, if the server has `_EVENT_SEATS`."""
+"""Nanoseconds for which the event of a write occupies a seat, on a server with `_EVENT_SEATS` seats."""
 _EVENT_SEATS: Final = 600
-"""Seats of a server for which the duration is meant: a seat of fewer is a larger part of the server, and is free sooner."""
+"""Seats of the server for `_EVENT_NANOSECONDS`. With fewer seats, each is a larger part of the server, and occupied for a shorter time."""
 _FALSE: Final = frozenset({"0", "false"})
-"""In lower case; each other value of a parameter is true."""
+"""False values of a parameter, in lower case; all others are true."""
 
 
 class ObjectStats(NamedTuple):
@@ -42,17 +42,17 @@ class ObjectStats(NamedTuple):
 
 
 class WorkEstimator:
-    """Estimates the work of requests by what is stored and by what is watched."""
+    """Estimates the work of requests from the numbers of stored objects and of watches."""
 
     def __init__(self, controller: Controller, *, objects: Callable[[str, str], ObjectStats | None], watches: WatchTracker) -> None:
-        """Create an estimator; `objects` returns the statistics of a group and resource, None if it is unknown."""
+        """Create an estimator. `objects` returns the statistics of a group and resource, None for an unknown one."""
         self._controller = controller
         self._event_nanoseconds = _EVENT_NANOSECONDS * min(controller.seats, _EVENT_SEATS) // _EVENT_SEATS
         self._objects = objects
         self._watches = watches
 
     def estimate(self, info: RequestInfo, query: Mapping[str, str], classification: Classification) -> WorkEstimate:
-        """Return the work of a request with the parameters of its URL.
+        """Return the estimated work of a request; `query` has the parameters of its URL.
 
         A watch counts as a list while it sends the initial events.
         """
@@ -91,7 +91,7 @@ class WorkEstimator:
             return ONE_SEAT
         stats = self._objects(info.group, info.resource)
         if stats is None:
-            # an aggregated resource, or none at all
+            # an aggregated or unknown resource
             return ONE_SEAT
         cached = info.verb == "watch" or _is_cached(query, limit)
         count = stats.number if limit <= 0 else min(limit, stats.number)

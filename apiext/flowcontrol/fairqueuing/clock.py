@@ -19,7 +19,7 @@ class Clock(Protocol):
     """A source of monotonic time in nanoseconds."""
 
     def now(self) -> int:
-        """Return the nanoseconds since an arbitrary moment."""
+        """Return the nanoseconds since a fixed moment."""
 
     def call_later(self, nanoseconds: int, callback: Callable[[], None]) -> Timer:
         """Run the callback after a delay."""

@@ -1,4 +1,4 @@
-"""Requests of a queue set, and the queues they wait in (apiserver pkg/util/flowcontrol/fairqueuing/queueset/types.go)."""
+"""Requests and queues of a queue set (apiserver pkg/util/flowcontrol/fairqueuing/queueset/types.go)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RequestDigest = tuple[UserInfo, RequestInfo]
 
 
 class FlowRequest:
-    """A request that waits for seats or occupies them; `finish` gives them back."""
+    """A request that waits for seats or occupies them; `finish` frees them."""
 
     __slots__ = (
         *("arrival", "arrival_progress", "digest", "distinguisher", "end", "estimate", "flow_schema", "notify", "phase", "queue"),
@@ -52,7 +52,7 @@ class FlowRequest:
         self.phase: Phase = WAITING
         self.queue: FlowQueue | None = None
         self.notify: Callable[[], None] | None = None
-        """Called when the request has waited and is dispatched."""
+        """Called at the dispatch of a waiting request."""
 
     def finish(self) -> None:
         """End the execution; later calls do nothing. A watch ends when it has sent the initial events."""
@@ -61,7 +61,7 @@ class FlowRequest:
 
 
 class FlowQueue:
-    """A queue: requests that wait, in order of arrival, and those of them that run."""
+    """A queue: its waiting requests in order of arrival, and its running requests."""
 
     __slots__ = (
         *("executing", "index", "initial_seats", "more_running", "more_seats", "next_dispatch", "removed", "seats", "started"),
@@ -80,7 +80,7 @@ class FlowQueue:
         self.more_running = 0
         """Initial seats of the running requests beyond one for each."""
         self.started = 0
-        """The sum of the starts of the running requests, in nanoseconds of the clock, each times the seats."""
+        """The sum over the running requests of start (nanoseconds of the clock) times initial seats."""
         self.initial_seats = 0
         """Initial seats of all waiting requests."""
         self.seats = 0
@@ -91,7 +91,7 @@ class FlowQueue:
 
     @property
     def seats_in_use(self) -> int:
-        """The seats of running requests, and of those in their additional latency."""
+        """The seats of running requests, and of requests in their additional latency."""
         return len(self.executing) + self.more_seats
 
     def is_idle(self) -> bool:
@@ -113,7 +113,7 @@ class FlowQueue:
         self.work -= request.estimate.work
 
     def head(self) -> FlowRequest:
-        """Return the request that has waited longest; there must be one."""
+        """Return the oldest waiting request; there must be one."""
         return next(iter(self.waiting))
 
     def overdue(self, now: int) -> int:
@@ -122,9 +122,9 @@ class FlowQueue:
         return max(0, (running * (now - ESTIMATED_SERVICE_NANOSECONDS) - self.started) // NANOSECONDS)
 
     def bound_next_dispatch(self) -> None:
-        """Prevent a dispatch before the arrival of the request.
+        """Prevent a virtual dispatch before the arrival of the oldest request.
 
-        A queue that cannot use its share of seats would otherwise save it up.
+        Otherwise a queue could save up unused seats.
         """
         if self.waiting:
             self.next_dispatch = max(self.next_dispatch, self.head().arrival_progress)
@@ -133,9 +133,9 @@ class FlowQueue:
 def next_queue(
     queues: Iterable[FlowQueue], *, now: int, robin: int, number: int
 ) -> tuple[FlowQueue, FlowRequest, tuple[int, int, int, int]]:
-    """Return the queue whose oldest request has the least virtual finish time, this request, and the bounds of a DispatchProgress.
+    """Return the queue with the least virtual finish time, its oldest request, and the bounds of a DispatchProgress.
 
-    Of equal queues it is the next after the index `robin` in the round of all queues, of which there is a `number`.
+    Among equal queues, it is the next one after the index `robin` in the round of all `number` queues.
     """
     found: list[tuple[int, int, FlowQueue, FlowRequest]] = []
     starts: list[int] = []

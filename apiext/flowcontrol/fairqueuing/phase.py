@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Phase(Enum):
-    """What has become of a request."""
+    """The phase of a request."""
 
     WAITING = "waiting"
     EXECUTING = "executing"

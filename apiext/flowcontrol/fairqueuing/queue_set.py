@@ -1,10 +1,10 @@
 """Fair queuing of the requests of a priority level (apiserver pkg/util/flowcontrol/fairqueuing/queueset).
 
 Progress is the work, in units of seat-seconds, that each active queue could have done since the start. A queue's next dispatch is the
-progress at which its oldest request starts if all queues share the seats equally. The request that would finish first is dispatched next.
+progress at which its oldest request starts if all queues share the seats equally. The set dispatches the request that would finish first.
 
-Two differences from the reference keep a small request from waiting for the long lists of another flow. The time that running requests
-have taken beyond their estimate counts at once, not when they end. And some seats are reserved for requests of one seat.
+Two differences from the reference prevent a small request from waiting for the long lists of another flow. The time of running requests
+beyond their estimate counts at once, not when they end. And some seats are reserved for requests of one seat.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from apiext.flowcontrol.fairqueuing.flow_queue import RequestDigest
 
 _NARROW_PART: Final = 8
-"""One of so many seats is reserved for requests of one seat."""
+"""One of this number of seats is reserved for requests of one seat."""
 
 
 class QueueSet:
     """The queues of a priority level, and its seats in use.
 
-    All methods return at once; the caller waits, and calls `cancel` when a request shall not wait any longer.
+    All methods return at once. The caller waits, and calls `cancel` for a request that must not wait longer.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -84,12 +84,12 @@ class QueueSet:
 
     @property
     def seats_in_use(self) -> int:
-        """The seats of running requests, and of those in their additional latency."""
+        """The seats of running requests, and of requests in their additional latency."""
         return self.executing + self._more_seats
 
     @property
     def dispatched(self) -> int:
-        """The number of requests that were dispatched so far."""
+        """The number of dispatched requests so far."""
         return self._forgotten + sum(stats.dispatched for stats in self.flows.values())
 
     @property
@@ -103,7 +103,7 @@ class QueueSet:
         return not self.waiting and not self.executing
 
     def requests(self) -> Iterator[FlowRequest]:
-        """Yield the requests that wait or run."""
+        """Yield the waiting and running requests."""
         yield from self.unqueued
         for queue in self.queues:
             yield from queue.waiting
@@ -116,7 +116,7 @@ class QueueSet:
     def configure(self, level: PriorityLevel, *, limit: int, denominator: int) -> None:
         """Change the queues and the limit of seats.
 
-        Queues that are not configured any more remain until their requests have ended.
+        Removed queues remain until their requests have ended.
         """
         self.sync()
         self._exempt = level.is_exempt
@@ -138,7 +138,7 @@ class QueueSet:
         self._dispatch_all()
 
     def sync(self) -> int:
-        """Advance the progress to the present, of which it returns the nanoseconds."""
+        """Advance the progress to the present; return the present in nanoseconds of the clock."""
         now = self._clock.now()
         elapsed = now - self._last
         if elapsed:
@@ -160,10 +160,10 @@ class QueueSet:
     # --- arrival --------------------------------------------------------------------------------------------------------
 
     def start(self, flow_schema: str, distinguisher: str, estimate: WorkEstimate, digest: RequestDigest) -> FlowRequest:
-        """Dispatch a request, or let it wait in a queue; its phase says which.
+        """Dispatch a request, or put it into a queue; its phase tells which.
 
         Raises:
-            Rejected: The limit is reached and the queue full, or there are no queues.
+            Rejected: the limit is reached, and the queue is full or there are no queues.
         """
         now = self.sync()
         stats = self.flows[flow_schema]
@@ -199,8 +199,8 @@ class QueueSet:
         return request
 
     def _choose_queue(self, hand: tuple[int, ...]) -> FlowQueue:
-        """Return the queue with the least waiting work of those that a flow may use."""
-        # flows with overlapping hands begin with different queues
+        """Return the queue with the least waiting work among the queues of a hand."""
+        # begin with different queues, for flows with overlapping hands
         offset = self._enqueues % len(hand)
         self._enqueues += 1
         queues = self.queues
@@ -224,21 +224,21 @@ class QueueSet:
     # --- dispatch -------------------------------------------------------------------------------------------------------
 
     def _fits(self, seats: int) -> bool:
-        """Report whether a request can run; one that is wider than the limit runs alone."""
+        """Report whether a request of this many seats can run. A request wider than the limit runs alone."""
         if seats > self.limit:
             return not self.executing
         limit = self.limit
         if seats > 1 and (free := self._free_reserved()) > 0:
-            # the widest request that there can be must fit somehow
+            # the widest possible request must still fit
             limit -= min(free, limit - seats)
         return self.executing + self._more_seats + seats <= limit
 
     def _free_reserved(self) -> int:
-        """Return the free seats of those that are reserved for requests of one seat, 0 or less if there are none."""
+        """Return the number of free seats among the reserved ones, 0 or less if there are none."""
         return self._reserved - (self.seats_in_use - self._wide_seats)
 
     def _execute(self, request: FlowRequest, now: int, *, queued: bool = False) -> None:
-        """Occupy the seats of a request, which may have been in its queue."""
+        """Occupy the seats of a request; `queued` if it has waited in its queue."""
         seats, queue, stats = request.estimate.seats, request.queue, request.stats
         request.phase = EXECUTING
         request.started = now
@@ -268,12 +268,12 @@ class QueueSet:
             self.peak_demand = demand
 
     def _dispatch_all(self) -> None:
-        """Dispatch as many waiting requests as there are seats for."""
+        """Dispatch waiting requests while there are free seats."""
         while self.waiting and self.seats_in_use < self.limit and self._dispatch_next():
             pass
 
     def _dispatch_next(self) -> bool:
-        """Dispatch the request that would finish first; report False if its seats are not free."""
+        """Dispatch the request that would finish first; return False if its seats are not free."""
         queue, request = self._next_queue(self._backlog)
         if not self._fits(request.estimate.seats):
             request.stats.no_accommodation += 1
@@ -284,7 +284,7 @@ class QueueSet:
         self._leave_queue(request, queue)
         estimate = request.estimate
         if estimate.final_seats > self.limit:
-            # the same work on fewer seats
+            # spread the same work over fewer seats
             latency = duration_per_seat(estimate.final_work, self.limit)
             request.estimate = WorkEstimate(estimate.initial_seats, self.limit, latency)
         self._robin = queue.index
@@ -296,7 +296,7 @@ class QueueSet:
         return True
 
     def _next_queue(self, queues: Iterable[FlowQueue]) -> tuple[FlowQueue, FlowRequest]:
-        """Return the queue with the least virtual finish time, and its oldest request; of equal ones the next in the round."""
+        """Return the queue with the least virtual finish time, and its oldest request; among equal queues the next in the round."""
         queue, oldest, bounds = next_queue(queues, now=self._last, robin=self._robin, number=len(self.queues))
         self._latest = DispatchProgress(self.progress, queue.next_dispatch, *bounds)
         return queue, oldest
@@ -317,7 +317,7 @@ class QueueSet:
     # --- end ------------------------------------------------------------------------------------------------------------
 
     def cancel(self, request: FlowRequest) -> None:
-        """Remove a request if it waits."""
+        """Remove a waiting request; do nothing for any other."""
         self.sync()
         queue = request.queue
         if queue is None or request.phase is not WAITING:
@@ -349,7 +349,7 @@ class QueueSet:
             queue.started -= seats * request.started
             if seats > 1:
                 queue.more_running -= seats - 1
-            # the estimated duration is replaced by the real one
+            # replace the estimated duration by the real one
             queue.next_dispatch -= seats * (ESTIMATED_SERVICE_NANOSECONDS - duration) // NANOSECONDS
             if queue.waiting:
                 queue.bound_next_dispatch()
@@ -371,7 +371,7 @@ class QueueSet:
         self._dispatch_all()
 
     def _release(self, request: FlowRequest, more: int) -> None:
-        """Free the seats of a request that runs no more, of which so many count as more than one for each running request."""
+        """Free the seats of a finished request; `more` of them are counted in `more_seats`."""
         seats, queue = request.estimate.seats, request.queue
         if seats > 1:
             self._wide_seats -= seats

@@ -9,12 +9,12 @@ from typing import Final
 from apiext.meta.limits import MAX_CACHED_HANDS, MAX_CLASSIFICATION_CHARACTERS
 
 MAX_HASH_BITS: Final = 60
-"""Bits of a hash that are used; the remaining four keep the last cards evenly distributed."""
+"""Used bits of a hash. The remaining four keep the last cards evenly distributed."""
 MAX_DECK_SIZE: Final = 1 << 26
 
 
 def required_entropy_bits(deck_size: int, hand_size: int) -> int:
-    """Return about how many bits of a hash dealing a hand consumes."""
+    """Return the approximate number of hash bits that a hand consumes."""
     return math.ceil(math.log2(deck_size) * hand_size)
 
 
@@ -28,7 +28,7 @@ class Dealer:
     """Deals hands of different cards from a deck.
 
     Raises:
-        ValueError: The sizes are invalid, or a hash is too small for them.
+        ValueError: the sizes are invalid, or a hash has too few bits for them.
     """
 
     __slots__ = ("deck_size", "hand_size")
@@ -50,7 +50,7 @@ class Dealer:
         self.hand_size = hand_size
 
     def deal(self, hash_value: int) -> tuple[int, ...]:
-        """Return the hand of a hash: different numbers below the size of the deck."""
+        """Return the hand for a hash: different numbers below the size of the deck."""
         hand: list[int] = []
         remainders: list[int] = []
         for left in range(self.deck_size, self.deck_size - self.hand_size, -1):
@@ -64,7 +64,7 @@ class Dealer:
 
 
 class Hands(dict[tuple[str, str], tuple[int, ...]]):
-    """The hands of flows by flow schema and distinguisher, dealt when they are first used. At most MAX_CACHED_HANDS are kept."""
+    """A cache of at most MAX_CACHED_HANDS hands, by flow schema and distinguisher."""
 
     def __init__(self, dealer: Dealer) -> None:
         super().__init__()

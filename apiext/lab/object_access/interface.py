@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class RescueError(Exception):
-    """A step of the rescue is not possible. The message is one line with the reason."""
+    """A step of the rescue failed. The message is one line with the reason."""
 
 
 class StoredObjects(Protocol):
     """Reads and writes the stored bytes of objects. Keys are relative to the resource: "namespace/name" or "name".
 
     Raises:
-        RescueError: from every method: the server or the store does not answer, or refuses the request.
+        RescueError: from every method, if the server or the store does not answer or refuses the request.
     """
 
     async def definitions(self) -> Sequence[Definition]:
@@ -34,7 +34,7 @@ class StoredObjects(Protocol):
         """Yield the keys of the objects that the conversion webhook refuses to convert to the storage version, with its reasons.
 
         Raises:
-            RescueError: also without a server, which calls webhooks.
+            RescueError: also without a running server: only servers call webhooks.
         """
         ...
 

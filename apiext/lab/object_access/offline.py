@@ -1,4 +1,4 @@
-"""Stored objects in a store that no server needs to serve."""
+"""Stored objects, read and written directly in a store."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from apiext.storage.stored.version_counts import StoredVersions
 
 _MAX_KEYS: Final = 100
-"""Objects that are in memory at a time, and converted by one call; fewer large ones."""
+"""Objects read into memory and converted at once; fewer if they are large."""
 _FAILURES: Final = (errors.StatusError, StorageError, BackendError)
 
 
 class OfflineObjects:
-    """Implements StoredObjects over a backend. Objects of other versions are not converted where that takes a webhook."""
+    """Implements StoredObjects over a backend. Does not call conversion webhooks."""
 
     def __init__(self, stores: StoreFactory) -> None:
         self._stores = stores
 
     async def definitions(self) -> Sequence[Definition]:
-        """Implement StoredObjects.definitions; leave out unreadable definitions, and append those of built-in kinds."""
+        """Implement StoredObjects.definitions: omit unreadable definitions, and append the built-in kinds."""
         renderer, codec = Renderer(self._stores.key_prefix(RESOURCE)), CRDCodec()
         found: list[Definition] = []
         try:
@@ -149,7 +149,7 @@ def _codec(definition: Definition) -> Codec:
 
 
 class _NoWebhook:
-    """Stands for the conversion webhook."""
+    """Converter that refuses every conversion."""
 
     async def convert(self, _objects: Sequence[Object], api_version: str) -> Sequence[Object]:
         """Raise StatusError."""
@@ -157,7 +157,7 @@ class _NoWebhook:
 
 
 class _PhaseGuard:
-    """Implements WriteGuard: other servers on the store have not given a mirror another phase."""
+    """Implements WriteGuard: a write fails if another server has changed the phase of a mirror."""
 
     def __init__(self, definition: Definition, key: str) -> None:
         self._definition = definition
@@ -169,5 +169,5 @@ class _PhaseGuard:
         return None if self._definition.phase is None else Guard(self._key, self._definition.revision)
 
     async def outdated(self, _guard: Guard) -> None:
-        """Raise StatusError: the definition was read at the beginning."""
+        """Raise StatusError: the definition has changed since it was read."""
         raise errors.too_many_requests(f"{self._definition.name} has changed meanwhile: try again", 1)

@@ -12,7 +12,7 @@ Behaviour of kube-apiserver 1.37 with a policy whose expression is `false`, as m
   binding '<binding>' denied request: <message>`; the name is "Unknown" for deletecollection.
 - The controller that deletes the instances of a CRD that is being deleted bypasses admission.
 
-A dry-run create of a ConfigMap tests the enforcement: the policy denies it under a name that encodes the other resources that it denies.
+A dry-run create of a ConfigMap tests the enforcement. The policy denies one name, which encodes the resources of the policy.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Policy:
         self.name = f"{_PREFIX}{group}"
 
     async def read(self) -> PolicyRecord:
-        """Return what the annotations of the policy say. Raises ApiError."""
+        """Return the annotations of the policy. Raises ApiError."""
         return PolicyRecord(await self._host.find(f"{_POLICIES}/{self.name}"))
 
     async def ensure(self, plurals: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ class Policy:
 
     async def delete(self) -> None:
         """Delete policy and binding; writes may still be denied for about a second. Raises ApiError."""
-        # the policy goes first: while it exists it has been enforced without interruption
+        # delete the policy first: an existing policy then proves that it was always enforced
         for collection in (_POLICIES, _BINDINGS):
             if await self._host.find(f"{collection}/{self.name}") is not None:
                 await self._host.delete(f"{collection}/{self.name}")
@@ -155,7 +155,7 @@ class PolicyRecord:
 
 
 def probe(group: str, plurals: Iterable[str]) -> str:
-    """Return the name of ConfigMaps that the policy denies together with these resources."""
+    """Return the name of the probe ConfigMaps that a policy for these resources denies."""
     text = ",".join([group, *sorted(plurals)])
     return f"apiext-probe-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
@@ -169,7 +169,7 @@ def _message(group: str) -> str:
 
 
 def _has(found: Any, wanted: Any) -> bool:
-    """Return whether an object has all the wanted fields; the host adds defaults."""
+    """Return whether an object has all the wanted fields, perhaps among defaults of the host."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         return all(key in found and _has(found[key], value) for key, value in wanted.items())
     if isinstance(wanted, list) and isinstance(found, list):

@@ -13,8 +13,8 @@ The state is kept in the cluster, so that any replica can continue:
 Why clients have to restart, as measured with kube-apiserver 1.37: a watch from a resourceVersion far above its own (apiext's are) gets 200
 and then no event, for as long as it lasts. Only with `sendInitialEvents` does it end, with 504 "Too large resource version" after 3 s, as
 do lists and gets. client-go's informers repeat such a list ten times before they list without a resourceVersion. So while the mirrors are
-Leaving, apiext ends all watches with 410, and answers lists of a resourceVersion with 410 and other lists with 503: informers then list
-without a resourceVersion, once a second. apiext does so until clients that were between two watches have come back; then the host serves.
+Leaving, apiext ends all watches with 410, and answers lists of a resourceVersion with 410 and other lists with 503. Informers then list
+without a resourceVersion, once a second. The host serves when also the clients between two watches have come back.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from apiext.operator.host_definitions import ConditionReason, missing_versions
 _RETRY_SECONDS: Final = 30.0
 """Pause before a blocked hand-over is checked again."""
 _CLIENT_RESTART_SECONDS: Final = 5.0
-"""Time for clients to notice that they have to list again: those between two watches come back within it."""
+"""Seconds in which all clients notice that they must list again, also those between two watches."""
 _BATCH_SIZE: Final = 500
-"""Objects that are written to the host's etcd at once."""
+"""Objects written to the host's etcd at once."""
 
 
 async def hand_over(transition: Transition) -> Desired:
-    """Hand the group over to the host, starting at its present state.
+    """Hand the group over to the host, starting from its current state.
 
     Raises:
         ApiError: a step failed.
@@ -67,7 +67,7 @@ async def hand_over(transition: Transition) -> Desired:
         try:
             await _write_back(transition, frozen)
         except ApiError as error:
-            # clients could not write for as long as a conversion webhook does not answer, for example
+            # an obstacle such as a silent conversion webhook must not block clients' writes
             await mirror_phase.set_phase(apiext, frozen, host_annotations.SERVING)
             raise ApiError(f"{error}; apiext goes on serving the group", code=error.code) from error
         await mirror_phase.set_phase(apiext, frozen, host_annotations.LEAVING)
@@ -81,10 +81,10 @@ async def hand_over(transition: Transition) -> Desired:
 
 
 async def _obstacle(transition: Transition, serving: list[str]) -> str:
-    """Return why the group cannot be handed over now, empty if it can. Raises ApiError."""
+    """Return the reason that prevents the hand-over now, empty if there is none. Raises ApiError."""
     unread = sorted(set(serving) - transition.resources(serving).keys())
     if unread:
-        return f"{', '.join(unread)} has no version that is served, in which its objects could be read: serve one"
+        return f"{', '.join(unread)} has no served version, so its objects cannot be read: serve one"
     if transition.clients.host_etcd is not None:
         async with HostStore.open(transition.clients.host_etcd) as store:
             for name in serving:
@@ -108,17 +108,17 @@ async def _obstacle(transition: Transition, serving: list[str]) -> str:
 
 
 async def _write_back(transition: Transition, frozen: list[str]) -> None:
-    """Make the host's store hold what the mirrors hold."""
+    """Write the objects of the mirrors to the host's store."""
     obstacle = await _obstacle(transition, frozen)
     if obstacle:
-        # it appeared after the first check
+        # an obstacle since the first check
         raise ApiError(obstacle)
     if transition.clients.host_etcd is None:
         return
     resources = transition.resources(frozen)
     record = await transition.policy.read()
     others = {name: one for name, one in record.summaries.items() if name not in resources}
-    # the summaries are wrong while objects are being written
+    # writes make the recorded summaries invalid
     await transition.policy.record(summaries=others)
     written: dict[str, ContentSummary] = {}
     async with (
@@ -149,10 +149,10 @@ async def _write_differences(transition: Transition, store: HostStore, one: Adop
 
 
 async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
-    """Let the host serve the group, and verify that it lists all objects; if not, let apiext serve again and raise ApiError."""
+    """Let the host serve the group, and verify that it lists all objects. If not, let apiext serve again and raise ApiError."""
     record = await transition.policy.read()
     for name in leaving:
-        versions = host_definitions.stored(record.host_versions.get(name, ()))
+        versions = host_definitions.add_stored_versions(record.host_versions.get(name, ()))
         await host_definitions.amend(transition.clients.host, transition.group.crds[name], versions, status=True)
     await transition.report(ConditionReason.HANDING_OVER, "clients have to list again")
     await asyncio.sleep(_CLIENT_RESTART_SECONDS)
@@ -170,7 +170,7 @@ async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
 
 
 async def _clean_up(transition: Transition, names: list[str]) -> None:
-    """Delete the policy, the mirrors, and at last the finalizer: without it the operator would not continue here."""
+    """Delete the policy, then the mirrors, then the finalizer. The finalizer is last: without it the operator would not continue here."""
     await transition.policy.remove()
     await mirror_phase.delete_mirrors(transition.clients.apiext, names)
     await transition.read()
@@ -178,4 +178,4 @@ async def _clean_up(transition: Transition, names: list[str]) -> None:
     live = {name: crd for name, crd in held.items() if name in transition.live}
     await transition.report(ConditionReason.HANDED_OVER, "the host serves the group", live)
     for crd in held.values():
-        await host_definitions.amend(transition.clients.host, crd, host_definitions.release)
+        await host_definitions.amend(transition.clients.host, crd, host_definitions.remove_finalizer)

@@ -1,7 +1,7 @@
-"""The host's own etcd, to which objects are handed back unchanged: the host's API would give them new uids.
+"""The host's own etcd. A hand-over writes objects to it unchanged, because the host's API would give them new uids.
 
-kube-apiserver treats what is written there like its own writes: its watch cache, open watches and reads have it at once, and deletions
-cause DELETED events. So objects are written while no client can read the group through the host.
+kube-apiserver treats writes there like its own: its watch cache, open watches and reads show them at once, and deletions cause DELETED
+events. So the operator writes objects while no client can read the group through the host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from apiext.storage.etcd.config import EtcdConfig
 _CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _ENCRYPTED: Final = b"k8s:enc:"
 _PAGE_SIZE: Final = 500
-"""Objects that are read at once."""
+"""Objects read at once."""
 _MAX_CONCURRENT_WRITES: Final = 32
 
 
@@ -64,7 +64,7 @@ class HostStore:
             raise ApiError(f"{name} in the etcd of --host-etcd-servers is not the host's: it is another cluster's, or encrypted")
 
     async def objects(self, of: AdoptedResource) -> AsyncGenerator[StoredObject, None]:
-        """Yield all objects of a resource in the order of their keys, at one revision. Raises ApiError if they are encrypted."""
+        """Yield all objects of a resource by key, at one revision. Raises ApiError for encrypted objects, and BackendError."""
         prefix = self._below(of)
         start, revision = "", 0
         while True:

@@ -1,4 +1,4 @@
-"""Copy of a resource to apiext: the differences are sent to apiext's import endpoint."""
+"""Copies a resource to apiext: sends the differences to apiext's import endpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apiext.scheduling.tasks import end_tasks
 _LINES_TYPE: Final = {"Content-Type": "application/x-ndjson"}
 _MAX_LINES: Final = 500
 _MAX_BYTES: Final = 4_000_000
-"""A batch is sent when it reaches one of these limits."""
+"""Limits of a batch, in objects and bytes: the importer sends it when it reaches one."""
 _RETRIED_CODES: Final = frozenset({409, 429, 503})
 """Responses of a replica that has not seen the mirror's phase yet, or is overloaded."""
 
@@ -34,10 +34,10 @@ class CopyResult:
 async def copy(
     source: AsyncGenerator[StoredObject, None], target: AsyncGenerator[StoredObject, None], apiext: ApiClient, definition: str
 ) -> CopyResult:
-    """Import all objects of a definition in which the target differs from the source. An interrupted call can be repeated.
+    """Import all objects of a definition that differ between source and target. Repeat an interrupted call.
 
     Raises:
-        ApiError: a side cannot be read or is out of order, or an object cannot be imported.
+        ApiError: a side cannot be read or is out of order, or apiext refuses an object.
     """
     wanted, different = ObjectStream(source), 0
     importer = Importer(apiext, definition)
@@ -53,7 +53,7 @@ async def copy(
 
 
 class Importer:
-    """Sends differences to apiext in batches; the next batch is collected while one is sent."""
+    """Sends differences to apiext in batches. While a request runs, it collects the next batch."""
 
     def __init__(self, apiext: ApiClient, definition: str) -> None:
         self._apiext = apiext

@@ -22,7 +22,7 @@ def is_mirrored(group: GroupState, name: str) -> bool:
 
 
 async def set_phase(apiext: ApiClient, names: Iterable[str], phase: str) -> None:
-    """Set the phase of mirrors; when it returns, no replica writes by the rules of the phase before. Raises ApiError."""
+    """Set the phase of mirrors. After the call no replica writes by the rules of the previous phase. Raises ApiError."""
     for name in names:
         await apiext.patch(f"{CRDS}/{name}", {"metadata": {"annotations": {host_annotations.PHASE: phase}}})
 
@@ -44,7 +44,7 @@ async def delete_mirrors(apiext: ApiClient, names: Iterable[str]) -> None:
                 raise
 
     async def gone() -> bool:
-        """Return whether all are gone; a mirror with a new uid follows a definition that was selected again."""
+        """Return whether all are gone. A mirror with a new uid does not count: its definition was selected again."""
         left = [await apiext.find(f"{CRDS}/{name}") for name in uids]
         return not any(one is not None and one["metadata"]["uid"] in uids.values() for one in left)
 

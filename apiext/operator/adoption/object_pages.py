@@ -19,16 +19,16 @@ _PAGE_SIZE: Final = PageSize(first=100, max=1000, target_bytes=4_000_000)
 _RETRIED_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 """Responses of a server that is starting to serve the resource, or is overloaded."""
 _NOWHERE: Final = "apiext-routing-probe"
-"""A namespace, and a cluster-scoped object, that no client creates."""
+"""The name of a namespace and of a cluster-scoped object that no client creates."""
 OnPage = Callable[[int, int], None]
 """Called after each page with the number of listed objects and of all objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptedResource:
-    """The instances of a definition, in a version in which they are listed, compared and copied.
+    """The instances of a definition, in the version for lists, comparisons and copies.
 
-    It is the storage version if that is served: then both stores hold the same bytes.
+    This is the storage version if it is served, so that both stores hold the same bytes.
     """
 
     definition: str
@@ -44,7 +44,7 @@ class AdoptedResource:
 
     @property
     def empty_list(self) -> str:
-        """The path of a list without instances: no server calls a conversion webhook for it."""
+        """The path of an empty list: servers answer it without a conversion webhook."""
         if self.namespaced:
             return f"/apis/{self.group}/{self.version}/namespaces/{_NOWHERE}/{self.plural}?limit=1"
         return f"{self.path}?limit=1&fieldSelector=metadata.name%3D{_NOWHERE}"
@@ -65,7 +65,7 @@ def resource_in(version: str, crd: Json) -> AdoptedResource:
 
 
 async def is_by_apiext(host: ApiClient, of: AdoptedResource) -> bool:
-    """Return whether the host proxies requests of a resource to apiext, and does not answer from its own store. Raises ApiError."""
+    """Return whether the host proxies requests of a resource to apiext instead of using its own store. Raises ApiError."""
     page, _size = await _fetch(host, of.empty_list)
     return int(page["metadata"].get("resourceVersion") or 0) >= REVISION_BASE
 
@@ -84,7 +84,7 @@ async def list_objects(
 ) -> AsyncGenerator[StoredObject, None]:
     """Yield all objects in the order of their keys, at one revision unless the server compacts it meanwhile.
 
-    A list with a resourceVersion of `below` or more is an error: the host has proxied the request to apiext.
+    A list with a resourceVersion from `below` on is an error: the host has proxied the request to apiext.
 
     Raises:
         ApiError: a page cannot be read.
@@ -92,7 +92,7 @@ async def list_objects(
     done = 0
     async for page in Pager(partial(_fetch, api), size=_PAGE_SIZE, continue_expired=True).pages(of.path):
         if below and int(page.resource_version or 0) >= below:
-            raise ApiError(f"the host proxies {of.path} to apiext already: what its own store has cannot be read")
+            raise ApiError(f"the host already proxies {of.path} to apiext: the objects in its own store cannot be read")
         done += len(page.items)
         progress(done, done + page.remaining)
         for item in page.items:
@@ -100,7 +100,7 @@ async def list_objects(
 
 
 async def _fetch(api: ApiClient, path: str) -> tuple[Json, int]:
-    """Return a list, or the Status of an expired continue token that has a new one, and its size in bytes. Raises ApiError."""
+    """Return a list and its size in bytes; the list may be the Status that replaces an expired continue token. Raises ApiError."""
     return await retry_on_codes(lambda: _fetch_once(api, path), codes=_RETRIED_CODES)
 
 

@@ -10,7 +10,7 @@ from apiext.operator.api_clients import ApiError
 
 T = TypeVar("T")
 TIMEOUT_SECONDS: Final = 60.0
-"""Longest time that a condition is polled."""
+"""Seconds after which `until` gives up."""
 _POLL_SECONDS: Final = 0.1
 _RETRIES: Final = 20
 _RETRY_SECONDS: Final = 0.25

@@ -1,4 +1,4 @@
-"""Progress of a copy: a condition on the host once a second, and a bar on a terminal."""
+"""Shows the progress of a copy: in a condition on the host once a second, and as a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INTERVAL_SECONDS: Final = 1.0
 
 
 class Progress:
-    """Reports the number of objects that are done and in total, while the context is open and once after success."""
+    """Reports the numbers of finished and of all objects, while the context is open and once after success."""
 
     def __init__(self, report: Callable[[str], Awaitable[None]], title: str, template: str) -> None:
         self._report = report
@@ -25,7 +25,7 @@ class Progress:
         self._bar: Any = None
 
     def of(self, name: str) -> Callable[[int, int], None]:
-        """Return the callback of one part; it takes the objects done and in total."""
+        """Return the callback of one part; its arguments are the numbers of finished and of all objects."""
 
         def update(done: int, total: int) -> None:
             self._done[name] = (done, total)

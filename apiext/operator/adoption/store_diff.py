@@ -1,4 +1,4 @@
-"""Comparison of the objects of two stores, in memory that does not grow with their number.
+"""Compares the objects of two stores, with memory use independent of their number.
 
 Both sides are read in the order of etcd's keys (`namespace/name`), as kube-apiserver and apiext list them. An object is on one side only
 once the other side has passed its key.
@@ -58,14 +58,14 @@ EMPTY: Final = ContentSummary(0, hashlib.blake2b(digest_size=_DIGEST_BYTES).hexd
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An object that differs between the sides: `wanted` has to replace `present`; None stands for no object."""
+    """A difference between the sides: `wanted` has to replace `present`; None means no object."""
 
     wanted: StoredObject | None
     present: StoredObject | None
 
 
 def stored_object(content: Json) -> StoredObject:
-    """Return a StoredObject of an object from a server or a store; removes the object's resourceVersion."""
+    """Return the StoredObject of an object from a server or a store. Removes the resourceVersion from `content`."""
     metadata = content["metadata"]
     metadata.pop("resourceVersion", None)
     namespace = metadata.get("namespace")
@@ -74,7 +74,7 @@ def stored_object(content: Json) -> StoredObject:
 
 
 class ObjectStream:
-    """Reads the objects of one side in order, and summarizes those that it has read."""
+    """Reads the objects of one side in order, and summarizes them."""
 
     def __init__(self, objects: AsyncIterator[StoredObject]) -> None:
         self._objects = objects

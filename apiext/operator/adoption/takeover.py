@@ -36,16 +36,16 @@ _SETTLE_SECONDS: Final = 2.0
 
 
 async def adopt(transition: Transition) -> Desired:
-    """Let apiext take the group over, starting at its present state.
+    """Move the group to apiext, starting from its current state.
 
     Raises:
         ApiError: a step failed.
-        TransitionAbortedError: the take-over is not wanted any more, or of other definitions.
+        TransitionAbortedError: the take-over is not wanted any more, or concerns other definitions now.
     """
     names = sorted(transition.live)
     await _warn(transition)
     for crd in transition.live.values():
-        await host_definitions.amend(transition.clients.host, crd, host_definitions.hold(transition.group.service))
+        await host_definitions.amend(transition.clients.host, crd, host_definitions.add_finalizer(transition.group.service))
     missing = [name for name in names if not mirror_phase.is_mirrored(transition.group, name)]
     if missing:
         await transition.report(ConditionReason.ADOPTING, "waiting for apiext to have the definitions")
@@ -75,7 +75,7 @@ async def _are_mirrored(transition: Transition, names: list[str]) -> bool:
 
 
 async def _warn(transition: Transition) -> None:
-    """Record what will not be enforced on definitions without the finalizer: their take-over starts here."""
+    """Record events about features that will not be enforced, on definitions whose take-over starts now (without the finalizer)."""
     starting = [crd for crd in transition.live.values() if not is_held(crd)]
     found = await _unenforced(transition) if starting else []
     if not found:
@@ -86,7 +86,7 @@ async def _warn(transition: Transition) -> None:
 
 
 async def _report_serving(transition: Transition) -> None:
-    """Set the condition to Serving, with what is not enforced; keep a message that says so already, without asking the host."""
+    """Set the condition Serving with the features that are not enforced. Keep an earlier such message, without a request to the host."""
     messages = {name: _serving_message(crd) for name, crd in transition.live.items()}
     if not all(messages.values()):
         messages = dict.fromkeys(messages, unenforced_features.serving(await _unenforced(transition)))
@@ -108,7 +108,7 @@ async def _unenforced(transition: Transition) -> list[str]:
 
 
 async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
-    """Let apiext serve again after a hand-over that is not wanted any more; the policy has denied all writes at the host."""
+    """Let apiext serve again after a cancelled hand-over; the policy has denied all writes at the host."""
     leaving = transition.phases(names, host_annotations.FROZEN, host_annotations.LEAVING)
     if leaving:
         await transition.policy.ensure(transition.plurals)
@@ -117,7 +117,7 @@ async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
 
 
 async def resume_serving(transition: Transition, leaving: list[str]) -> None:
-    """Let the host proxy and apiext serve; the host's watches that were opened meanwhile are ended later. Raises ApiError."""
+    """Let the host proxy and apiext serve. A later step ends watches that clients opened at the host meanwhile. Raises ApiError."""
     await transition.policy.record(watches_reset=())
     await transition.route(Routing.APIEXT)
     await mirror_phase.set_phase(transition.clients.apiext, leaving, host_annotations.SERVING)
@@ -125,9 +125,9 @@ async def resume_serving(transition: Transition, leaving: list[str]) -> None:
 
 
 async def _import(transition: Transition, importing: list[str]) -> None:
-    """Copy the objects until the mirrors hold what the host holds, and the host denies writes."""
+    """Copy the objects, stop writes at the host, and copy the remaining differences."""
     resources = transition.resources(importing)
-    # if apiext serves the group already, clients cannot have created objects of a new definition at the host
+    # while apiext serves the group, clients cannot create objects of a new definition at the host
     proxied = {name for name, one in resources.items() if await is_by_apiext(transition.clients.host, one)}
     copied = {name: one for name, one in resources.items() if name not in proxied}
     record = await transition.policy.read()
@@ -135,7 +135,7 @@ async def _import(transition: Transition, importing: list[str]) -> None:
         async with transition.progress(ConditionReason.ADOPTING, "copied {done} of {total} objects") as progress:
             for name, one in copied.items():
                 await _copy(transition, one, progress.of(name))
-        # apiext may not reach a conversion webhook that the host reaches; clients have noticed nothing yet
+        # check now, before clients notice anything: apiext may not reach a conversion webhook that the host reaches
         for name in copied:
             for one in served_resources([transition.group.crds[name]]):
                 await check_conversion(transition.clients.apiext, one)
@@ -150,7 +150,7 @@ async def _import(transition: Transition, importing: list[str]) -> None:
 
 
 async def _copy_until_equal(transition: Transition, resources: Mapping[str, AdoptedResource]) -> dict[str, ContentSummary]:
-    """Copy differences until two passes in a row find the same objects at the host, and none different at apiext."""
+    """Copy differences until two passes in a row find the same objects at the host and no difference at apiext."""
     results: dict[str, CopyResult] = {}
     last: dict[str, CopyResult] = {}
     while resources:
@@ -168,12 +168,12 @@ async def _copy(transition: Transition, one: AdoptedResource, progress: OnPage) 
 
 
 async def _proxy(transition: Transition, names: list[str]) -> None:
-    """Let the host proxy the group, and end the watches that it still serves itself."""
+    """Let the host proxy the group, and end the watches on its own store."""
     done = (await transition.policy.read()).watches_reset
     if done.issuperset(names):
         return
     await transition.report(ConditionReason.ADOPTING, "the host starts to proxy")
-    # the host may never route a version of a definition that is deleted meanwhile
+    # if a definition is deleted meanwhile, the host may never route its versions
     await transition.run_while_wanted(names, transition.route(Routing.APIEXT, names))
     for name in sorted(set(names) - done):
         await reset_watches(transition.clients.host, transition.group.crds[name])

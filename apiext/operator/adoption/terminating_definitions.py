@@ -1,9 +1,9 @@
 """Definitions that are being deleted on the host while apiext holds their objects.
 
-apiext deletes the objects of the mirror as the host would. The host deletes its own copies, which clients do not see, without admission;
-but it waits for finalizers of these copies, and the controllers that remove them act on apiext's objects. So the copies that are left are
-cleared when the mirror is gone, and only then apiext's finalizer is removed from the definition. If apiext has never served the definition
-(the policy records no summary, or the host does not proxy it yet) the host's objects are the real ones, and the host deletes them as usual.
+apiext deletes the objects of the mirror as the host would. The host deletes its own copies, which clients do not see, without admission.
+But it waits for finalizers of these copies, and the controllers that remove finalizers act on apiext's objects. So when the mirror is gone,
+the operator clears the remaining copies, and only then removes apiext's finalizer from the definition. If apiext has never served the
+definition (the policy records no summary, or the host does not proxy it yet), the host deletes its objects, the real ones, as usual.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RETRY_SECONDS: Final = 2.0
 
 
 async def finish_deletion(transition: Transition) -> Desired | None:
-    """Finish the deletion of the group's terminating definitions as far as possible; return None if the live ones can go on.
+    """Delete the group's terminating definitions as far as possible; return None if the steps of the live ones may follow.
 
     Raises:
         ApiError: a step failed.
@@ -68,14 +68,14 @@ async def _never_served(transition: Transition, names: list[str]) -> list[str]:
 
 
 async def _allow_writes(transition: Transition) -> None:
-    """Limit the policy to the live definitions, so that clients can remove finalizers from objects of the others."""
+    """Limit the policy to the live definitions, so that clients can remove finalizers from objects of terminating ones."""
     if (await transition.policy.read()).exists:
         await transition.policy.ensure(transition.plurals)
         await transition.policy.wait_until_enforced(transition.plurals)
 
 
 async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) -> None:
-    """Delete the host's copies of definitions whose mirrors are gone, or remove their finalizers."""
+    """Delete the host's copies of definitions without a mirror, or remove the finalizers of the copies."""
     if transition.clients.host_etcd is not None:
         async with HostStore.open(transition.clients.host_etcd) as store:
             for name, one in resources.items():
@@ -85,12 +85,12 @@ async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) 
                 await store.write(one, left)
         return
     if transition.group.mirrors:
-        # the host proxies the group for the other definitions: its own copies cannot be reached
+        # the host proxies the group for the live definitions, so the operator cannot reach the copies
         return
     versions = (await transition.policy.read()).host_versions
     for name in resources:
-        # the host lists its copies to delete them, and cannot if it cannot decode one
-        change = host_definitions.readable(versions.get(name, ()))
+        # the host must decode its copies to list and delete them
+        change = host_definitions.make_readable(versions.get(name, ()))
         await host_definitions.amend(transition.clients.host, transition.group.crds[name], change)
     await transition.route(Routing.HOST, resources)
     await _allow_writes(transition)
@@ -102,7 +102,7 @@ async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) 
 
 
 async def _release(transition: Transition, names: list[str]) -> None:
-    """Remove apiext's finalizer from definitions whose objects are gone. A mirror that goes meanwhile has to wait for `_clear`."""
+    """Remove apiext's finalizer from definitions without objects. A mirror that disappears meanwhile has to wait for `_clear`."""
     held = [transition.group.held[name] for name in names if name in transition.group.held]
     for crd in held:
         await release(transition.clients.host, crd)
@@ -112,7 +112,7 @@ async def _release(transition: Transition, names: list[str]) -> None:
 
 async def release(host: ApiClient, crd: Json) -> Json | None:
     """Remove apiext's finalizer from a terminating definition, and return the definition, None if it was deleted. Raises ApiError."""
-    released = await host_definitions.amend(host, crd, host_definitions.release)
+    released = await host_definitions.amend(host, crd, host_definitions.remove_finalizer)
     _LOG.info("finalizer of terminating definition removed", crd=crd["metadata"]["name"])
     return released
 

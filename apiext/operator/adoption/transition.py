@@ -1,4 +1,4 @@
-"""The context of one attempt to move a group: its last known state, the clients, and the reports."""
+"""The context of one attempt to move a group: its last known state, the clients, and the reporter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from apiext.meta.host_annotations import REVISION_BASE
 from apiext.operator.adoption.admission_policy import Policy
-from apiext.operator.adoption.eligibility import is_meant
+from apiext.operator.adoption.eligibility import is_meant_for_apiext
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, is_by_apiext, list_objects, no_progress, resource, resource_in
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.progress import Progress
@@ -47,7 +47,7 @@ class Transition:
 
     @property
     def plurals(self) -> list[str]:
-        """The resources that the policy has to cover."""
+        """The resources that the policy must cover."""
         return [crd["spec"]["names"]["plural"] for crd in self.live.values()]
 
     def phases(self, names: Iterable[str], *phases: str | None) -> list[str]:
@@ -65,10 +65,10 @@ class Transition:
 
     def is_still_wanted(self, names: Iterable[str]) -> bool:
         """Return whether exactly these definitions are live, and all of them are meant for apiext."""
-        return self.live.keys() == set(names) and all(is_meant(self.group, name) for name in self.live)
+        return self.live.keys() == set(names) and all(is_meant_for_apiext(self.group, name) for name in self.live)
 
     async def run_while_wanted(self, names: list[str], work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine, and cancel it when the take-over of these definitions is not wanted any more.
+        """Run a coroutine; cancel it if the take-over of these definitions is not wanted any more.
 
         Raises:
             TransitionAbortedError: it is not wanted any more.

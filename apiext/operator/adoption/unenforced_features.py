@@ -1,7 +1,7 @@
-"""Features that kube-apiserver enforces for the objects of a group, and no server enforces while apiext serves it.
+"""Features that kube-apiserver enforces for the objects of a group, but no server enforces while apiext serves the group.
 
 kube-apiserver runs no admission on requests that it proxies. Conditions on single objects (selectors, match conditions, names) and
-policy bindings are not evaluated: every feature that may apply is reported.
+policy bindings are not evaluated: the report names every feature that may apply.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ async def list_admission(host: ApiClient) -> dict[str, list[Json]]:
 
 
 def unenforced(crds: Iterable[Json], configured: Mapping[str, Sequence[Json]], own: str) -> list[str]:
-    """Return the names of the features that only the host enforces for these definitions; `own` is the operator's policy."""
+    """Return the features that only the host enforces for these definitions. `own` is the name of the operator's policy."""
     requests = [request for crd in crds for request in _requests(crd)]
     found = []
     for kind, resource in KINDS.items():

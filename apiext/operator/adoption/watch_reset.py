@@ -1,11 +1,11 @@
-"""Reset of the host's own watches of a resource, which stay open when the host starts to proxy the group.
+"""Ends the host's own watches of a resource, which stay open when the host starts to proxy the group.
 
 Behaviour of kube-apiserver 1.37, as measured:
 
 - A switch of an APIService to a Service and back takes effect within 0.1 s; the group is never 404 or 503 meanwhile. Running requests and
   open watches stay with the server that they reached.
 - A change of a definition's spec makes it close the storage of the definition's instances: open watches end without an event 1.0 s later;
-  new requests get 429 "storage is (re)initializing" for some milliseconds. Any field will do, even if the change is reverted at once. An
+  new requests get 429 "storage is (re)initializing" for some milliseconds. A change of any field works, even if it is reverted at once. An
   update with an identical spec, other metadata, or a condition ends no watch.
 - So an unused category is added to the names, and removed again. The host has seen each change when `status.acceptedNames` shows it.
   Mirrors lack the category, so apiext's watches stay open.

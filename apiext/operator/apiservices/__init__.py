@@ -1,1 +1,1 @@
-"""APIServices of the host: which ones a group needs, which ones apiext owns, and the writes that follow."""
+"""APIServices of the host: the wanted ones of a group, their owners, and writes."""

@@ -1,4 +1,4 @@
-"""Owner of an object on the host: several apiexts may serve groups of one cluster, each behind a Service of its own."""
+"""Ownership of objects on the host: several apiexts may serve groups of one cluster, each behind its own Service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MANAGER: Final = "apiext"
 
 
 def is_ours(found: Json, service: str = "") -> bool:
-    """Return whether an operator created an object: the one of the apiext behind a Service, or any if none is given."""
+    """Return whether an operator created an object: any operator or, with `service`, the one of the apiext behind it."""
     managed = (found["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGER
     return managed and not (service and is_of_another(found, service))
 
@@ -24,5 +24,5 @@ def service_of(found: Json) -> str:
 
 
 def is_of_another(found: Json, service: str) -> bool:
-    """Return whether an object names an apiext behind another Service as its owner."""
+    """Return whether an object belongs to an apiext behind another Service."""
     return service_of(found) not in {"", service}

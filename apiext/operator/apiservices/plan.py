@@ -22,7 +22,7 @@ AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 _ALWAYS: Final = "true"
 _GROUP_PRIORITY: Final = 1000
 _VERSION_PRIORITY: Final = 100
-"""The same for all versions, as in kube-apiserver's crdregistration controller: their names determine the order."""
+"""The same for all versions, as in kube-apiserver's crdregistration controller: the names of versions determine their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Owner(Enum):
     APIEXT = "apiext"
     HOST = "host"
     OTHER = "other"
-    """Another server, or an APIService that is not for definitions: it is never changed."""
+    """Another server, or an APIService that is not for definitions: the operator never changes it."""
 
 
 class Action(Enum):
@@ -78,11 +78,11 @@ class Plan:
     foreign: tuple[Json, ...] = ()
     """APIServices of versions that apiext should serve, with another owner."""
     kept: tuple[str, ...] = ()
-    """Versions that both serve, where the host's definitions are not meant for apiext: the host keeps them."""
+    """Versions that host and apiext both define, but whose host definitions apiext must not serve: the host keeps them."""
 
 
 def owner(found: Json | None, target: ServiceTarget) -> Owner:
-    """Return the owner of an APIService; None stands for a missing one."""
+    """Return the owner of an APIService; None means a missing one."""
     if found is None:
         return Owner.NONE
     if _points_to(found, target):
@@ -95,7 +95,7 @@ def owner(found: Json | None, target: ServiceTarget) -> Owner:
 
 
 def plan(group: GroupState, routing: Routing, target: ServiceTarget) -> Plan:
-    """Return the changes that bring the APIServices of a group to the desired state."""
+    """Return the changes of a group's APIServices for the desired routing."""
     steps: list[APIServiceStep] = []
     foreign: list[Json] = []
     host, wanted = served_versions(group.crds.values()), _wanted(group, routing, target)
@@ -116,7 +116,7 @@ def plan(group: GroupState, routing: Routing, target: ServiceTarget) -> Plan:
 
 
 def unavailable(group: GroupState, target: ServiceTarget) -> Json | None:
-    """Return an APIService of apiext that the host reports as unavailable, None if there is none."""
+    """Return an unavailable APIService of apiext, None if the host reports none."""
     for _, found in sorted(group.api_services.items()):
         if _points_to(found, target) and available(found)[0] == "False":
             return found
@@ -174,7 +174,7 @@ def _give_up(name: str, version: str, found: Json, *, local: bool) -> APIService
 
 
 def _spec(group: str, version: str, target: ServiceTarget) -> dict[str, Any]:
-    """Return the desired spec; None stands for fields that must be absent."""
+    """Return the desired spec; None marks fields that must be absent."""
     return {
         "group": group,
         "version": version,

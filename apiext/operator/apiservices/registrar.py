@@ -1,4 +1,4 @@
-"""Writes the planned changes of APIServices. A version is given up only after apiext has confirmed that it does not serve it."""
+"""Writes the planned changes of APIServices. Gives up a version only if apiext confirms that it does not serve the version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
 _MAX_ROUNDS: Final = 10
-"""Attempts to bring APIServices to a state while other clients change them."""
+"""Attempts to write APIServices while other clients change them."""
 
 
 class Registrar:
@@ -27,9 +27,9 @@ class Registrar:
         self._target = target
 
     async def apply(self, group: str, routing: Routing, *, decided: bool) -> Plan:
-        """Bring the APIServices of a group to a routing, and return the plan.
+        """Write the APIServices of a group for a routing, and return the plan.
 
-        With `decided`, the group's own steps have confirmed what the host serves again, and apiext is not asked.
+        With `decided`, the adoption steps have confirmed the versions that the host serves again, so there is no request to apiext.
 
         Raises:
             ApiError: a call failed.
@@ -50,7 +50,7 @@ class Registrar:
                 raise ApiError(foreign_message(planned.foreign[0]))
             if not planned.steps:
                 return
-        raise ApiError(f"the APIServices of group {group} are changed by another client all the time")
+        raise ApiError(f"other clients keep changing the APIServices of group {group}")
 
     async def _is_served(self, group: str, version: str) -> bool:
         """Ask apiext whether it serves a version. Raises ApiError."""
@@ -71,7 +71,7 @@ class Registrar:
         except ApiError as error:
             if error.code not in {404, 409}:
                 raise
-            # another client changed it: the change of the state triggers another reconciliation
+            # another client changed it: `put` triggers another reconciliation
             known.put(step.name, await host.find(path))
             return
         known.put(step.name, None if step.action is Action.REMOVE else after)

@@ -50,7 +50,7 @@ Asks = Callable[[str, Mapping[str, str]], Awaitable[Answer]]
 
 
 class Connections:
-    """Clients that are kept and closed together; `load` returns the credentials for the host or raises KubeconfigError."""
+    """A cache of clients, closed together. `load` returns the credentials for the host or raises KubeconfigError."""
 
     def __init__(self, load: Callable[[], Endpoint]) -> None:
         self._load = load
@@ -61,9 +61,9 @@ class Connections:
         return self._client(("host",), self._load)
 
     def apiext(self, url: str, *, name: str, authority: str, known: bool) -> Asks:
-        """Return a client of apiext, whose certificate has to have that name and an authority of the PEM text.
+        """Return a client of apiext. The server's certificate must have the name, and an authority of the PEM text.
 
-        With `known` it sends the credentials for the host, else none.
+        With `known`, it sends the credentials for the host, else no credentials.
 
         Raises:
             NoAnswerError: the credentials or the authorities cannot be read.

@@ -84,14 +84,14 @@ def _mirror_problem(selector: str, crd: Json, mirror: Json | None) -> CheckVerdi
 
 
 async def _rejections(snapshot: Snapshot, group: str) -> dict[str, str]:
-    """Return the reasons for which apiext rejects definitions of the host, by name, from its readiness check."""
+    """Return the reasons of rejected host definitions by name, from apiext's readiness check."""
     answer = await snapshot.apiext(group, f"/readyz/{HOST}")
     lines = (line.partition(": ") for line in answer.text.splitlines())
     return {name: why for name, _colon, why in lines if why}
 
 
 def _not_established(crd: Json) -> str:
-    """Return the condition that prevents a definition from being served, empty if none does."""
+    """Return the condition that explains why a definition is not served, empty if there is none."""
     if is_established(crd):
         return ""
     named_so = condition_of(crd, "NamesAccepted")

@@ -81,7 +81,7 @@ async def _request(snapshot: Snapshot, group: str, path: str) -> Answer:
 
 
 async def _reason(snapshot: Snapshot, group: str, check: str) -> str:
-    """Return the reason for which a check fails, or its remark; empty if apiext gives none."""
+    """Return the reason of a failed check, or the remark of a passed one; empty if apiext gives none."""
     try:
         answer = await snapshot.apiext(group, f"/readyz/{check}")
     except NoAnswerError:

@@ -1,4 +1,4 @@
-"""Checks of the host itself: does it respond, and is its aggregation layer set up."""
+"""Checks of the host itself: its response, and the setup of its aggregation layer."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ async def available(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 
 def _unregistered(found: dict[str, Json], group: str, versions: list[str]) -> str:
-    """Return why a version is not proxied, empty if all are."""
+    """Return the reason why a version is not proxied, empty if all are proxied."""
     for version in versions:
         name = f"APIService {version}.{group}"
         if version not in found:

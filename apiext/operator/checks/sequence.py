@@ -1,6 +1,6 @@
 """The checks in order, run up to the first that fails, and the report of their findings.
 
-The order is that of a request, except that the registration of a group comes after all that the operator waits for before it registers.
+The order follows a request, except that registration comes after everything that the operator requires before it registers a group.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ GROUP_CHECKS: Final[Mapping[str, Examine]] = {
 
 
 async def run_checks(snapshot: Snapshot, checks: Mapping[str, Examine], group: str = "") -> list[Finding]:
-    """Return the finding of each check; checks after a failed one are skipped."""
+    """Return the finding of each check; skip the checks after a failed one."""
     findings: list[Finding] = []
     for name, check in checks.items():
         if findings and (findings[-1].broken or findings[-1].verdict.state is CheckState.SKIPPED):
@@ -61,7 +61,7 @@ def first_broken(findings: Iterable[Finding]) -> Finding | None:
 
 
 def _unexpected(error: Exception) -> CheckVerdict:
-    """Return the verdict for an exception that a check does not expect."""
+    """Return the verdict for an unexpected exception of a check."""
     return broken(f"unexpected error: {type(error).__name__}: {error!s:.200}".rstrip(": "), "repeat the check, and report it if it stays")
 
 
@@ -77,7 +77,7 @@ async def _verdict(name: str, check: Examine, snapshot: Snapshot, group: str) ->
 
 @dataclass
 class Report:
-    """Findings of the checks that all groups share, and of the checks of each group."""
+    """Findings of the checks without a group, and of the checks of each group."""
 
     host: list[Finding]
     groups: dict[str, list[Finding]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Report:
 
 
 async def examine(target: CheckTarget, connections: Connections, names: Sequence[str] = ()) -> Report:
-    """Run the checks of the host, and of the groups of those names or else of all groups that apiext serves or should serve."""
+    """Run the checks of the host and of the named groups, by default of all groups that apiext serves or should serve."""
     snapshot = Snapshot(target, connections)
     report = Report(await run_checks(snapshot, HOST_CHECKS))
     if not report.ok:

@@ -23,12 +23,12 @@ PORT: Final = 443
 
 
 class CheckError(Exception):
-    """A precondition of a check is not met, which an earlier check should have reported; the message names it."""
+    """A precondition of a check does not hold, although an earlier check passed. The message names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTarget:
-    """The intended address and selection of apiext; missing parts are taken from the APIServices."""
+    """The intended address and selector of apiext; APIServices supply missing parts."""
 
     selector: str = SERVE_SELECTOR
     """Label selector of the host's definitions; empty for all."""
@@ -42,7 +42,7 @@ class CheckTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The address that the host proxies a group to."""
+    """The address to which the host proxies a group."""
 
     service: NamespacedName
     port: int
@@ -66,7 +66,7 @@ class Snapshot:
         return parse_label_selector(self.target.selector)
 
     async def host(self, path: str, *, stranger: bool = False) -> Answer:
-        """Return the host's response to a GET, of a user without rights of their own if `stranger`. Raises NoAnswerError."""
+        """Return the host's response to a GET. With `stranger`, send it as a user without own permissions. Raises NoAnswerError."""
         return await self._ask("host", self.connections.host(), path, stranger=stranger)
 
     async def host_items(self, path: str) -> list[Json]:
@@ -74,7 +74,7 @@ class Snapshot:
         return _items(await self.host(path), path)
 
     async def apiext(self, group: str, path: str, *, known: bool = True, stranger: bool = False) -> Answer:
-        """Return apiext's response to a GET, without credentials if not `known`, or of a user without rights of their own if `stranger`.
+        """Return apiext's response to a GET. Without `known`, send no credentials; with `stranger`, as a user without own permissions.
 
         Raises:
             NoAnswerError: apiext did not respond.
@@ -85,7 +85,7 @@ class Snapshot:
         return await self._ask(f"apiext {group} {known}", client, path, stranger=stranger)
 
     async def route(self, group: str) -> Route:
-        """Return the address that the group is or should be proxied to. Raises CheckError if it is unknown, NoAnswerError."""
+        """Return the present or intended address of a group. Raises CheckError if it is unknown, NoAnswerError."""
         target, all_of_them = self.target, await self.host_items(API_SERVICES)
         proxied = [one for one in await self.api_services(group) if one["spec"].get("service")]
         registered = proxied or [one for one in all_of_them if self._is_ours(one)]
@@ -110,7 +110,7 @@ class Snapshot:
         return [one for one in _items(await self.apiext(group, CRDS), CRDS) if one["spec"]["group"] == group]
 
     async def versions(self, group: str) -> list[str]:
-        """Return the versions that must be registered: those that the host's definitions serve, or else the registered ones."""
+        """Return the versions that the host's definitions serve and thus must be registered; without definitions the registered ones."""
         crds = await self.definitions(group)
         served = {version["name"]: None for crd in crds for version in crd["spec"]["versions"] if version.get("served")}
         return list(served or {one["spec"]["version"]: None for one in await self.api_services(group)})
@@ -131,9 +131,9 @@ class Snapshot:
         return bool(service) and (named or is_ours(api_service, str(ours or "")))
 
     async def _ask(self, server: str, asks: Asks, path: str, *, stranger: bool = False) -> Answer:
-        """Send a request once.
+        """Send a request once; return the same response for a repeated one.
 
-        As a stranger it impersonates a new user if the credentials may do so: members of system:masters are authorized without a review.
+        With `stranger`, impersonate a new user if the credentials permit it: members of system:masters are authorized without a review.
         """
         key = (server, path, stranger)
         if key not in self._responses:

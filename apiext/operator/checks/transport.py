@@ -1,4 +1,4 @@
-"""Checks of the connection from here to apiext, and of the certificate that it presents."""
+"""Checks of the connection from here to apiext, and of apiext's certificate."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def _names(route: Route) -> str:
 
 
 async def _peer_certificate(route: Route, context: ssl.SSLContext) -> dict[str, Any]:
-    """Return the certificate that apiext presents, once it is verified. Raises OSError, TimeoutError."""
+    """Return the verified certificate of apiext. Raises OSError, TimeoutError."""
     host, port = _address(route)
     writer = await _connect(host, port, context, route.service.host)
     found: dict[str, Any] = writer.get_extra_info("peercert") or {}

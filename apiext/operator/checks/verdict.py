@@ -12,14 +12,14 @@ class CheckState(StrEnum):
     OK = "ok"
     BROKEN = "broken"
     UNKNOWN = "untold"
-    """It cannot be checked from here; a later check tells."""
+    """Not checkable from here; a later check decides."""
     SKIPPED = "unseen"
-    """It was not run, because an earlier check failed."""
+    """Not run, because an earlier check failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckVerdict:
-    """What a check found, and the remedy if it failed."""
+    """The result of a check, with the remedy if it failed."""
 
     state: CheckState
     what: str
@@ -28,7 +28,7 @@ class CheckVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The verdict of the check of that name."""
+    """A check's name and verdict."""
 
     check: str
     verdict: CheckVerdict
@@ -54,5 +54,5 @@ def broken(what: str, remedy: str) -> CheckVerdict:
 
 
 def unknown(what: str) -> CheckVerdict:
-    """Return the verdict of a check that cannot be made from here."""
+    """Return the verdict of a check that cannot run from here."""
     return CheckVerdict(CheckState.UNKNOWN, what)

@@ -19,9 +19,9 @@ _NAMESPACE: Final = "default"
 """The namespace of events about objects without a namespace."""
 _EVENTS: Final = f"/api/v1/namespaces/{_NAMESPACE}/events"
 _MAX_CACHED: Final = 1000
-"""Events that are remembered for counting."""
+"""Maximum of remembered events."""
 _REPEAT_SECONDS: Final = 300.0
-"""Time for which a repeated event is dropped."""
+"""Seconds in which a repeated event is not sent again."""
 _MAX_MESSAGE: Final = 1024
 """Characters of a message."""
 
@@ -55,7 +55,7 @@ class EventRecorder:
             event = _event(about, reason, message[:_MAX_MESSAGE], instance=self._instance, warning=warning)
             await self._host.post(_EVENTS, event)
         except ApiError as error:
-            _LOG.warning("event cannot be recorded", reason=reason, message=message, error=str(error))
+            _LOG.warning("event not recorded on the host", reason=reason, message=message, error=str(error))
             return
         self._recorded[key] = _Recorded(event["metadata"]["name"], 1, moment)
         if len(self._recorded) > _MAX_CACHED:

@@ -20,7 +20,7 @@ _PROGRESS_SECONDS: Final = 2.0
 class GroupReporter:
     """Reports on definitions of the host. A failure is logged, never raised.
 
-    While `obstacle` names why requests do not reach apiext, the condition is Failed instead of Serving.
+    While `obstacle` holds a reason why requests do not reach apiext, the condition is Failed instead of Serving.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class GroupReporter:
             try:
                 found = await host_definitions.amend(self._host, crd, host_definitions.condition(reason, message), status=True)
             except ApiError as error:
-                _LOG.warning("condition cannot be set", crd=name, reason=reason.value, message=message, error=str(error))
+                _LOG.warning("condition of definition not set", crd=name, reason=reason.value, message=message, error=str(error))
                 continue
             if found is not None and found is not crd:
                 self._on_write(found)

@@ -1,5 +1,4 @@
-"""The servers' certificate in a Secret of the host, and the CA bundle that the host has to trust.
+"""The servers' certificate in a Secret of the host, and its CA bundle for the host.
 
-Owns the Secret and its rotation. Must not know where the CA bundle is written to (APIServices): it publishes the bundle, and waits until
-it is reported as distributed.
+Owns the Secret and its rotation. Must not know APIServices: it publishes the CA bundle, and waits for `mark_distributed`.
 """

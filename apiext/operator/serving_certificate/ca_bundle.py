@@ -11,11 +11,11 @@ from apiext.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
 _POLL_SECONDS: Final = 1.0
-"""Interval of reads of the file; file notifications do not report every kind of update of a mounted volume."""
+"""Seconds between reads of the file: file notifications miss some updates of mounted volumes."""
 
 
 class CABundleSource:
-    """A CA bundle in PEM whose changes can be awaited. This base class has the empty one: the host trusts its system's authorities."""
+    """A CA bundle in PEM with awaitable changes. This base class publishes an empty one: the host trusts its system's authorities."""
 
     def __init__(self) -> None:
         self.bundle = ""
@@ -26,7 +26,7 @@ class CABundleSource:
         """Keep the bundle up to date until cancelled."""
 
     def mark_distributed(self, bundle: str) -> None:
-        """Note that all APIServices have a CA bundle."""
+        """Record that all APIServices have a CA bundle."""
 
     def publish(self, bundle: str) -> None:
         """Set the bundle."""
@@ -43,7 +43,7 @@ class CABundleSource:
 
 
 class CABundleFile(CABundleSource):
-    """The CA bundle of a file, read again when it changes; an invalid file is logged, and the last bundle stays."""
+    """The CA bundle of a file, reloaded when it changes. For an invalid file it logs an error and keeps the last bundle."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ def read_ca_bundle(path: Path) -> str:
     """
     text = path.read_text(encoding="ascii", errors="replace")
     try:
-        # an empty text would load the system's authorities
+        # an empty text would mean the system's authorities
         ssl.create_default_context(cadata=text or " ")
     except (ssl.SSLError, ValueError) as error:
         raise ValueError("it holds no certificate in PEM that can be used") from error

@@ -1,7 +1,7 @@
 """Rotation of the serving certificate. Each certificate has an authority of its own, whose key is discarded.
 
-A new authority is published first. Once the host trusts it, the servers present the certificate that it issued. The old authority stays
-published until it expires, because servers read the Secret with the delay of their kubelet.
+A rotation publishes a new authority first. Once the host trusts it, the servers present its certificate. The old authority stays published
+until it expires, because servers read the Secret with the delay of their kubelet.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ NOTHING: Final = Pem("", "")
 
 @dataclass(frozen=True, slots=True)
 class CertificateState:
-    """The content of the Secret, in PEM; a missing part is empty."""
+    """The content of the Secret, in PEM; missing parts are empty."""
 
     current: Pem = NOTHING
     """The certificate that the servers present."""
     ca_bundle: str = ""
     """The authorities of all certificates that may be presented, newest first."""
     next: Pem = NOTHING
-    """The certificate that follows."""
+    """The next certificate."""
 
 
 def advance(state: CertificateState, hosts: Sequence[str], moment: datetime.datetime, *, trusted: bool) -> CertificateState:
-    """Return the state that follows, possibly the same; `trusted` tells whether the host trusts all authorities of the state."""
+    """Return the next state, possibly the same. `trusted`: the host trusts all authorities of the state."""
     authorities = renewal.still_valid(state.ca_bundle, moment)
     if not _works(state.current, authorities, moment):
-        # no client can use it, so no client has to learn the new authority first
+        # no client accepts the current certificate, so replace it at once
         new, authority = _new(hosts, moment)
         return CertificateState(new, "".join([authority, *authorities]))
     bundle = "".join(authorities)
@@ -46,7 +46,7 @@ def advance(state: CertificateState, hosts: Sequence[str], moment: datetime.date
 
 
 def _new(hosts: Sequence[str], moment: datetime.datetime) -> tuple[Pem, str]:
-    """Return a new certificate, and its authority's, which expires with it."""
+    """Return a new certificate, and the certificate of its authority, which expires with it."""
     name = f"apiext-serving-ca@{int(moment.timestamp())}"
     authority = issuing.new_authority(name, moment, lifetime=issuing.LIFETIME)
     return issuing.issue_serving(authority, hosts, moment), authority.cert

@@ -1,4 +1,4 @@
-"""The Secret of the servers' certificate: watched, and rotated in time. A concurrent write of another client is never overwritten.
+"""Watches the Secret of the servers' certificate, and rotates it in time. Never overwrites a concurrent write of another client.
 
 The keys are `tls.crt`, `tls.key` and `ca.crt` as usual, and `next.crt` and `next.key` for the next certificate.
 """
@@ -27,9 +27,9 @@ from apiext.operator.serving_certificate.rotation import CertificateState, advan
 from apiext.webhook.reflector import Reflector, single_object
 
 PROPAGATION_SECONDS: Final = 10.0
-"""Time from the update of the APIServices until all servers of the host use the new CA bundle."""
+"""Seconds from the update of the APIServices until all servers of the host use the new CA bundle."""
 OVERLAP_SECONDS: Final = 3600.0
-"""Time for which an authority stays in the CA bundle after it was removed from the Secret: servers may still present its certificate."""
+"""Seconds that an authority stays in the CA bundle after its removal from the Secret: servers may still present its certificate."""
 _RESYNC_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 2.0
 _CONFLICT: Final = 409
@@ -46,7 +46,7 @@ def certificate_hosts(service: NamespacedName, server: str) -> list[str]:
 
 
 class ServingSecret(CABundleSource):
-    """The certificate of the servers for these hosts: rotated here with `manage`, else only read.
+    """The certificate of the servers for these hosts; with `manage` this class rotates it, else it only reads it.
 
     The user waits for `changed`, writes the CA bundle to the APIServices, and then calls `mark_distributed`.
     """
@@ -108,7 +108,7 @@ class ServingSecret(CABundleSource):
             return _RETRY_SECONDS
 
     async def reconcile(self) -> float:
-        """Take the step of the rotation that is due; return the seconds until the next one may be. Raises ApiError."""
+        """Take the next step of the rotation if it is due; return the seconds until the next call. Raises ApiError."""
         secret = await self._host.find(f"{self._collection}/{self._secret.name}")
         state = _read_state(secret) if secret else CertificateState()
         foreign = secret is not None and _CERT_MANAGER in annotations_of(secret)
@@ -138,21 +138,21 @@ class ServingSecret(CABundleSource):
         return distributed.issuperset(certificate.certificates(state.ca_bundle)) and self._clock() >= since + PROPAGATION_SECONDS
 
     def _report_problem(self, problem: str) -> None:
-        """Log a problem when it appears; empty for none."""
+        """Log a new problem; an empty text means no problem."""
         if problem and problem != self._problem:
             _LOG.error("serving certificate Secret unusable, retrying", secret=str(self._secret), error=problem)
         self._problem = problem
 
 
 class TrustBundle:
-    """The CA bundle: the authorities in the Secret, and those that were there during the last OVERLAP_SECONDS."""
+    """The CA bundle: the authorities in the Secret, and authorities that it lost within the last OVERLAP_SECONDS."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: dict[str, float] = {}
 
     def bundle(self, published: Sequence[str]) -> str:
-        """Return the authorities in the Secret in their order, then the earlier ones; without any in the Secret, the last bundle."""
+        """Return the authorities in the Secret in their order, then the earlier ones; for an empty Secret the last bundle."""
         moment = self._clock()
         if published:
             before = {pem: seen for pem, seen in self._seen.items() if moment - seen < OVERLAP_SECONDS and pem not in published}

@@ -30,7 +30,7 @@ def start_automatic_migration(
     options: ServerOptions,
     stack: AsyncExitStack,
 ) -> None:
-    """Migrate objects after changes of storage versions until `stack` closes, if the options say so."""
+    """Start automatic migration until `stack` closes, if the options enable it."""
     if not options.migrates:
         return
     # few servers migrate

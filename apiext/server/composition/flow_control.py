@@ -28,7 +28,7 @@ _REVISION: Final = 1
 def open_flow_control(options: ServerOptions, stores: StoreFactory, clients: HostClients, stack: AsyncExitStack) -> FlowControl | None:
     """Return the flow control of a server, None if flags disable it; `stack` stops it.
 
-    Behind a host its objects apply, and until they are read the mandatory ones; otherwise the bootstrap objects apply.
+    Behind a host, the host's objects apply, and the mandatory ones until those are read. A standalone server uses the bootstrap objects.
 
     Raises:
         StartError: the host's address or credentials are invalid.
@@ -56,8 +56,8 @@ def _objects(stores: StoreFactory, group: str, resource: str) -> ObjectStats | N
     return ObjectStats(number, stored_bytes // number if number else 0)
 
 
-def hold_bootstrap_objects(stores: StoreFactory) -> None:
-    """Let a standalone server have the bootstrap objects, which are not stored."""
+def serve_bootstrap_objects(stores: StoreFactory) -> None:
+    """Serve the bootstrap objects of a standalone server, which are not in its store."""
     for resource, objects in ((FLOW_SCHEMAS, bootstrap_flow_schemas()), (PRIORITY_LEVEL_CONFIGURATIONS, bootstrap_priority_levels())):
         encoded = {obj["metadata"]["name"]: json_codec.dumps(obj) for obj in objects}
         stores.hold(resource.resource.group_resource, encoded, revision=_REVISION)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def open_backend(options: StorageOptions, *, follows_host: bool = False) -> Backend:
     """Open the backend, and apply the revision offset of its store.
 
-    With `follows_host` a store without an offset gets one.
+    With `follows_host`, record a new offset in a store without one.
 
     Raises:
         StartError: the backend cannot be opened, or does not answer.
@@ -29,7 +29,7 @@ async def open_backend(options: StorageOptions, *, follows_host: bool = False) -
 
 
 async def open_for_reading(options: StorageOptions) -> Backend:
-    """Open the backend beside the server that uses it. SQLite then refuses writes; callers must not write to etcd.
+    """Open the backend while a server may use it. SQLite refuses writes; callers must not write to etcd.
 
     Raises:
         StartError: the backend cannot be opened, or does not answer.
@@ -40,7 +40,7 @@ async def open_for_reading(options: StorageOptions) -> Backend:
 
 
 async def _opened(opening: Awaitable[Backend], prefix: str, *, begin: bool) -> Backend:
-    """Return a backend with the revision offset of its store; begin one if there is none and `begin` is set. Raises StartError."""
+    """Return a backend with the revision offset of its store; with `begin`, record an offset if there is none. Raises StartError."""
     try:
         backend = await opening
         try:

@@ -35,7 +35,7 @@ def start_migrations(
     options: StorageOptions,
     stack: AsyncExitStack,
 ) -> None:
-    """Run StorageVersionMigrations until `stack` closes, if an endpoint has them and no other server on the store runs them."""
+    """Run StorageVersionMigrations until `stack` closes, if the server serves them. Of several servers on the store only one runs them."""
     scopes = {endpoint.resource: endpoint.scopes for endpoint in endpoints}
     if STORAGE_VERSION_MIGRATIONS not in scopes:
         return
@@ -50,7 +50,7 @@ def start_migrations(
 
 
 class ServedResources:
-    """Implements migration.resource_patches.Resources over what a server serves."""
+    """Implements migration.resource_patches.Resources over the resources of a server."""
 
     def __init__(self, endpoints: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
         self._builtins = {
@@ -71,5 +71,5 @@ class ServedResources:
         return None if served is None else MigratableResource(served.scopes[""], is_writable=not definition.is_terminating)
 
     def revisions(self, resource: GroupResource) -> AsyncIterator[tuple[str, int]]:
-        """Yield the keys of all objects with their revisions, of a state not older than the call."""
+        """Yield the keys of all objects with their revisions. The state is not older than the call."""
         return self._cache.stores.stored_versions(resource).revisions()

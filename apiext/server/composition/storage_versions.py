@@ -1,4 +1,4 @@
-"""Composition of what servers tell each other, and clients, about the versions that they store."""
+"""Composition of the records of stored versions: for the other servers on the store, and the StorageVersions for clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apiext.storage.replicas.roll_call import ReplicaEncoding
 
 _MAX_DEFINITIONS: Final = 5000
-"""Definitions above which a server's record, of some hundred KB, leaves out those that can be written in one version only."""
+"""With more definitions, a server's record (some hundred KB) omits those with one version only."""
 
 
 async def start_replicas(options: StorageOptions, url: str, catalog: Catalog, cache: ServingCache, stack: AsyncExitStack) -> Replicas:
@@ -43,7 +43,7 @@ async def start_replicas(options: StorageOptions, url: str, catalog: Catalog, ca
 
 
 def _encodings(catalog: Catalog, cache: ServingCache) -> dict[str, ReplicaEncoding]:
-    """Return how this server writes the instances of definitions: of all, or of those with several versions if there are very many."""
+    """Return the encodings in which this server writes instances, by definition. See _MAX_DEFINITIONS for omitted ones."""
     definitions = catalog.all()
     is_short = len(definitions) <= _MAX_DEFINITIONS
     return {one.name: cache.encoding(one) for one in definitions if is_short or len(one.versions) > 1}
@@ -57,7 +57,7 @@ async def start_storage_versions(
     cache: ServingCache,
     stack: AsyncExitStack,
 ) -> None:
-    """Fill the StorageVersions until `stack` closes, if their endpoint is one of the built-in `endpoints` of this server.
+    """Maintain the StorageVersions until `stack` closes, if the built-in `endpoints` of this server include them.
 
     Raises:
         BackendError: the store does not answer.

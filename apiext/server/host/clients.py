@@ -1,4 +1,4 @@
-"""Clients of the servers that the options name: the host, and those that review tokens and requests.
+"""Clients of other servers in the options: the host, and the servers of TokenReviews and SubjectAccessReviews.
 
 Mirrors apiserver pkg/server/options (authentication.go, authorization.go).
 """
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class HostClients:
-    """One client for each distinct kubeconfig, so that all that call the host share its connections; `stack` closes them."""
+    """One client for each distinct kubeconfig, so that all calls of the host share connections; `stack` closes them."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._clients: dict[Path | None, WebhookClient] = {}
 
     def client(self, delegate: KubeconfigSource) -> WebhookClient:
-        """Return the client of a server.
+        """Return the client of the server in a kubeconfig.
 
         Raises:
             StartError: its kubeconfig, or the pod's service account, cannot be used.
@@ -37,7 +37,7 @@ class HostClients:
         return self._clients[key]
 
     def _open(self, delegate: KubeconfigSource) -> WebhookClient:
-        # imported where there is another server
+        # imported only if the options name another server
         from apiext.webhook import kubeconfig, service_account
         from apiext.webhook.client import WebhookClient
 

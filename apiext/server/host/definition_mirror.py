@@ -1,4 +1,4 @@
-"""Writes mirrors of the host's definitions like definitions of clients; definitions that are no mirrors stay unchanged."""
+"""Writes mirrors of the host's definitions through the registry; never changes other definitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _UnchangedError(Exception):
 
 
 class MirrorWriter:
-    """Writes mirrors through the registry (Mirrors of definitions/sources/host_cluster.py); several servers may do so at once."""
+    """Implements Mirrors of definitions/sources/host_cluster.py through the registry; several servers may write at once."""
 
     def __init__(self, scope: Scope, workers: WorkerPool) -> None:
         self._scope = scope
@@ -38,17 +38,17 @@ class MirrorWriter:
     async def update(self, host: HostDefinition, *, lost_revision: int = 0) -> bool:
         """Update a mirror to the host's definition; return whether a definition of that name exists.
 
-        A mirror of the revision `lost_revision` is updated although the host's one is older: the host was restored.
+        Updates a mirror of revision `lost_revision` even to an older definition: the host was restored from a backup.
 
         Raises:
-            MirrorError: a definition of that name exists that is no mirror, or mirrors another definition of the host.
+            MirrorError: the existing definition of that name is not a mirror, or mirrors another definition of the host.
             OlderStateError: the mirror has a newer revision.
             StatusError: the write failed.
         """
         return await self._perform(_update, host, lost_revision)
 
     async def create(self, host: HostDefinition) -> None:
-        """Create a mirror without a phase, the state before the first import; update it where it exists. Raises as `update`."""
+        """Create a mirror without a phase (before the first import), or update an existing one. Raises as `update`."""
         try:
             await self._perform(_create, host)
         except StatusError as error:
@@ -61,7 +61,7 @@ class MirrorWriter:
         return await perform_own(self._workers, self._scope, execute, call, heavy=len(host.content) > limits.MAX_INLINE_BYTES)
 
     async def delete(self, name: str, *, uid: str) -> None:
-        """Delete the mirror of a definition of the host with that UID, unless it is terminating.
+        """Delete the mirror of the host's definition with that UID, unless the mirror is terminating.
 
         Raises:
             StatusError: the deletion failed.
@@ -82,7 +82,7 @@ async def _update(scope: Scope, call: WriteCall) -> bool:
 
     async def updated(existing: Object) -> Object:
         if not _is_mirror(existing, host):
-            # terminating: the mirror of the new definition is created after its deletion
+            # terminating: after its deletion, the mirror of the new definition is created
             raise _UnchangedError
         mirror: Object = host.mirror(existing)
         mirrored = _mirrored_revision(existing)
@@ -109,7 +109,7 @@ async def _create(scope: Scope, call: WriteCall) -> None:
 
 
 def _is_mirror(existing: Object, host: HostDefinition) -> bool:
-    """Return whether a definition mirrors this one of the host; False where it is terminating. Raises MirrorError otherwise."""
+    """Return True for a mirror of this definition of the host, False for a terminating one. Raises MirrorError otherwise."""
     metadata = existing["metadata"]
     uid = (metadata.get("annotations") or {}).get(HOST_UID)
     if uid == host.uid:
@@ -124,7 +124,7 @@ def _is_mirror(existing: Object, host: HostDefinition) -> bool:
 
 
 def _mirrored_revision(existing: Object) -> int:
-    """Return the host's revision that a mirror has, 0 without one."""
+    """Return the host's revision in a mirror, 0 if there is none."""
     text = existing["metadata"]["annotations"].get(HOST_REVISION, "")
     return int(text) if text.isdecimal() else 0
 

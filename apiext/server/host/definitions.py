@@ -33,7 +33,7 @@ class Identity:
         self._known = ""
 
     async def confirm(self) -> None:
-        """Return if the host is the cluster that the store belongs to; the first host claims the store.
+        """Check that the host is the cluster to which the store belongs. The first host claims the store.
 
         Raises:
             OtherClusterError: it is another cluster.
@@ -62,18 +62,18 @@ class HostDefinitions:
         self._catalog = catalog
 
     async def wait_until_read(self, *, timeout: float) -> None:  # noqa: ASYNC109 -- the wait just ends
-        """Wait until every definition was processed once, the host is found unreachable, or the timeout in seconds is over."""
+        """Wait until every definition was processed once or the host is unreachable, but at most `timeout` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self.source.wait_until_processed()
 
     @property
     def is_dispensable(self) -> bool:
-        """Whether the server is ready without the host: it is unreachable, and the catalog has definitions."""
+        """Whether the server is ready without the host: the host is unreachable, and the catalog has definitions."""
         return bool(self.source.unreachable_since) and not self.source.is_other_cluster and bool(self._catalog.all())
 
     def check(self) -> None:
-        """Return if the server has the definitions of the host, current or stored ones.
+        """Check that the server has the host's definitions, current or stored ones.
 
         Raises:
             UnhealthyError: it has none yet, or the host is another cluster.
@@ -85,7 +85,7 @@ class HostDefinitions:
             raise UnhealthyError(source.last_error or "the host's definitions have not been read yet")
 
     def remarks(self) -> list[str]:
-        """Return the problems of a healthy server: a first line for all users, further lines for authenticated ones."""
+        """Return the problems of a healthy server: the first line is for all users, further lines only for authenticated ones."""
         source, problems = self.source, self.source.problems
         short, long = [], []
         if source.unreachable_since:

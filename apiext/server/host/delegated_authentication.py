@@ -1,4 +1,4 @@
-"""Authentication by another server: TokenReviews, and the certificate authorities in its extension-apiserver-authentication ConfigMap.
+"""Delegated authentication: TokenReviews, and the certificate authorities of the extension-apiserver-authentication ConfigMap.
 
 Mirrors apiserver pkg/server/options (authentication.go, DelegatingAuthenticationOptions).
 """
@@ -38,12 +38,12 @@ _NOT_FOUND: Final = 404
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The parts of delegated authentication that the filters and the start need."""
+    """The parts of delegated authentication for the filters and the start."""
 
     tokens: TokenReviews
     lookup: ConfigMapLookup
     front_proxy: Callable[[Mapping[str, str]], UserInfo | None] | None
-    """Reads the user from the front-proxy headers of the ConfigMap; None where options set them."""
+    """Reads the user from the front-proxy headers of the ConfigMap; None if options set the headers."""
 
 
 async def open_delegation(
@@ -51,7 +51,7 @@ async def open_delegation(
 ) -> Delegation:
     """Read the ConfigMap and watch it until `stack` closes; each valid state becomes the client trust of `dynamic_tls`.
 
-    With `recalls` the caller calls ConfigMapLookup.recall, and a server that does not answer is no error here.
+    With `recalls`, a server that does not answer is no error: the caller must call ConfigMapLookup.recall.
 
     Raises:
         StartError: the ConfigMap cannot be read.
@@ -66,7 +66,7 @@ async def open_delegation(
 
 
 class ConfigMapLookup:
-    """Applies the ConfigMap to the client trust of TLS, as far as no option sets it, and records the last valid state in the store."""
+    """Applies the ConfigMap to the client trust of TLS unless options set it, and records the last valid state in the store."""
 
     def __init__(self, options: AuthenticationOptions, dynamic_tls: DynamicTLS) -> None:
         self._options = options
@@ -81,11 +81,11 @@ class ConfigMapLookup:
         self._recording: asyncio.Task[None] | None = None
 
     async def read(self, client: WebhookClient, *, recalls: bool = False) -> None:
-        """Read the ConfigMap for the first time; a missing one leaves everything as it is.
+        """Read the ConfigMap for the first time; a missing one changes nothing.
 
         Raises:
-            StartError: it cannot be read, without `recalls`. Not with --authentication-tolerate-lookup-failure, nor where an
-                option sets the front proxy's authority.
+            StartError: it cannot be read; not with `recalls`, with --authentication-tolerate-lookup-failure, or if an option sets
+                the front proxy's authority.
         """
         try:
             self.update(await client.get(f"{_COLLECTION}/{NAME}"))
@@ -102,14 +102,14 @@ class ConfigMapLookup:
         _LOG.warning("extension-apiserver-authentication ConfigMap not read", error=self._failure)
 
     def front_proxy_user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """Return the user that the ConfigMap's front-proxy headers name, None without a user name."""
+        """Return the user in the front-proxy headers that the ConfigMap names, None without a user name."""
         return self._config.headers.user(headers)
 
     async def recall(self, records: HostRecords) -> None:
         """Use the recorded ConfigMap if the first read failed, and record each valid state from now on.
 
         Raises:
-            StartError: the first read failed and none is recorded, unless tolerated as in `read`.
+            StartError: the first read failed and no state is recorded; with the exceptions of `read`.
             BackendError: the store failed.
         """
         if self._failure and self._config == ClusterConfig():
@@ -123,7 +123,7 @@ class ConfigMapLookup:
         self._record()
 
     def update(self, config_map: dict[str, Any]) -> None:
-        """Apply a state of the ConfigMap; an invalid entry is logged, and the last valid one stays in force."""
+        """Apply a state of the ConfigMap. Log an invalid entry, and keep its last valid value."""
         config, problems = self._config.updated(config_map)
         for problem in problems:
             _LOG.error("invalid extension-apiserver-authentication ConfigMap", configmap=_CONFIG_MAP, error=problem)
@@ -132,7 +132,7 @@ class ConfigMapLookup:
             self._record()
 
     def _record(self) -> None:
-        """Start to record the last valid state; after a failure the next update tries again."""
+        """Record the last valid state in the background; after a failure the next update tries again."""
         if self._records is not None and (self._recording is None or self._recording.done()):
             self._recording = asyncio.create_task(self._write(self._records))
 

@@ -19,7 +19,7 @@ _LOG: Final = get_logger(__name__)
 
 
 def follow_host(control: FlowControl, client: WebhookClient, stack: AsyncExitStack) -> None:
-    """Configure flow control by the objects of the host until `stack` closes."""
+    """Configure flow control with the host's objects until `stack` closes."""
     objects, link = HostObjects(control), _LogOnce()
     run_until_closed(stack, objects.run())
     for collection, follower in ((FLOW_SCHEMAS, objects.schemas), (PRIORITY_LEVELS, objects.levels)):
@@ -27,7 +27,7 @@ def follow_host(control: FlowControl, client: WebhookClient, stack: AsyncExitSta
 
 
 class _LogOnce(Link):
-    """Logs the first failure only: a host may deny access for ever, and flow control works without it."""
+    """Logs only the first failure: a host may always deny access, and flow control works without its objects."""
 
     logs_failures = True
 

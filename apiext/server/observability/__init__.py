@@ -1,4 +1,4 @@
 """The server's log and traces.
 
-Owns their formats and where they go; metrics belong to the code that they measure. Mirrors component-base/{logs,tracing}.
+Owns their formats and outputs; metrics belong to the measured code. Mirrors component-base/{logs,tracing}.
 """

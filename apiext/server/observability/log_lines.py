@@ -1,6 +1,6 @@
 """Lines of the log: structlog renders records with their fields.
 
-Its import takes 50 ms, which log_output.py and lazy_imports.py keep from the start.
+The import of structlog takes 50 ms; log_output.py and lazy_imports.py defer it until after the start.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, WrappedLogger
 
 _SHORTEST_CUT: Final = 32
-"""Characters that stay of every field: the time, the level and the event of a line are whole."""
+"""Characters kept of every field, so that time, level and event of a line are never cut."""
 
-# structlog would import rich, 2 MiB of modules, for tracebacks in a form that is not used here
+# prevent structlog from importing rich: 2 MiB of modules for tracebacks that are not used here
 _HIDES_RICH: Final = "rich" not in sys.modules
 if _HIDES_RICH:
     sys.modules["rich"] = None  # type: ignore[assignment]  # an import fails then
@@ -67,6 +67,6 @@ def _render_bounded(render: Callable[[WrappedLogger, str, EventDict], str], logg
 
 
 def _cut(value: object, longest: int) -> object:
-    """Return a value, or the begin and the end of its text if that is longer than `longest` characters."""
+    """Return a value; for a text longer than `longest` characters, its begin and end only."""
     text, half = str(value), longest // 2
     return value if len(text) <= longest else f"{text[:half]}...[{len(text) - longest} characters cut]...{text[-half:]}"

@@ -1,4 +1,4 @@
-"""Log output on standard error. What renders it is imported for the first line."""
+"""Log output on standard error. The first line imports the renderer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LineFormatter(logging.Formatter):
     """Formats a record as a line of at most MAX_LOG_LINE_BYTES (log_lines.py)."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, whose longest fields are cut if need be."""
+        """Return the line; cut its longest fields if it is too long."""
         return self._formatter.format(record)
 
     @functools.cached_property

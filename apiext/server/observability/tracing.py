@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COLLECTOR: Final = "localhost:4317"
 """host:port of the OTLP collector, which is called without TLS."""
 _MILLION: Final = 1_000_000
-"""`samplingRatePerMillion` counts the traces that begin here; a trace that the client sampled always is."""
+"""The unit of `samplingRatePerMillion`, which applies to traces that begin here. A trace that the client sampled is always sampled."""
 _SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["apiVersion", "kind"],

@@ -69,7 +69,7 @@ class AdmissionPlugins:
     disabled: frozenset[str] = frozenset()
 
     def problems(self) -> list[str]:
-        """Return a line for each unknown plugin, and one for all that are both enabled and disabled."""
+        """Return a line for each unknown plugin, and one line for the plugins that are both enabled and disabled."""
         problems = [
             f"{which}-admission-plugins plugin {quote(name)} is unknown"
             for which, names in (("enable", self.enabled), ("disable", self.disabled))

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _COMPONENT: Final = "kube"
 _ALL_OF_STAGE: Final = {"AllAlpha": "alpha", "AllBeta": "beta"}
-"""Gates that set all others of a stage that the flag does not name."""
+"""Gates that set all gates of a stage, except those in the flag."""
 CBOR_GATE: Final = "CBORServingAndStorage"
 MIGRATOR_GATE: Final = "StorageVersionMigrator"
 STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
-"""It requires APIServerIdentity, which has no effect without it: Leases are not served."""
+"""Requires the gate APIServerIdentity, which has no other effect: Leases are not served."""
 _OTHERS: Final = ("AllowUnsafeMalformedObjectDeletion", "ConstrainedImpersonation")
 _INEFFECTIVE: Final = "CRDObservedGenerationTracking"
-"""It changes no answer of the reference: without it, too, a status keeps the observedGeneration that was written to it."""
+"""Changes no answer of the reference: a status keeps its written observedGeneration with and without this gate."""
 _IMPLEMENTED: Final = frozenset({*_ALL_OF_STAGE, CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE, _INEFFECTIVE, *_OTHERS})
 """Gates that this server follows."""
 
@@ -54,7 +54,7 @@ class FeatureGates:
         return stage.default if value is None else value
 
     def log_warnings(self) -> None:
-        """Log gates that will be removed, and those whose value differs from the default without an effect."""
+        """Log gates that will be removed, and gates with another value than the default that are not implemented."""
         for name, value in self.explicit.items():
             stage = FEATURE_GATES[name].name
             if stage in {"GA", "deprecated"}:

@@ -183,7 +183,7 @@ def _authentication(reader: FlagReader) -> AuthenticationOptions:
 
 
 def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:
-    """Return the kubeconfig of the flag or of --kubeconfig; without any kubeconfig, but with mode Webhook, the pod's service account."""
+    """Return the kubeconfig of the flag or of --kubeconfig. With mode Webhook and no kubeconfig, return the pod's service account."""
     for flag in (name, "kubeconfig"):
         path = reader.file(flag)
         if path is not None:
@@ -198,7 +198,7 @@ def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:
 
 def _authorization(reader: FlagReader) -> AuthorizationOptions:
     defaults = AuthorizationOptions()
-    # a server with a kubeconfig does not allow every user everything by default
+    # with a kubeconfig, the default mode is not AlwaysAllow
     named = any(reader.value(flag) for flag in _KUBECONFIGS)
     modes = reader.names("authorization_mode", ("Webhook",) if named else defaults.modes)
     for mode in modes:
@@ -226,7 +226,7 @@ def _crd_selector(reader: FlagReader) -> str | None:
 
 
 def _host(reader: FlagReader) -> KubeconfigSource | None:
-    """Return the host cluster: that of --kubeconfig, or that of the pod if it authorizes requests or supplies definitions."""
+    """Return the host: the cluster of --kubeconfig, or the pod's cluster if it authorizes requests or supplies definitions."""
     delegate = _delegate(reader, "kubeconfig")
     if delegate is not None or reader.value("crd_selector") is None:
         return delegate
@@ -266,7 +266,7 @@ def _limits(reader: FlagReader) -> LimitOptions:
 
 
 def _service_addresses(reader: FlagReader) -> ServiceAddresses:
-    """Return the addresses of Services; values without "=" are files of such values."""
+    """Return the addresses of Services; a value without "=" is a file of such values."""
     found: list[str] = []
     for value in reader.names("service_address"):
         if "=" in value:

@@ -14,7 +14,7 @@ class Stage(NamedTuple):
     name: str
     default: bool
     locked: bool
-    """Whether gates keep the default."""
+    """Whether the default cannot be changed."""
 
 
 _NAMES: Final = {

@@ -24,16 +24,16 @@ class RequestLimits(NamedTuple):
 
 
 FAIR_LIMITS: Final = RequestLimits(100, 50)
-"""The default with priority and fairness, which shares the sum. With more, a server serves no more requests of any kind, and they wait in
-its event loop instead of their fair queues; with much fewer, they do not fill the time in which the store writes.
+"""The default with priority and fairness, which divides the sum. More seats do not increase the throughput of any kind of request: requests
+then wait in the event loop instead of fair queues. With much fewer seats, the server idles while the store writes.
 """
 REJECTING_LIMITS: Final = RequestLimits(400, 200)
-"""The reference's defaults, beyond which requests are rejected without priority and fairness."""
+"""The reference's defaults without priority and fairness: the server rejects further requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedCertificateFiles:
-    """A certificate for some server names; without names, for those in the certificate."""
+    """A certificate for the given server names, or else for the names in the certificate."""
 
     cert_file: Path
     key_file: Path
@@ -71,7 +71,7 @@ class KubeconfigSource:
     """The address and credentials of another server."""
 
     flag: str
-    """The flag that set it, for messages."""
+    """The flag or other origin of this source, for messages."""
     kubeconfig: Path | None = None
     """None for the service account of the server's pod."""
 
@@ -119,7 +119,7 @@ class AuthorizationOptions:
     unauthorized_ttl: float = 10.0
     """How long denied decisions are cached."""
     always_allow_paths: tuple[str, ...] = ("/healthz", "/livez", "/readyz")
-    """Paths that need no authorization. The path of a single check shows why it fails, and needs authorization."""
+    """Paths without authorization. The path of a single health check needs authorization, since it shows the reason of a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class LimitOptions:
     min_request_timeout: int = 1800
     """The minimum duration of a watch without timeoutSeconds."""
     priority_and_fairness: bool = True
-    """Whether FlowSchemas and priority levels limit requests, by as many seats as both limits together."""
+    """Whether FlowSchemas and priority levels limit requests. Their seats are the sum of both limits."""
     max_in_flight: int = FAIR_LIMITS.reading
     """Concurrent read requests; 0 disables the limit."""
     max_mutating_in_flight: int = FAIR_LIMITS.writing
@@ -158,7 +158,7 @@ class ServerOptions:
     host: KubeconfigSource | None = None
     """The cluster whose namespaces, quotas and definitions apply; None for a standalone server."""
     service_addresses: ServiceAddresses = field(default_factory=dict)
-    """Where webhooks' Services are; the others are found by DNS."""
+    """Addresses of webhooks' Services; DNS resolves the others."""
     migrates: bool = False
     """Whether objects are rewritten in the background after a change of their storage version."""
     feature_gates: FeatureGates = field(default_factory=FeatureGates)

@@ -34,5 +34,5 @@ class FlowControlDebug:
                 found = dump_requests(self._controller, details=details)
             case _:
                 return text_reply("404 page not found", status=404)
-        # the bytes of names that are not UTF-8 as they came
+        # names that are not UTF-8 keep their bytes
         return Reply((await in_slices(found)).encode(errors="surrogateescape"), content_type="text/plain; charset=utf-8")

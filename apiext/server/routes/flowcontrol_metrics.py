@@ -45,7 +45,7 @@ _FLOW_GAUGES: Final[dict[str, tuple[str, Callable[[FlowStats], float]]]] = {
 class FlowControlMetrics:
     """Renders the statistics of a controller (prometheus_client.registry.Collector).
 
-    Those of utilization and demand are as old as the last adjustment of the limits.
+    Utilization and demand are from the last adjustment of the limits.
     """
 
     def __init__(self, controller: Controller) -> None:
@@ -160,7 +160,7 @@ def _histogram(name: str, text: str, labels: tuple[str, ...]) -> HistogramMetric
 
 
 def _add(family: HistogramMetricFamily, labels: tuple[str, ...], histogram: FlowHistogram, more: tuple[float, int] = (0, 0)) -> None:
-    """Add a histogram that is not empty, with one more value and its count."""
+    """Add a histogram unless it is empty; `more` is one more value and its count."""
     value, count = more
     found = histogram.plus(value, count)
     if any(found.buckets):

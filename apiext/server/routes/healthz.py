@@ -29,7 +29,7 @@ class HealthCheck:
     name: str
     probe: Callable[[], Awaitable[None]]
     remarks: Callable[[], Sequence[str]] = tuple
-    """Lines for a check that passes: verbose output shows the first one, the path of the check all of them."""
+    """Remarks of a passed check: verbose output shows the first one, the path of the check shows all."""
 
 
 class CachedProbe:
@@ -71,7 +71,7 @@ class HealthEndpoint:
         return [f"/{self.name}", *(f"/{self.name}/{name}" for name in self._checks)]
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Return the result of all checks or of the named one, 404 for an unknown name."""
+        """Return the result of all checks or of the named check, 404 for an unknown name."""
         name = request.path.removeprefix(f"/{self.name}")
         if not name:
             return await self._all(request)

@@ -38,7 +38,7 @@ class Metrics:
         certificates: Callable[[], Mapping[str, float]] = dict,
         more: Sequence[Collector] = (),
     ) -> None:
-        """Create the route; `requests` counts those in progress by phase and kind, `more` collects the metrics of other parts."""
+        """Create the route. `requests` counts current requests by phase and kind; `more` collects the metrics of other parts."""
         self._stats = stats
         self._requests_now = requests
         self._objects = objects
@@ -60,11 +60,11 @@ class Metrics:
         self._stats.terminations.clear()
 
     async def text(self) -> bytes:
-        """Return all metrics, those of the process and of Python included."""
+        """Return all metrics, including those of the process and of Python."""
         self._counted = await self._objects()
         self._versions = self._stored()
         self._current = self._requests_now()
-        # many series take long to write, and the library to import
+        # in a thread: many series take long to write, and the library takes long to import
         return await asyncio.to_thread(self._write)
 
     def _write(self) -> bytes:
@@ -170,6 +170,6 @@ class Metrics:
 
 
 def buckets(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
-    """Return the cumulative buckets of a histogram from the observations in each; the last one has no bound."""
+    """Return the cumulative buckets of a histogram from the observations of each bucket; the last bucket has no bound."""
     texts = [*(f"{bound:g}" for bound in bounds), "+Inf"]
     return list(zip(texts, itertools.accumulate(map(float, counts)), strict=True))

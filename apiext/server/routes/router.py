@@ -88,7 +88,7 @@ class Router:
         return _indented(self._paths())
 
     async def _no_core(self, _request: web.BaseRequest) -> web.StreamResponse:
-        """Return the index with 404, as servers behind a kube-apiserver do for its own API."""
+        """Return the index with 404 for the core API, as aggregated servers do."""
         return _indented(self._paths(), status=404)
 
     def _paths(self) -> dict[str, list[str]]:
@@ -109,7 +109,7 @@ async def _below_version(_request: web.BaseRequest) -> web.StreamResponse:
 
 
 def _indented(content: object, *, status: int = 200) -> Reply:
-    """Return indented JSON, as the reference for endpoints without negotiation (responsewriters.WriteRawJSON)."""
+    """Return indented JSON, as the reference does for endpoints without negotiation (responsewriters.WriteRawJSON)."""
     return Reply(json_codec.pretty(json_codec.dumps(content, sort_keys=False)), status=status)
 
 

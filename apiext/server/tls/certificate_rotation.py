@@ -27,7 +27,7 @@ _READ_INTERVAL: Final = 60.0
 
 
 class WatchedFiles:
-    """Files to reload when they change. An invalid file keeps the previous content in use, and is logged once.
+    """Files to reload when they change. While a file is invalid, the previous content stays in use; the log gets one line.
 
     `reload` reads the files, returns whether the content differs, and raises TLSError.
     """
@@ -39,7 +39,7 @@ class WatchedFiles:
         self._problem = ""
 
     def check(self, *, reads: bool) -> None:
-        """Reload the files if their attributes changed; with `reads` in any case."""
+        """Reload the files if their attributes changed; with `reads`, reload them anyway."""
         stamps = [_stamp(path) for path in self._paths]
         if stamps == self._stamps and not reads:
             return
@@ -94,7 +94,7 @@ class CertificateRotation:
 
 
 def _stamp(path: Path) -> Stamp:
-    """Return the attributes that change with a file's content or with the target of its link, None if it does not exist."""
+    """Return the attributes that change with a file's content or the target of its link, None for a missing file."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The certificate that a client presented, with those of the intermediate authorities that it sent."""
+"""A client's certificate, with the intermediate certificates that it sent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def client_certificate(transport: asyncio.BaseTransport | None) -> tuple[Mapping[str, Any], Sequence[bytes]]:
     """Return a connection's client certificate, parsed, and its chain in DER; both are empty without one.
 
-    The chain starts with the certificate and follows the path that TLS verified as far as the client sent it. It has no certificate that
-    only the server knows: which authorities trust a client must not depend on those that other clients have.
+    The chain starts with the certificate and follows the verified path as far as the client sent it. It omits certificates that only the
+    server knows: the authorities of a client must not depend on the trust of other clients.
     """
     tls = transport.get_extra_info("ssl_object") if transport is not None else None
     if tls is None or not (certificate := tls.getpeercert()):
@@ -28,7 +28,7 @@ def client_certificate(transport: asyncio.BaseTransport | None) -> tuple[Mapping
 
 
 def _chains(tls: ssl.SSLObject) -> tuple[Sequence[bytes], Sequence[bytes]]:
-    """Return the verified chain and the one that the client sent."""
+    """Return the verified chain and the chain that the client sent."""
     if sys.version_info >= (3, 13):
         return tls.get_verified_chain(), tls.get_unverified_chain()
     inner = cast("Any", tls)._sslobj  # noqa: SLF001 -- public since Python 3.13; a test of intermediate authorities covers it

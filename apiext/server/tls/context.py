@@ -20,7 +20,7 @@ _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTI
 
 
 class TLSError(Exception):
-    """A key or certificate is invalid. The message is one line that names it."""
+    """A key or certificate is invalid. The message is one line and names the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class CertKey:
     origin: str
     """The files, for messages."""
     names: tuple[str, ...] = ()
-    """The server names of --tls-sni-cert-key; empty for those in the certificate."""
+    """The server names of --tls-sni-cert-key; empty for the names in the certificate."""
 
     @classmethod
     def read(cls, pair: KeyPair, names: tuple[str, ...] = ()) -> CertKey:
@@ -73,7 +73,7 @@ def server_context(keys: CertKey, *, authorities: bytes, min_version: str) -> ss
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[min_version]
     context.set_alpn_protocols(["http/1.1"])
-    # clients know which cipher their processors compute fastest; Go prefers AES-128, OpenSSL's order has AES-256 first
+    # clients prefer the cipher that is fast on their processors; OpenSSL's order begins with AES-256, Go's with AES-128
     context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     # a resumed session would lack the intermediate certificates of the client
     context.num_tickets = 0
@@ -86,7 +86,7 @@ def server_context(keys: CertKey, *, authorities: bytes, min_version: str) -> ss
     if not authorities.strip():
         return context
     context.verify_mode = ssl.CERT_OPTIONAL
-    # trust intermediate authorities by themselves, as Go does
+    # trust intermediate authorities without their root, as Go does
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         _trust(context, authorities)
@@ -105,7 +105,7 @@ def _trust(context: ssl.SSLContext, pem: bytes) -> None:
 
 @contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    """Provide bytes as a file in memory, for a library that reads only files."""
+    """Provide bytes as a file in memory, for a library that reads only files; yield its path."""
     handle = os.memfd_create("apiext-tls")
     with os.fdopen(handle, "wb") as file:
         file.write(data)

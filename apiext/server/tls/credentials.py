@@ -55,18 +55,18 @@ class ServerCredentials:
     dynamic_tls: DynamicTLS
     tokens: Mapping[str, UserInfo]
     pki: Pki | None
-    """The server's own certificates, None if the options replace all of them."""
+    """The server's own certificates, None if options replace them all."""
     kubeconfig: Path | None
-    """The path of the admin's kubeconfig, None without an own client CA."""
+    """The path of the admin's kubeconfig, None if the server has no client CA of its own."""
     trust: Path | None
-    """The CA that signed the serving certificate, None unless it is the server's own."""
+    """The server's own CA of the serving certificate, None if the certificate comes from files."""
     files: Sequence[WatchedFiles]
     """The files behind `dynamic_tls`."""
 
     def write_kubeconfig(self, url: str) -> None:
-        """Write the admin's kubeconfig with embedded certificates, if there is an admin, unless the file already has this content.
+        """Write the admin's kubeconfig with embedded certificates, if there is an admin. Keep a file with the same content.
 
-        Without `trust` clients verify the server with the system's authorities.
+        Without `trust`, it makes clients verify the server with the system's authorities.
 
         Raises:
             StartError: the file cannot be written.
@@ -91,11 +91,11 @@ class ServerCredentials:
         return {name: moment.timestamp() for name, moment in found.items() if moment is not None}
 
     def rotation(self, options: ServerOptions, url: str) -> CertificateRotation:
-        """Return the rotation of the files and of the own certificates. `url` is the server's own."""
+        """Return the rotation of the files and of the own certificates. `url` is the URL of this server."""
         return CertificateRotation(self.files, partial(self.renew, options, url))
 
     def renew(self, options: ServerOptions, url: str) -> None:
-        """Renew the own certificates that expire soon, and the kubeconfig if it refers to this server.
+        """Renew own certificates that expire soon, and the kubeconfig if it refers to this server.
 
         Raises:
             StartError: a file cannot be read or written.
@@ -112,7 +112,7 @@ class ServerCredentials:
 
 
 def load_credentials(options: ServerOptions) -> ServerCredentials:
-    """Load the files of the options, and create the certificates that they omit.
+    """Load the files of the options, and create the missing certificates.
 
     Raises:
         StartError: a file cannot be read or written, or is invalid.
@@ -129,7 +129,7 @@ def load_credentials(options: ServerOptions) -> ServerCredentials:
     proxy_ca = authentication.front_proxy_ca_file
     try:
         identification = PeerIdentification(
-            # empty until the ConfigMap of the cluster is read
+            # no authorities until the ConfigMap of the cluster is read
             clients=CertificateAuthorities(read_authorities(client_ca) if client_ca else b""),
             proxies=CertificateAuthorities(read_authorities(proxy_ca)) if proxy_ca else None,
             proxy_names=frozenset(authentication.front_proxy_names),
@@ -164,7 +164,7 @@ def _own_pki(options: ServerOptions) -> Pki:
 def watched_files(
     dynamic_tls: DynamicTLS, keys: Sequence[tuple[KeyPair, tuple[str, ...]]], client_ca: Path | None, proxy_ca: Path | None
 ) -> list[WatchedFiles]:
-    """Return the files of certificates, with their server names, and of client CAs, with functions that reload them into `dynamic_tls`."""
+    """Return the files of certificates and client CAs, with functions that reload them into `dynamic_tls`."""
 
     def reload_certificate(pair: KeyPair, names: tuple[str, ...], place: int) -> bool:
         return dynamic_tls.set_certificate(CertKey.read(pair, names), place=place)

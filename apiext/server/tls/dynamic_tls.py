@@ -45,7 +45,7 @@ class DynamicTLS:
         min_version: str,
         address: str = "",
     ) -> None:
-        """Select a certificate by the client's server name, else the first. `address` is the server name of clients that send none."""
+        """Select a certificate by the client's server name, else the first. `address` replaces a missing server name."""
         self.keys = tuple(keys)
         """The current certificates."""
         self._address = address
@@ -68,10 +68,10 @@ class DynamicTLS:
         return True
 
     def set_client_trust(self, identification: PeerIdentification) -> bool:
-        """Replace the authorities of clients and of front proxies, and the names of these. Return whether anything changes.
+        """Replace the authorities of clients and front proxies, and the names of front proxies. Return whether anything changes.
 
-        New connections use them at once. The subscribers check the open ones again, and end those whose certificate loses a privilege
-        after their current requests.
+        New connections use them at once. Subscribers check the open connections again: if a certificate loses a privilege, its connection
+        ends after the current request.
         """
         if identification == self.identification:
             return False

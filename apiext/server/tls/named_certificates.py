@@ -24,10 +24,10 @@ _ADDRESS: Final = re.compile(r"\d+(\.\d+){3}")
 
 
 class NamedCertificates:
-    """Selects a context; the first is the default. The others match the names of the flag, or without them those of the certificate."""
+    """Selects a context; the first is the default. The others match the names in the flag, or else in their certificate."""
 
     def __init__(self, keys: Sequence[CertKey], contexts: Sequence[ssl.SSLContext], *, address: str) -> None:
-        """Each key has a context. `address` is the listening address, empty for all addresses."""
+        """Create a selection; each key has a context. `address` is the listening address, empty for all addresses."""
         self._address = address
         self._by_name = _by_name(keys[1:], contexts[1:])
         self._covering = [
@@ -39,7 +39,7 @@ class NamedCertificates:
         connection.context = self.find(name)
 
     def find(self, name: str | None) -> ssl.SSLContext:
-        """Return the context for a server name; without a name that of the address."""
+        """Return the context for a server name, or for the listening address if the client sent no name."""
         default = self._covering[0][1]
         if not name:
             return self._by_name.get(self._address, default)
@@ -51,7 +51,7 @@ class NamedCertificates:
 
 
 def _by_name(keys: Sequence[CertKey], contexts: Sequence[ssl.SSLContext]) -> dict[str, ssl.SSLContext]:
-    """Return contexts by name. Names of the flag take precedence over those of certificates, and earlier ones over later ones."""
+    """Return contexts by name. Names in flags take precedence over names in certificates, and earlier names over later ones."""
     given: dict[str, ssl.SSLContext] = {}
     own: dict[str, ssl.SSLContext] = {}
     for one, context in zip(keys, contexts, strict=True):

@@ -5,8 +5,8 @@ apiserver.crt, apiserver.key         the serving certificate
 apiext-admin.crt, apiext-admin.key   a client certificate of group system:masters
 .checked                             the record of the last successful check
 
-A start within a day after a check, with the same files and hosts, does not read the certificates: that takes 60 ms, most of it the import
-of cryptography.
+A start within a day after a check, with the same files and hosts, does not read the certificates. Reading takes 60 ms, most of it for the
+import of cryptography.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from apiext.cert.issuing import Pem
 
 _MAX_HOSTS: Final = 100
-"""Hosts of one certificate. A machine whose name changes would let it grow."""
+"""Maximum of hosts in a certificate, which otherwise grows when the machine's name changes."""
 _AUTHORITY: Final = "apiext-ca"
 _RENEW_AUTHORITY_BEFORE: Final = datetime.timedelta(days=400)
-"""Longer than the validity of an issued certificate, so that none outlives its CA."""
+"""Longer than the validity of issued certificates, so that none outlives its CA."""
 _CHECK_FILE: Final = ".checked"
 _CHECK_VALIDITY: Final = datetime.timedelta(days=1)
 
@@ -82,14 +82,14 @@ class Pki:
 
     @property
     def files(self) -> list[Path]:
-        """All files."""
+        """The files of all certificates and keys."""
         return [path for pair in (self.authority, self.serving, self.admin) for path in (pair.cert, pair.key)]
 
 
 def ensure_pki(folder: Path, hosts: Sequence[str], moment: datetime.datetime | None = None) -> Pki:
-    """Create the certificates that are missing, expire soon or lack a host. Servers with the same folder share them.
+    """Create certificates that are missing, expire soon or lack a host. Servers with the same folder share them.
 
-    A serving certificate that is replaced for a new host keeps the hosts of the old one, which may belong to another server.
+    A new serving certificate keeps the hosts of the old one, which may belong to another server.
 
     Raises:
         OSError: the folder cannot be read or written.
@@ -168,7 +168,7 @@ def _was_checked(folder: Path, files: Iterable[Path], hosts: Sequence[str], mome
 
 
 def _record_check(folder: Path, files: Iterable[Path], hosts: Sequence[str], moment: datetime.datetime) -> None:
-    """Record that these files passed a check for these hosts; a folder that is not writable stays unchanged. Raises OSError."""
+    """Record that these files passed a check for these hosts, if the folder is writable. Raises OSError."""
     record = {"time": moment.isoformat(), "hosts": list(hosts), "digest": _digest(files)}
     with suppress(OSError):
         write_file(folder / _CHECK_FILE, orjson.dumps(record).decode(), mode=0o600)

@@ -14,7 +14,7 @@ from hack.lib.reference import golang
 from hack.lib.servers import process, resources
 
 _IDLE_CRDS = 5
-"""Definitions of which the median time until they are served is taken."""
+"""Definitions for the median of the time until a definition is served."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
         measured.figures["memory after this run, MiB"] = resources.resident_mib(target.pids())
         if options.fill:
             loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
-            # a new connection: servers close one that was idle for so long
+            # a new connection: servers close a connection after such a long idle time
             Client(target.access()).call("GET", f"{workload.COLLECTION}?resourceVersion=0")
             measured.figures[f"memory with {options.fill} objects, MiB"] = resources.resident_mib(target.pids())
             label = f"first list of {options.fill} objects after a restart, s"
@@ -79,7 +79,7 @@ def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measur
 
 
 def _used(target: targets.Target) -> tuple[float, float, float]:
-    """Return the processor time in seconds of the server, its store and the load generators that have ended."""
+    """Return the processor time in seconds of the server, its store and finished load generators."""
     ended, stores = os.times(), [target.etcd.process.pid] if target.etcd else []
     return resources.cpu_seconds(target.pids()), resources.cpu_seconds(stores), ended.children_user + ended.children_system
 

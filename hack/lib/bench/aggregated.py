@@ -15,8 +15,8 @@ class Cluster:
     """A kube-apiserver with apiext behind it, each with its own etcd.
 
     The target sends all requests to kube-apiserver, and apiext adopts the group under load unless the target is `plain`.
-    Processor time and memory are the sums of both servers, or those of kube-apiserver where it is `plain`. Where users are no
-    `administrators`, apiext asks kube-apiserver whether one may use an object, and remembers the answer for 10 s.
+    Processor time and memory are the sums of both servers, or of kube-apiserver alone if `plain`. Unless users are
+    `administrators`, apiext sends SubjectAccessReviews to kube-apiserver, and caches the decisions for 10 s.
     """
 
     def __init__(self, folder: Path, *, plain: bool = False, administrators: bool = False) -> None:
@@ -27,7 +27,7 @@ class Cluster:
         self._cluster = AggregatedCluster(folder, selector=selector, controller_manager=False, operator=not plain, durable=True)
 
     def start(self) -> float:
-        """Start all programs and return the seconds that the server which stores the objects takes to become ready."""
+        """Start all programs; return the seconds until the server that stores the objects is ready."""
         self._cluster.__enter__()
         bind_users(self._cluster.plane)
         start = time.monotonic()

@@ -1,4 +1,4 @@
-"""The requests that the benchmark itself sends: CRDs, and GETs whose time it measures."""
+"""The benchmark's own requests: CRDs, and timed GETs."""
 
 import http.client
 import json
@@ -32,7 +32,7 @@ class Client:
         """Return the object at a path.
 
         Raises:
-            RuntimeError: The server does not return it.
+            RuntimeError: the server does not return it.
         """
         self._connection.request("GET", path)
         response = self._connection.getresponse()
@@ -59,7 +59,7 @@ class Client:
         return (time.monotonic() - start) * 1000
 
     def wait_until_writable(self, crd: dict[str, Any]) -> None:
-        """Wait until objects without a spec can be created: apiext behind kube-apiserver takes over a definition first.
+        """Wait until objects without a spec can be created: apiext behind kube-apiserver first takes over the definition.
 
         Raises:
             RuntimeError: Creating one still fails after 60 s.
@@ -74,7 +74,7 @@ class Client:
             time.sleep(0.05)
 
     def median_serving_time(self, count: int) -> float:
-        """Return the median of the milliseconds after which each of several new CRDs is served."""
+        """Create several CRDs; return the median of the milliseconds until each is served."""
         times = sorted(self.serve(workload.crd(f"probe{number}s", f"Probe{number}")) for number in range(count))
         return times[len(times) // 2]
 

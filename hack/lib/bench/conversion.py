@@ -1,4 +1,4 @@
-"""Measures lists of objects that a conversion webhook converts: after a restart, and when they have been converted; with its calls."""
+"""Measures lists with a conversion webhook, and its calls: after a restart, and of converted objects."""
 
 import base64
 import contextlib
@@ -25,7 +25,7 @@ _PLURAL: Final = "converteds"
 _V2: Final = workload.collection(_PLURAL).replace("/v1/", "/v2/")
 _WARM_SECONDS: Final = 5.0
 _NOT_YET: Final = frozenset({404, 429, 503})
-"""Answers of a server that does not serve a definition yet, or whose cache is not loaded."""
+"""Answers of a server that does not serve a definition yet, or has not loaded its cache."""
 _PATIENCE: Final = 120.0
 """Seconds that the first list may take."""
 
@@ -41,7 +41,7 @@ class Webhook:
     certificate: str
 
     def counts(self) -> tuple[int, int]:
-        """Return how many calls it answered so far, and how many objects it converted."""
+        """Return the numbers of answered calls and converted objects so far."""
         context = ssl.create_default_context(cadata=self.certificate)
         connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context)
         connection.request("GET", "/counts")
@@ -63,7 +63,7 @@ def running(binary: Path) -> Iterator[Webhook]:
 
 
 def crd(webhook: Webhook) -> dict[str, Any]:
-    """Return a definition with two versions: spec.sent of v1, which is stored, is spec.sentAt of v2."""
+    """Return a definition with two versions: spec.sent of the stored v1 is spec.sentAt of v2."""
     found = workload.crd(_PLURAL, "Converted")
     (stored,) = found["spec"]["versions"]
     other = copy.deepcopy(stored) | {"name": "v2", "storage": False}
@@ -77,7 +77,7 @@ def crd(webhook: Webhook) -> dict[str, Any]:
 
 
 def measure(target: Target, webhook: Webhook, client: Client, send: Send, count: int) -> dict[str, float]:
-    """Return the figures of lists of many objects in the version that is not stored."""
+    """Return the figures of lists of many objects in the other version than the stored one."""
     client.serve(crd(webhook))
     path = workload.collection(_PLURAL)
     body = workload.filled("Converted", {"name": "converted-{i}", "namespace": workload.NAMESPACE}, {"sent": "{t}"})
@@ -100,7 +100,7 @@ def measure(target: Target, webhook: Webhook, client: Client, send: Send, count:
 
 
 def first_list_seconds(target: Target, path: str) -> float:
-    """Restart a target and return the seconds that its first list takes."""
+    """Restart a target and return the seconds of its first list."""
     target.restart()
     return _list_seconds(target, path)
 

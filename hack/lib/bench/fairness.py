@@ -1,4 +1,4 @@
-"""GETs of one user while another one lists without pause: how long they take alone and beside the lists."""
+"""Measures GETs of one user, alone and while another user lists without pause."""
 
 import contextlib
 import math
@@ -19,11 +19,11 @@ _OBJECTS: Final = 3000
 _CONNECTIONS: Final = 100
 _INTERVAL: Final = 0.05
 _START_UP: Final = 1.0
-"""Seconds in which the connections that list are opened."""
+"""Seconds in which the listing connections open."""
 
 
 def measure(target: Target, binary: Path, seconds: float) -> dict[str, float]:
-    """Return the figures of a target that serves the definition of the workload and has none of its objects."""
+    """Return the figures of a target. It must serve the definition of the workload, without objects."""
     access, fill = target.access(), workload.fill(_OBJECTS)
     loadgen.run(binary, **access, Clients=workload.CLIENTS, **fill)
     path = f"{workload.COLLECTION}/load-1"
@@ -57,7 +57,7 @@ def _p99(target: Target, path: str, seconds: float) -> float:
 
 @contextlib.contextmanager
 def _before_other_threads() -> Iterator[None]:
-    """Let this thread run whenever it can: its wait for a processor that the load generator has is none of the server."""
+    """Give this thread priority: waits for a processor that the load generator uses must not count for the server."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:

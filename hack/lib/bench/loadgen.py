@@ -1,4 +1,4 @@
-"""Builds the programs of hack/loadgen once for their sources, and runs the load generator as one process for each measurement."""
+"""Builds the programs of hack/loadgen once for each state of their sources, and runs the load generator in a process per measurement."""
 
 import hashlib
 import json
@@ -55,7 +55,7 @@ def run(binary: Path, **fields: Any) -> Result:
     """Run the load generator once; the fields are those of the type Run in hack/loadgen/main.go.
 
     Raises:
-        LoadError: A request failed, or a watcher missed an event.
+        LoadError: a request failed, or a watcher missed an event.
     """
     done = subprocess.run([binary], input=json.dumps(fields), capture_output=True, text=True, check=False)
     if done.returncode:

@@ -17,13 +17,13 @@ _PLURAL: Final = "migrateds"
 _DEFINITION: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{_PLURAL}.{workload.GROUP}"
 _MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 _PATIENCE: Final = 600.0
-"""Seconds that a migration may take."""
+"""Maximum of seconds of a migration."""
 
 
 def measure(target: Target, client: Client, send: Callable[..., Result], count: int) -> dict[str, float]:
-    """Return the seconds that a migration of many objects takes; `send` runs the load generator.
+    """Return the seconds of a migration of many objects; `send` runs the load generator.
 
-    The reference runs kube-controller-manager meanwhile. A migration without objects makes it watch the resource.
+    For the reference, kube-controller-manager runs meanwhile. A first migration without objects makes it watch the resource.
     """
     client.serve(_definition("v1"))
     body = workload.filled("Migrated", {"name": "migrated-{i}", "namespace": workload.NAMESPACE}, {"sent": "{t}"})

@@ -96,7 +96,7 @@ def body(prefix: str, *, revision: bool = False) -> str:
 
 
 def filled(kind: str, metadata: dict[str, Any], spec: dict[str, Any]) -> str:
-    """Return an object as JSON with a payload in its spec; with what the server adds, it has about OBJECT_BYTES."""
+    """Return an object as JSON with a payload in its spec: about OBJECT_BYTES including the server's additions."""
     spec = spec | {"payload": ""}
     obj = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
     spec["payload"] = "x" * (OBJECT_BYTES - len(json.dumps(obj, separators=(",", ":"))) - 350)

@@ -43,8 +43,8 @@ def main(argv: list[str] | None = None) -> int:
 def apiext() -> str:
     """Return the command of the server under test, for the interpreter that runs this module.
 
-    The kubeconfig of the suite leads to no server. The command disables the plugins that would connect to it, as the
-    reference's stand-alone server has no quotas.
+    The kubeconfig of the suite points to no server, so the command disables the plugins that would connect to it. The
+    reference's stand-alone server has no quotas either.
     """
     return shlex.join([sys.executable, "-m", "apiext", "serve", "--disable-admission-plugins=ResourceQuota"])
 
@@ -70,7 +70,7 @@ def run(
 ) -> tuple[suite_run.Result, ...]:
     """Run the tests in parallel on an etcd of their own; write the progress to standard error.
 
-    `keep` is a folder for the output of each test and each server. A test in `again` that fails is repeated once, alone:
+    `keep` is a folder for the output of each test and each server. A failed test in `again` runs once more, alone:
     some time windows of the suite are 100 ms, which a busy machine misses.
     """
     with tempfile.TemporaryDirectory(prefix="apiext-conformance-") as scratch:

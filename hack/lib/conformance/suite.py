@@ -1,4 +1,4 @@
-"""Builds the reference's own integration suite so that it tests a server in another process.
+"""Builds the reference's own integration suite to test a server in another process.
 
 `provide` copies the pinned module from Go's module cache to a folder of the user's cache, replaces the fixture that starts
 the reference inside the test with ours, and builds both test packages there. None of it is committed.

@@ -130,7 +130,7 @@ class Run:
 
 
 def default_jobs() -> int:
-    """Return two jobs for each core: the tests wait most of their time."""
+    """Return two jobs for each core: tests mostly wait."""
     return 2 * (os.cpu_count() or 1)
 
 

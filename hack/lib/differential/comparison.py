@@ -14,19 +14,19 @@ from hack.lib.real_crds import without_rules
 
 _VARYING: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\[\d+\]|\d+")
 _CAUSE: Final = 160
-"""Characters of an answer that name a group of differences."""
+"""Maximum of characters of a difference in the name of its group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is sent about each definition."""
+    """The requests for each definition."""
 
     rules: bool = True
     """Whether definitions keep their CEL rules."""
     applies: bool = True
     """Whether apply patches are sent."""
     rounds: int = 1
-    """Objects of the storage version that live from creation to deletion."""
+    """Objects of the storage version, each from creation to deletion."""
     broken: int = 12
     """Invalid objects of each served version."""
 
@@ -45,7 +45,7 @@ class Outcome:
         return 1 - len(self.different) / max(self.compared, 1)
 
     def groups(self) -> list[tuple[int, str, str]]:
-        """Return the differences by cause, the most frequent first: their number, what they have in common, and one of them."""
+        """Return the differences by cause, the most frequent first: number, cause, and an example."""
         causes: Counter[str] = Counter()
         examples: dict[str, str] = {}
         for text in self.different:
@@ -107,7 +107,7 @@ def _steps(pair: Pair, crd: dict[str, Any], rng: random.Random, plan: Plan) -> I
     for version in (version for version in crd["spec"]["versions"] if version["served"]):
         requests = ObjectRequests(crd, version, rng)
         yield from requests.broken(plan.broken)
-        # Fields that another version prunes make the object invalid, which only ratcheting would accept.
+        # Another version may prune fields and so make an object invalid, which only ratcheting accepts.
         for _ in range(plan.rounds if version["storage"] else 0):
             yield from requests.life(accepts if plan.rules else None, applies=plan.applies)
         yield Step("DELETE", requests.path)

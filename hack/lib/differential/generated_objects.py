@@ -93,7 +93,7 @@ def generate(schema: Mapping[str, Any], rng: random.Random, depth: int = 0) -> A
 
 
 def generate_resource(schema: Mapping[str, Any], rng: random.Random, *, api_version: str, kind: str, depth: int = 0) -> dict[str, Any]:
-    """Return a complete object of the kind, without optional fields from MAX_DEPTH on; `depth` is that of the object."""
+    """Return a complete object of the kind at `depth`, without optional fields from MAX_DEPTH on."""
     obj = generate({**schema, "type": "object"}, rng, depth)
     return {**obj, "apiVersion": api_version, "kind": kind, "metadata": {"name": f"generated-{rng.randint(0, 10**9)}"}}
 

@@ -37,9 +37,9 @@ _SHARED_GROUPS: Final = ("",)
 _CONDITIONS: Final = ("NamesAccepted", "Established", "Terminating", "NonStructuralSchema", "KubernetesAPIApprovalPolicyConformant")
 _SETTLE: Final = 60.0
 _ASKINGS: Final = 16
-"""How often the reference is asked again whether its response varies."""
+"""Number of repeated requests to detect varying responses of the reference."""
 _ASKINGS_OF_VARYING: Final = 256
-"""How often it is asked again once its responses varied: four independent orders of two keys agree with ours in 1 of 16 responses."""
+"""Number of repeated requests once responses varied: four independent orders of two keys agree with ours in 1 of 16 responses."""
 _INITIALIZING: Final = b"storage is (re)initializing"
 _PATIENCE: Final = 60.0
 """Seconds to wait for equal responses to a step with `retry`."""
@@ -58,7 +58,7 @@ class Step:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     retry: bool = False
-    """Whether controllers still work on the object: the request is repeated until both responses are equal or time is up."""
+    """Whether controllers still change the object: repeat the request until both responses are equal or time is up."""
     until: str = ""
     """A text that the response, as JSON with sorted keys, contains at the end of the retries."""
 
@@ -101,9 +101,9 @@ class Side:
         self._connection.close()
 
     def ask(self, step: Step) -> Answer:
-        """Send the request and return the response with the values masked that differ between servers.
+        """Send the request; return the response with values masked that always differ between servers.
 
-        A server whose watch cache is being filled is asked again, as clients do.
+        While a server fills its watch cache, repeat the request, as clients do.
         """
         deadline = time.monotonic() + _PATIENCE
         response, data = self.raw(self.resolved(step))
@@ -157,7 +157,7 @@ class Pair:
     def differences(self, step: Step) -> list[str]:
         """Send a request to both servers; return nothing if the responses are equal, else one line with both.
 
-        A text that the responses lack at the end of the retries is a line too.
+        A missing `until` text at the end of the retries is a line too.
         """
         self.compared += 1
         deadline = time.monotonic() + _PATIENCE
@@ -172,7 +172,7 @@ class Pair:
         return missing + [f"{step}\n    reference: {one}\n    apiext:    {other}" for one, other in _differing(theirs, ours)]
 
     def at_once(self, call: Callable[[Side], T]) -> tuple[T, T]:
-        """Return the results of a call for the reference and for apiext, which wait at the same time."""
+        """Return the results of a call for the reference and for apiext, executed at the same time."""
         with ThreadPoolExecutor(1) as other:
             theirs = other.submit(call, self.reference)
             ours = call(self.ours)
@@ -185,7 +185,7 @@ class Pair:
         return self.reference.ask(step), self.ours.ask(step)
 
     def _repeat_reference(self, step: Step, theirs: Answer, ours: Answer) -> Answer:
-        """Repeat a request without side effects on the reference if its response differs: some depend on the order of a Go map."""
+        """If the responses differ, repeat a request without side effects on the reference: some depend on the order of a Go map."""
         harmless = "dryRun=All" in step.path or theirs.code >= http.client.BAD_REQUEST
         if not harmless or theirs.code != ours.code or theirs == ours:
             return theirs
@@ -277,10 +277,10 @@ def wait_for_code(side: Side, step: Step, code: int) -> None:
 
 
 def wait_for_removal(side: Side, path: str) -> None:
-    """Wait until the definition at a path, which has been deleted, is gone.
+    """Wait until the deleted definition at a path is gone.
 
     Raises:
-        AssertionError: It is still there after `_SETTLE` seconds.
+        AssertionError: the definition is still there after `_SETTLE` seconds.
     """
     stuck = _stuck_removal(side, path)
 
@@ -320,7 +320,7 @@ def masked(value: Any) -> Any:
 
 
 def without_prose(value: Any) -> Any:
-    """Return an OpenAPI document without descriptions, and without the kinds of groups that only one server has."""
+    """Return an OpenAPI document without descriptions, and without kinds of groups that only one server has."""
     if isinstance(value, dict):
         return {
             key: sorted((kind for kind in member if kind["group"] in _SHARED_GROUPS), key=str)

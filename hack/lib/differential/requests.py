@@ -20,7 +20,7 @@ SELECTORS: Final = ("odd", "!odd", "odd in (y,n)", "odd notin (p)", "odd!=n,none
 FIELDS: Final = ("metadata.name={name}", "metadata.name!={name}", "metadata.namespace=default", "metadata.namespace!=x", "spec.none=x", "x")
 VALIDATIONS: Final = ("", "?fieldValidation=Strict", "?fieldValidation=Ignore", "?fieldValidation=Warn")
 _DEPTHS: Final = (0, MAX_DEPTH - 1, MAX_DEPTH)
-"""Depths at which the generation of an object begins: the deeper, the fewer optional fields it has."""
+"""Start depths of generated objects: the deeper, the fewer optional fields."""
 _ATTEMPTS: Final = 12
 
 Accepts = Callable[[Step], bool]
@@ -47,7 +47,7 @@ class ObjectRequests:
         return made
 
     def accepted(self, accepts: Accepts | None) -> dict[str, Any]:
-        """Return an object whose creation a server accepts, or the last one tried; the first one if there is no server to ask."""
+        """Return an object whose creation a server accepts, or the last tried one; without a server, the first one."""
         made = self.object()
         for attempt in range(_ATTEMPTS if accepts else 0):
             if accepts and accepts(Step("POST", f"{self.path}?dryRun=All", made)):

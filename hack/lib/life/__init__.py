@@ -1,5 +1,5 @@
 """The scripted life of a CustomResourceDefinition, from its first version over a migration to a rollback and forward again.
 
-Clients write, read and watch all the time, while programs are killed at random moments; the answers of each chapter are compared
-with those of a real kube-apiserver.
+Clients write, read and watch all the time, while programs are killed at random moments. The answers of each chapter must equal
+those of a real kube-apiserver.
 """

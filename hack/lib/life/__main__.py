@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def _play(way: str, objects: int, theirs: list[Line]) -> list[str]:
-    """Play the life in one way, print what it counted, and return its problems."""
+    """Play the life in one way, print its counts, and return its problems."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="apiext-life-") as folder, WAYS[way](Path(folder)) as deployment:
         story = Story(deployment, objects, progress=lambda line: print(f"{way}: {line}", flush=True))

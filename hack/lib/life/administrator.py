@@ -1,4 +1,4 @@
-"""The administrator of the definition: changes it, migrates its objects, and repeats what a killed program did not answer."""
+"""The administrator of the definition: changes it, migrates its objects, and repeats requests that killed programs did not answer."""
 
 import http
 import itertools
@@ -9,7 +9,7 @@ from hack.lib.life.chapters import Chapter
 from hack.lib.life.clients import Fields
 from hack.lib.life.definition import GROUP, NAME, PLURAL, path
 from hack.lib.life.deployments import Deployment
-from hack.lib.life.patience import Patience
+from hack.lib.life.time_limits import TimeLimits
 from hack.lib.life.transcript import BELL
 from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.soak.attack import MERGE_PATCH
@@ -21,14 +21,14 @@ _MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 class Administrator:
     """Brings the definition of a deployment into the state of a chapter."""
 
-    def __init__(self, deployment: Deployment, patience: Patience) -> None:
+    def __init__(self, deployment: Deployment, limits: TimeLimits) -> None:
         self._deployment = deployment
-        self._patience = patience
+        self._limits = limits
         self._migrations = itertools.count(1)
         self._rings = itertools.count(1)
 
     def begin(self, chapter: Chapter) -> None:
-        """Write the definition, and return when clients may use the versions of the chapter.
+        """Write the definition, and wait until clients may use the versions of the chapter.
 
         Raises:
             AssertionError: The definition is refused, or its objects are not served in time.
@@ -39,7 +39,7 @@ class Administrator:
         self._wait(lambda: all(self._serves(version) for version in chapter.served), f"versions of: {chapter.title}")
 
     def finish(self, chapter: Chapter) -> None:
-        """Migrate if the chapter says so, and return when the stored versions are those of the chapter.
+        """Migrate if the chapter requires it, and wait until the stored versions are those of the chapter.
 
         Raises:
             AssertionError: The migration fails, or the stored versions are others.
@@ -49,7 +49,7 @@ class Administrator:
         self._wait(lambda: tuple(self._found()["status"]["storedVersions"]) == chapter.stored, f"stored versions of: {chapter.title}")
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        until(condition, what, patience=self._patience.left())
+        until(condition, what, patience=self._limits.left())
 
     def _write(self, wanted: Any) -> bool:
         code, found = self._deployment.admin.ask("GET", f"{CRDS}/{NAME}")
@@ -80,7 +80,7 @@ class Administrator:
         return found
 
     def _serves(self, version: str) -> bool:
-        """Report whether objects are read and written in a version; a host writes none that it does not proxy to apiext yet."""
+        """Report whether objects can be read and written in a version. A host writes nothing before it proxies to apiext."""
         ask = self._deployment.admin.ask
         found = ask("GET", f"{path(version)}?limit=1")[0]
         return (found, ask("POST", f"{path(version)}?dryRun=All", Fields().body("probe", version))[0]) == (200, 201)
@@ -93,7 +93,7 @@ def _succeeded(migration: Any) -> bool:
 
 
 def _accepted(code: int, answer: Any, *, also: int = 0) -> bool:
-    """Report whether a write took effect; what a server error or a conflict left in doubt is repeated."""
+    """Report whether a write took effect; after a server error or a conflict the caller repeats it."""
     assert code < http.HTTPStatus.BAD_REQUEST or code in {also, http.HTTPStatus.CONFLICT} or code >= http.HTTPStatus.TOO_MANY_REQUESTS, (
         answer
     )

@@ -1,4 +1,4 @@
-"""The chapters of the life: the state of the definition in each, and what clients may expect of it."""
+"""The chapters of the life: states of the definition, each with the versions for clients."""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Clients of the objects while their definition changes: each checks what it is answered."""
+"""Clients of the objects while their definition changes. Each checks its answers."""
 
 import http.client
 import json
@@ -19,12 +19,12 @@ _PAUSE: Final = 0.05
 _PAGE: Final = 500
 APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 _PASSING: Final = frozenset({http.HTTPStatus.CONFLICT, http.HTTPStatus.TOO_MANY_REQUESTS, http.HTTPStatus.GONE, http.HTTPStatus.NOT_FOUND})
-"""Codes by which a request may end while the definition changes, versions come and go, and a migration writes."""
+"""Codes with which a request may end while the definition and its versions change, and a migration writes."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """What the owner of an object wrote; the same in both versions."""
+    """The fields of an object, equal in both versions."""
 
     host: str = "example.com"
     port: int = 80
@@ -57,7 +57,7 @@ def read(obj: dict[str, Any]) -> Fields:
 
 @dataclass
 class Findings:
-    """What the clients of a life saw, counted; `problems` are lost objects, lost fields, and answers that nobody may get."""
+    """Counts of the clients' observations. `problems` are lost objects, lost fields, and wrong answers."""
 
     writes: int = 0
     doubts: int = 0
@@ -66,7 +66,7 @@ class Findings:
 
 
 class Client(Pausable):
-    """A client in a thread, which goes on after every error; `served` returns the versions that it may ask for."""
+    """A client in a thread, which continues after every error. `served` returns the versions that it may request."""
 
     def __init__(self, access: Access, served: Callable[[], Sequence[str]], findings: Findings, seed: str) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Client(Pausable):
                     self._ended.wait(_PAUSE)
 
     def _step(self, connection: http.client.HTTPSConnection) -> bool:
-        """Send requests, and return whether to go on at once."""
+        """Send requests, and return whether to continue without a pause."""
         raise NotImplementedError
 
     def _send(
@@ -105,7 +105,7 @@ class Client(Pausable):
 
 
 class Reader(Client):
-    """Lists all objects in pages, in any served version, and checks that none of those that stay is left out."""
+    """Lists all objects in pages, in any served version, and checks that no permanent object is missing."""
 
     def __init__(self, access: Access, served: Callable[[], Sequence[str]], findings: Findings, staying: Callable[[], set[str]]) -> None:
         super().__init__(access, served, findings, "reader")
@@ -133,8 +133,8 @@ class Reader(Client):
 class Owner(Client):
     """Creates, updates, patches, applies and deletes objects of its own, in any served version.
 
-    `held` has the acknowledged fields of each object, None if it was deleted; `doubts` what an object may have instead because its
-    last write got no answer or an error of the server. `revisions` are those of the acknowledged writes.
+    `held` has the acknowledged fields of each object, None if it was deleted. `doubts` has the fields that an object may have instead,
+    because its last write got no answer or a server error. `revisions` are the revisions of the acknowledged writes.
     """
 
     def __init__(self, access: Access, served: Callable[[], Sequence[str]], findings: Findings, prefix: str) -> None:
@@ -148,7 +148,7 @@ class Owner(Client):
         self.revisions: list[int] = []
 
     def populate(self, count: int, version: str) -> None:
-        """Create the objects that stay."""
+        """Create the permanent objects."""
         with self._access.connection(_PATIENCE) as connection:
             for number in range(count):
                 name, fields = f"{self._prefix}-stays-{number}", Fields(port=1 + number % 65_535)
@@ -158,7 +158,7 @@ class Owner(Client):
                 self.held[name] = fields
 
     def settle(self, found: dict[str, Fields]) -> None:
-        """Compare what is stored with what was acknowledged, and adopt the objects in doubt."""
+        """Compare the stored objects with the acknowledged ones, and adopt the state of objects in doubt."""
         self._findings.doubts += len(self.doubts)
         for name, fields in self.held.items():
             stored = found.get(name)
@@ -201,7 +201,7 @@ class Owner(Client):
         return self._write(connection, "PATCH", path(version, name), name, fields, body, MERGE_PATCH)
 
     def _apply(self, connection: http.client.HTTPSConnection, version: str, name: str) -> bool:
-        """Apply a tag under its own manager, which also drops the tag that it applied before."""
+        """Apply a tag under a separate manager; this drops its previous tag."""
         tag = (("applied", str(self._random.randrange(100))),)
         body = {"apiVersion": f"{GROUP}/{version}", "kind": KIND, "metadata": {"name": name}, "spec": {"tags": dict(tag)}}
         where = f"{path(version, name)}?fieldManager=tagger&force=true"
@@ -213,7 +213,7 @@ class Owner(Client):
         return self._write(connection, "PATCH", path(version, name, "status"), name, fields, body, MERGE_PATCH)
 
     def _delete(self, connection: http.client.HTTPSConnection, version: str, _name: str) -> bool:
-        """Delete one of the objects that need not stay, so that they do not become more and more."""
+        """Delete an object that is not permanent, to limit their number."""
         staying = set(self.staying)
         passing = [name for name, fields in self.held.items() if fields and name not in self.doubts and name not in staying]
         if not passing:

@@ -13,7 +13,7 @@ NAME: Final = f"{PLURAL}.{GROUP}"
 LARGEST_PORT: Final = 49_151
 """The largest port that the tightened schema allows."""
 PROTOCOL_ANNOTATION: Final = f"{GROUP}/protocol"
-"""Where the old version keeps the protocol, for which it has no field."""
+"""The annotation in which the old version keeps the protocol, for which it has no field."""
 
 _TAGS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
 _COUNTER: Final = {"type": "integer", "minimum": 0}
@@ -27,7 +27,7 @@ def path(version: str, name: str = "", subresource: str = "") -> str:
 
 
 def crd(*, stored: str, served: tuple[str, ...], dropped: str = "", tight: bool = False, webhook: dict[str, Any] | None = None) -> Any:
-    """Return the definition with one stored version; `webhook` is the clientConfig of its conversion, without it there is none."""
+    """Return the definition with one stored version. `webhook` is the clientConfig of its conversion; without it there is none."""
     versions = {OLD: _version(OLD, _OLD_SPEC), NEW: _version(NEW, _new_spec(tight=tight))}
     versions.pop(dropped, None)
     for name, version in versions.items():

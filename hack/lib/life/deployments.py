@@ -1,4 +1,4 @@
-"""The servers on which the life is played: apiext alone, apiext behind kube-apiserver, and the reference."""
+"""The servers under the story: apiext alone, apiext behind kube-apiserver, and the reference."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -21,17 +21,17 @@ from hack.lib.soak.access import Access
 
 @dataclass
 class Deployment:
-    """A running deployment: where clients and the administrator send requests, and the programs that may be killed."""
+    """A running deployment: the servers for clients and the administrator, and the programs to kill."""
 
     access: Access
     admin: Caller
     webhook: WebhookServer
     victims: list[Service] = field(default_factory=list)
     mirror: Caller | None = None
-    """apiext itself, where it serves a copy of the host's definition."""
+    """apiext itself, if it serves a copy of the host's definition."""
 
     def follows(self, crd: dict[str, object]) -> bool:
-        """Report whether apiext serves the specification of the host's definition; true where there is no host."""
+        """Report whether apiext serves the spec of the host's definition; true without a host."""
         if self.mirror is None:
             return True
         code, found = self.mirror.ask("GET", f"{CRDS}/{NAME}")

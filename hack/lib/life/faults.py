@@ -8,15 +8,15 @@ from hack.lib.life.pausable import Pausable
 from hack.lib.servers.process import Service
 
 _LONGEST_LIFE: Final = 4.0
-"""Seconds until the next program is killed, at most."""
+"""Maximum of seconds until the next kill."""
 _LONGEST_ABSENCE: Final = 0.5
-"""Seconds until it is started again, at most."""
+"""Maximum of seconds until the next start."""
 
 
 class Faults(Pausable):
-    """Kills `count` of the victims in a thread, one after the other, between `start` and `pause`; then all of them run and are ready.
+    """Kills programs in a thread between `start` and `pause`, one after the other, `count` times. Afterwards all run and are ready.
 
-    The number is limited because the migrator of kube-controller-manager waits longer after each failure, in the end for minutes.
+    The number is limited: the migrator of kube-controller-manager waits longer after each failure, up to minutes.
     """
 
     def __init__(self, victims: Sequence[Service], count: int) -> None:

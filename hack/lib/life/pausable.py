@@ -11,13 +11,13 @@ class Pausable:
         self._thread = threading.Thread()
 
     def start(self) -> None:
-        """Go on with the work."""
+        """Start or continue the work."""
         self._ended.clear()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def pause(self) -> None:
-        """Finish what is under way, and stop; idempotent."""
+        """Finish the current step, and stop; idempotent."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Plays the chapters on a deployment, with clients and kills, and compares what is stored with what was acknowledged."""
+"""Plays the chapters on a deployment, with clients and kills, and compares stored with acknowledged objects."""
 
 import http
 import time
@@ -15,21 +15,21 @@ from hack.lib.life.clients import APPLY, Client, Fields, Findings, Owner, Reader
 from hack.lib.life.definition import path
 from hack.lib.life.deployments import Deployment, reference
 from hack.lib.life.faults import Faults
-from hack.lib.life.patience import Patience
+from hack.lib.life.time_limits import TimeLimits
 from hack.lib.life.transcript import Line
 from hack.lib.soak.follower import Follower
 from hack.lib.waiting import until
 
 _OWNERS: Final = 4
 _WRITES: Final = 50
-"""Acknowledged writes in a chapter, at least."""
+"""Minimum of acknowledged writes in a chapter."""
 _EVENTS_WITHIN: Final = 60.0
-"""Seconds until a watch has resumed and shows what is stored."""
+"""Maximum of seconds until a resumed watch shows the stored state."""
 _SAMPLES: Final = frozenset({transcript.SAMPLE, transcript.HIGH, transcript.BELL})
 
 
 class Story:
-    """The life on one deployment, with `objects` that stay, and `kills` in a chapter. `findings` counts what the clients saw.
+    """The life on one deployment, with a number of permanent `objects`, and `kills` in each chapter. `findings` has the clients' counts.
 
     Without objects there are no clients. `progress` gets a line after each chapter.
     """
@@ -38,8 +38,8 @@ class Story:
         self._deployment = deployment
         self._objects = objects
         self._progress = progress
-        self._patience = Patience(objects)
-        self._administrator = Administrator(deployment, self._patience)
+        self._limits = TimeLimits(objects)
+        self._administrator = Administrator(deployment, self._limits)
         self._served: tuple[str, ...] = ()
         self.findings = Findings()
         access = deployment.access
@@ -56,7 +56,7 @@ class Story:
             AssertionError: A chapter cannot be finished in time.
         """
         lines = []
-        self._patience.begin()
+        self._limits.begin()
         side = Side(f"https://127.0.0.1:{self._deployment.access.port}", self._deployment.access.authenticated)
         with closing(side):
             try:
@@ -77,7 +77,7 @@ class Story:
         return lines
 
     def _begin(self, chapter: Chapter, side: Side) -> None:
-        """Create the definition and the objects that stay."""
+        """Create the definition and the permanent objects."""
         self._administrator.begin(chapter)
         transcript.create_samples(side)
         for owner in self._owners:
@@ -86,7 +86,7 @@ class Story:
 
     def _play(self, chapter: Chapter) -> None:
         """Change the definition while clients work and programs are killed."""
-        before, kills, left = self.findings.writes, self.faults.kills, self._patience.left
+        before, kills, left = self.findings.writes, self.faults.kills, self._limits.left
         self._change_served(tuple(version for version in self._served if version in chapter.served))
         for client in self._clients:
             client.start()
@@ -119,9 +119,9 @@ class Story:
         self.findings.problems += [f"watch in {version}: {problem}" for problem in follower.problems]
 
     def _answers(self, version: str) -> bool:
-        """Report whether the samples are written in a version, with all conversions that this needs.
+        """Report whether writes of the samples in a version succeed, including all conversions.
 
-        An apply fails without the conversion of its managers; servers that found the webhook silent may try it a little later.
+        An apply needs the conversion of its managers. Servers that found the webhook silent call it again a little later.
         """
         for name in _SAMPLES:
             where = f"{path(version, name)}?dryRun=All&fieldManager=asker&force=true"
@@ -176,7 +176,7 @@ class Story:
 
 
 def reference_lines(folder: Path) -> list[Line]:
-    """Play the life on the reference without clients, whose writes it may store in a version that a migration has just retired.
+    """Play the life on the reference without clients: it may store their writes in a version that a migration has just retired.
 
     Return its answers.
 

@@ -15,7 +15,7 @@ SAMPLE: Final = "sample"
 HIGH: Final = "sample-high"
 """A sample whose port the tightened schema refuses."""
 BELL: Final = "bell"
-"""An object that is written while a migration runs: kube-controller-manager waits until a watch has passed the migration's revision."""
+"""An object to write during a migration: kube-controller-manager waits until its watch has passed the migration's revision."""
 _TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
 _DRY: Final = "dryRun=All&fieldManager=asker"
 
@@ -77,7 +77,7 @@ def _questions(version: str) -> Iterator[Step]:
 
 
 def _essence(crd: Any) -> Any:
-    """Return what both servers say about the definition."""
+    """Return the comparable parts of the definition."""
     status = crd["status"]
     shown = ("NamesAccepted", "Established", "NonStructuralSchema")
     conditions = sorted((one["type"], one["status"], one["reason"], one["message"]) for one in status["conditions"] if one["type"] in shown)

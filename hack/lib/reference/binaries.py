@@ -119,13 +119,13 @@ def _known(name: str) -> Program:
 
 
 def _present(folder: Path, program: Program) -> bool:
-    """Report whether the folder contains the program; the version of a linked one is checked, since its target may have changed."""
+    """Report whether the folder contains the program. Check the version of a linked one: its target may have changed."""
     path = folder / program.name
     return fits(path, program) if path.is_symlink() else path.is_file()
 
 
 def _link(folder: Path, program: Program, progress: Progress) -> bool:
-    """Link a program of the machine into the folder; return false if none has a version that fits."""
+    """Link an installed program into the folder; return false if none has a matching version."""
     for candidate in _candidates(program.name):
         if fits(candidate, program):
             new = folder / f".{program.name}.{os.getpid()}"

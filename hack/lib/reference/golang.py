@@ -26,7 +26,7 @@ class BuildError(Exception):
 
 
 def build(module: Path, packages: Mapping[str, Path], *, ldflags: str, cache: Path, progress: Progress) -> None:
-    """Build commands as pinned by the go.mod in `module` with one `go build`, which compiles what they share once.
+    """Build commands, pinned by the go.mod in `module`, with one `go build`, which compiles shared packages once.
 
     `packages` maps the import path of a command to its target file. All targets are in one folder; each appears there
     in one step, when all are built.
@@ -51,7 +51,7 @@ def build(module: Path, packages: Mapping[str, Path], *, ldflags: str, cache: Pa
 
 
 def _executable(package: str) -> str:
-    """Return the file name that `go build` gives to a command: the last element of its path that is no major version."""
+    """Return the file name of a command built by `go build`: the last element of its path other than a major version."""
     parts = package.split("/")
     return parts[-2] if re.fullmatch(r"v\d+", parts[-1]) else parts[-1]
 
@@ -128,7 +128,7 @@ def _install(folder: Path, progress: Progress) -> Path:
 
 
 def _run_with_progress(command: list[str | Path], label: str, *, cwd: Path, env: dict[str, str], log: Path, progress: Progress) -> None:
-    """Run the command with its output in `log`; report its start, its end and, every `_TICK` seconds, the time it has taken."""
+    """Run the command with its output in `log`; report its start, its end and, every `_TICK` seconds, its duration."""
     started = time.monotonic()
     progress(label)
     with log.open("w") as output:

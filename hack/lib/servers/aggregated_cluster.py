@@ -168,7 +168,7 @@ class AggregatedCluster:
         return bool(code == 200 and found["spec"].get("service") and self.available(name))
 
     def adopt(self, definition: dict[str, Any]) -> None:
-        """Create a definition on the host, and return when the operator reports that apiext serves it: no watch is the host's any more."""
+        """Create a definition on the host, and wait until the operator reports that apiext serves it, including its watches."""
         name = self.host.must("POST", CRDS, definition)["metadata"]["name"]
         until(lambda: self._adoption(name) == ConditionReason.SERVING)
 

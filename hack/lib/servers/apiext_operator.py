@@ -13,7 +13,7 @@ _READY: Final = b"apiext operates"
 
 
 class ApiextOperator(Service):
-    """One `apiext operate` with its log in a folder; it is ready when its first line is in the log."""
+    """One `apiext operate` with its log in a folder. It is ready when its first line is in the log."""
 
     patience = 60.0
 

@@ -10,7 +10,7 @@ from hack.lib.waiting import until
 
 
 class Balanced:
-    """Replicas behind a `balancer`, which are replaced or killed one after the other."""
+    """Replicas behind a `balancer`; `roll` and `kill` act on one replica."""
 
     def __init__(self, servers: Sequence[ApiextServer]) -> None:
         self.servers = servers
@@ -20,7 +20,7 @@ class Balanced:
         """Start all programs; `stack` stops them."""
         for server in self.servers:
             stack.enter_context(server)
-            stack.callback(server.kill)  # nobody waits for the delay
+            stack.callback(server.kill)  # no client needs the delay
         stack.enter_context(self.balancer)
         self.balancer.wait(*self.servers)
 
@@ -32,7 +32,7 @@ class Balanced:
         self.balancer.wait(*self.servers)
 
     def kill(self, server: ApiextServer) -> None:
-        """Kill a replica, and start it again when the balancer has noticed."""
+        """Kill a replica, and start it again when the balancer has removed it."""
         server.kill()
         self.balancer.wait(*(other for other in self.servers if other is not server))
         server.start()

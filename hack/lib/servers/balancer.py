@@ -1,7 +1,7 @@
 """A TCP load balancer before the replicas of a server: it forwards connections to ready servers, as kube-proxy does.
 
-A server that answers its probe with an error, or does not listen, gets no more connections at once, as a Pod that ends. One that only
-answers late, on a busy machine, stays ready for a while, as with the readiness probe of the manifests.
+A server that answers its probe with an error, or does not listen, gets no more connections at once, like a terminating Pod. A server
+that only answers late, on a busy machine, stays ready for a while, as with the readiness probe of the manifests.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from hack.lib.servers.process import free_port
 _LOOK: Final = 0.1
 """Seconds between probes of a server."""
 _MAX_SILENT: Final = 3
-"""Probes in a row without an answer in time that make a server unready: the failureThreshold of Pods by default."""
+"""Probes in a row without an answer in time after which a server is unready: the default failureThreshold of Pods."""
 _BLOCK: Final = 1 << 16
 
 
@@ -49,7 +49,7 @@ class Balancer:
         self._loop.close()
 
     def wait(self, *servers: ApiextServer, timeout: float = 60) -> None:
-        """Return when exactly these servers get connections."""
+        """Wait until exactly these servers get connections."""
         with self._changed:
             assert self._changed.wait_for(lambda: set(self._ready) == set(servers), timeout), [server.url for server in self._ready]
 

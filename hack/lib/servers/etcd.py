@@ -19,7 +19,7 @@ class Etcd(Service):
     """One member with its data in a folder; its port survives a restart.
 
     With `authority` it serves TLS and requires a client certificate of that authority (a client needs the files `ca`, `cert`
-    and `key`). Without `durable` it does not wait for the disk: fast, and safe against kill -9 of etcd. `peers` maps the names
+    and `key`). Without `durable` it does not wait for the disk: this is fast, and still survives kill -9 of etcd. `peers` maps the names
     of the members to their peer URLs; `name` is the name of this member.
     """
 
@@ -120,7 +120,7 @@ class EtcdCluster:
         self.url = ",".join(member.url for member in self.members)
 
     def start(self) -> Self:
-        """Start the members that are not running and return when all are ready.
+        """Start the members that are not running, and wait until all are ready.
 
         Raises:
             ProcessError: A member does not start; all are stopped.

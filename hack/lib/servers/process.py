@@ -23,7 +23,7 @@ _POLL: Final = 0.05
 _GRACE: Final = 15.0
 """Seconds that a service may take to end after SIGTERM."""
 _PORTS: Final = range(12_000, 32_000)
-"""Below the range from which Linux takes the ports of clients (32768-60999)."""
+"""Ports below Linux's range for clients (32768-60999)."""
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -104,7 +104,7 @@ class Process:
             sleep(_POLL)
 
     def stop(self, grace: float = 10.0) -> None:
-        """Send SIGTERM, and SIGKILL after `grace` seconds. Do nothing where the program is not running."""
+        """Send SIGTERM, and SIGKILL after `grace` seconds. Do nothing if the program is not running."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         if self._popen is not None:
@@ -125,7 +125,7 @@ class Process:
             self._popen.send_signal(number)
 
     def pause(self) -> None:
-        """Stop the program with SIGSTOP, and return when all its threads stand still; its connections stay open."""
+        """Stop the program with SIGSTOP, and wait until all its threads have stopped. Its connections stay open."""
         if self.running:
             self.signal(signal.SIGSTOP)
             os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

@@ -11,7 +11,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _MIB: Final = 1024
 """KiB in a MiB."""
 _SETTLED_MIB: Final = 0.25
-"""Growth between two looks that is as good as none."""
+"""Growth between two looks that counts as none."""
 _LOOK_SECONDS: Final = 1.0
 _LOOKS: Final = 20
 
@@ -27,7 +27,7 @@ def resident_mib(pids: Iterable[int]) -> float:
 
 
 def settled_mib(pids: Iterable[int]) -> float:
-    """Return the resident memory of idle processes in MiB once it grows no more: what they load after their start counts too."""
+    """Return the resident memory of idle processes in MiB once it stops growing, so that late imports count too."""
     pids, found = list(pids), 0.0
     for _ in range(_LOOKS):
         before, found = found, resident_mib(pids)
@@ -38,7 +38,7 @@ def settled_mib(pids: Iterable[int]) -> float:
 
 
 def process_tree(pid: int) -> list[int]:
-    """Return the process with all its descendants; pages that they share count for each in `resident_mib`."""
+    """Return the process with all its descendants. `resident_mib` counts shared pages for each of them."""
     found = [pid]
     for parent in found:
         for listed in Path(f"/proc/{parent}/task").glob("*/children"):

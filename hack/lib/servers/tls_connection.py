@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class _ClientSocket(ssl.SSLSocket):
-    """Closes a connection that the server resets before the handshake: `wrap_socket` reads from it, and leaves it open."""
+    """Closes a connection that the server resets before the handshake: `wrap_socket` would leave it open."""
 
     def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
         """Receive bytes; a connection without a handshake is closed by an error."""
@@ -30,8 +30,8 @@ def client_context(ca: Path, cert: Path | None = None, key: Path | None = None) 
 def connect(context: ssl.SSLContext, port: int, *, server_hostname: str = "127.0.0.1", timeout: float) -> ssl.SSLSocket:
     """Open a connection to a port of the loopback address, which sends its bytes without delay.
 
-    By default the kernel holds the first request back until the server acknowledges the end of the handshake. A server that
-    sends no session ticket does so only after 40 ms.
+    By default the kernel delays the first request until the server acknowledges the end of the handshake, which takes 40 ms
+    without a session ticket.
     """
     plain = socket.create_connection(("127.0.0.1", port), timeout=timeout)
     try:

@@ -27,7 +27,7 @@ class WebhookServer(Service):
         self.process = Process(command, folder / "webhook.log", environment(PYTHONPATH=root))
 
     def client_config(self, path: str = "/") -> dict[str, Any]:
-        """Return the clientConfig by which servers reach the webhook at a path."""
+        """Return the clientConfig of the webhook at a path."""
         bundle = base64.b64encode(self._authority.cert.read_bytes()).decode()
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": bundle}
 

@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -> list[str]:
-    """Run what was asked for on a store, and return the goals that were not met."""
+    """Run the chosen parts on a store, and return the missed goals."""
     if options.hostile:
         return _hostile(store, inputs, options)
     name, rounds = ("crash", crash.run) if options.crash else ("restart", partial(restart.run, behind_host=options.aggregated))
@@ -65,7 +65,7 @@ def _run(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -
 
 
 def _hostile(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -> list[str]:
-    """Attack a server on a store, print its table, and return the goals that were not met."""
+    """Attack a server on a store, print its table, and return the missed goals."""
     title = _title(store, options)
     start = targets.aggregated if options.aggregated else targets.alone
     violations = []
@@ -80,7 +80,7 @@ def _hostile(store: str, inputs: list[hostile.Input], options: argparse.Namespac
 def _rounds(
     name: str, run: Callable[[Path, str, int], crash.Counts | restart.Counts], store: str, options: argparse.Namespace
 ) -> list[str]:
-    """Kill the servers on a store in every round, print the counts, and return the goals that were not met."""
+    """Kill the servers on a store in every round, print the counts, and return the missed goals."""
     with _folder(options.dir, f"{name} on {store}") as folder:
         found = run(folder, store, options.rounds)
     title = _title(store, options)

@@ -1,4 +1,4 @@
-"""How a client reaches a server, or one of several."""
+"""Addresses and certificates of clients, for one server or several."""
 
 import http.client
 import random
@@ -33,7 +33,7 @@ class Access:
 
     @contextmanager
     def connection(self, patience: float | None = None) -> Iterator[http.client.HTTPSConnection]:
-        """Provide a connection with the client certificate for the block; `patience` are the seconds to wait for an answer."""
+        """Provide a connection with the client certificate for the block; `patience` is the timeout of an answer in seconds."""
         with closing(http.client.HTTPSConnection("127.0.0.1", self.port, timeout=patience, context=self.authenticated)) as connection:
             yield connection
 

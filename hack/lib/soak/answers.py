@@ -21,5 +21,5 @@ REFERENCE_ERRORS: Final = re.compile(
 
 
 def is_allowed(status: int, message: str) -> bool:
-    """Return whether an answer is no server error, the reference's answer to the same request, or a deadline."""
+    """Return whether an answer is allowed: no server error, the same answer as the reference's, or a deadline."""
     return status < 500 or status == 504 or bool(REFERENCE_ERRORS.fullmatch(message))

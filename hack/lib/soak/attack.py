@@ -29,21 +29,20 @@ T = TypeVar("T")
 _PATIENCE: Final = 100.0
 """Seconds to wait for an answer: the deadline of requests is 60."""
 _SERVED_WITHIN: Final = 60
-"""Seconds until an accepted definition is served, or is gone. kube-apiserver takes several for 200 versions."""
+"""Maximum of seconds until an accepted definition is served or deleted. kube-apiserver takes several for 200 versions."""
 _NOT_YET: Final = frozenset({NO_ANSWER, http.HTTPStatus.NOT_FOUND, http.HTTPStatus.TOO_MANY_REQUESTS})
-"""Answers to writes of objects whose definition is not served yet, or only mirrored."""
+"""Answers to writes before their definition is served, or while it is only mirrored."""
 _POLL: Final = 0.05
 _CREATORS: Final = 8
 _MESSAGE: Final = 4_000_000
-"""Bytes of an error that are read to find its message."""
+"""Bytes to read of an error, for its message."""
 
 
 class Attack:
     """A client of a server.
 
-    `front` is where ordinary clients send their requests, `direct` is apiext itself, and `proxy` is the credential of a front
-    proxy of apiext. `answers` counts status codes, defects with their message. A `reduced` attack is small enough
-    for a test.
+    `front` is the server for ordinary clients, `direct` is apiext itself, and `proxy` is the credential of a front proxy of
+    apiext. `answers` counts status codes, and for defects also messages. A `reduced` attack is small enough for a test.
     """
 
     def __init__(self, front: Access, direct: Access, proxy: Access, *, reduced: bool = False) -> None:
@@ -72,14 +71,14 @@ class Attack:
         credentials: bool = True,
         access: Access | None = None,
     ) -> int:
-        """Send a request to the front, or where `access` says, read the answer and return its status.
+        """Send a request to the front or to `access`, read the answer and return its status.
 
         A body other than bytes is sent as JSON.
         """
         return self.send(_request(method, path, body, headers), access or self.front, credentials=credentials)
 
     def send(self, data: bytes, access: Access | None = None, *, credentials: bool = True) -> int:
-        """Send the bytes of a request to apiext, or where `access` says, and return the status of the answer."""
+        """Send the bytes of a request to apiext or to `access`, and return the status of the answer."""
         status, message = self._exchange(data, access, credentials=credentials)
         self.record(status, message)
         return status
@@ -94,8 +93,8 @@ class Attack:
             response = http.client.HTTPResponse(connection, method=data[:8].split(b" ")[0].decode("latin-1"))
             try:
                 response.begin()
-            except http.client.HTTPException:  # the library reads 100 headers at most, a server may send more warnings
-                answered: Any = response.status  # a text if the first line is broken, too
+            except http.client.HTTPException:  # the library reads at most 100 headers, but a server may send more warnings
+                answered: Any = response.status  # also a text, if the first line is invalid
                 status = answered if isinstance(answered, int) else NO_ANSWER
                 raise
             status = response.status
@@ -117,20 +116,20 @@ class Attack:
                 self.record(response.status, _message(data) if response.status >= 500 else "")
 
     def record(self, status: int, message: str = "") -> None:
-        """Count an answer; a message is kept only if the answer is a defect."""
+        """Count an answer; keep the message of a defect only."""
         message = "" if is_allowed(status, message) else message[:300]
         with self._lock:
             self.answers[status, message] += 1
 
     def connect(self, access: Access | None = None, *, credentials: bool = True) -> ssl.SSLSocket:
-        """Open a connection to apiext, or where `access` says."""
+        """Open a connection to apiext or to `access`."""
         access = access or self.direct
         context = access.authenticated if credentials else access.anonymous
         return tls_connection.connect(context, access.port, server_hostname="localhost", timeout=_PATIENCE)
 
     @contextmanager
     def connections(self, count: int, access: Access | None = None, *, credentials: bool = True) -> Iterator[list[ssl.SSLSocket]]:
-        """Open several connections for the block; those that the server refuses are missing."""
+        """Open several connections for the block, without those that the server refuses."""
         with ExitStack() as stack:
             found = []
             for _ in range(count):
@@ -148,8 +147,8 @@ class Attack:
     def defined(self, crd: dict[str, Any], *, served: bool = True) -> Iterator[str]:
         """Create a definition for the block, and yield the path of its collection when objects can be written.
 
-        A refused definition is not served then, and one that is accepted without being `served` is not waited for. Afterwards the
-        definition and its collection are gone, so that the next one of this name is not taken for this one.
+        Do not wait if the definition is refused, or without `served`. Afterwards the definition and its collection are gone, so
+        that the next definition of this name starts without them.
         """
         plural = crd["spec"]["names"]["plural"]
         path = f"/apis/{GROUP}/v1/namespaces/attacked/{plural}"
@@ -165,7 +164,7 @@ class Attack:
                 self._wait("GET", f"{gone}?limit=1", None, lambda status: status == http.HTTPStatus.NOT_FOUND)
 
     def _wait(self, method: str, path: str, body: Any, until: Callable[[int], bool]) -> None:
-        """Send a request to the front until its answer is as wanted; of the answers only defects are recorded."""
+        """Repeat a request to the front until its answer is as wanted; record defects only."""
         deadline = time.monotonic() + self.size(_SERVED_WITHIN, 10)
         request = _request(method, path, body)
         while True:

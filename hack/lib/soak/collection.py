@@ -11,9 +11,9 @@ CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES: Final = "/api/v1/namespaces"
 NAMESPACE: Final = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "attacked"}}
 KEPT: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
-"""Objects that stay; the ordinary client reads one of them."""
+"""Permanent objects; the ordinary client reads one of them."""
 ATTACKED: Final = f"/apis/{GROUP}/v1/namespaces/attacked/widgets"
-"""Objects of the hostile clients, which are deleted after each input."""
+"""Objects of the hostile clients, deleted after each input."""
 ALL: Final = f"/apis/{GROUP}/v1/widgets"
 FORMATS: Final = (
     "bsonobjectid",
@@ -79,6 +79,6 @@ def widget(name: str, /, kind: str = KIND, labels: dict[str, str] | None = None,
 
 
 def ordinary(number: int) -> dict[str, Any]:
-    """Return one of the objects that stay, of about 1 KB."""
+    """Return one of the permanent objects, of about 1 KB."""
     labels = {"app": "soak", "shard": f"s{number % 100}", "number": str(number)}
     return widget(f"kept-{number}", labels=labels, shard=f"s{number % 100}", payload="x" * 700)

@@ -1,4 +1,4 @@
-"""Kills the server, and etcd, at random moments under writers, and compares what is stored with what was acknowledged."""
+"""Kills the server, and etcd, at random moments under writers, and compares stored with acknowledged objects."""
 
 import http
 import json
@@ -22,20 +22,20 @@ from hack.lib.waiting import until
 
 _WRITERS: Final = 6
 _LONGEST_ROUND: Final = 1.5
-"""Seconds of writes before the kill, at most."""
+"""Maximum of seconds of writes before the kill."""
 _FIRST_WRITES: Final = 20
 _LONGEST_START: Final = 0.6
-"""Seconds after which a starting server is killed, at most."""
+"""Maximum of seconds before a starting server is killed."""
 _KILLED_STARTS: Final = 0.5
-"""Share of the starts during which the server is killed once more."""
+"""Share of starts with a second kill."""
 _EVENTS_WITHIN: Final = 30.0
-"""Seconds until the watch has resumed and shows what is stored."""
+"""Maximum of seconds until the resumed watch shows the stored state."""
 _NO_CACHE: Final = "--watch-cache=false"
 
 
 @dataclass
 class Counts:
-    """What the rounds found; `problems` are lost writes, revisions with two contents, and gaps in the watch."""
+    """Counts of all rounds. `problems` are lost writes, revisions with two contents, and gaps in the watch."""
 
     rounds: int = 0
     acknowledged: int = 0
@@ -53,7 +53,7 @@ class Counts:
 
 
 class Crashes:
-    """A running server with its etcd, if it has one of its own, that rounds kill; both run again after each round."""
+    """A running server, with its etcd if there is one. Rounds kill them; both run again after each round."""
 
     def __init__(self, server: ApiextServer, etcd: Etcd | None = None) -> None:
         self._server = server
@@ -105,7 +105,7 @@ class Crashes:
         until(lambda: self._server.ready() and self._serves(), "being ready")
 
     def _start_again(self, *, with_cache: bool) -> None:
-        """Start the server; kill the first attempt at times."""
+        """Start the server; sometimes kill the first attempt."""
         command = self._server.process.command
         command[:] = [*(flag for flag in command if flag != _NO_CACHE), *([] if with_cache else [_NO_CACHE])]
         if self._random.random() < _KILLED_STARTS:
@@ -164,6 +164,6 @@ def _servers(folder: Path, store: str) -> Iterator[Crashes]:
 
 
 def run(folder: Path, store: str, rounds: int) -> Counts:
-    """Start a server on a store, kill it in every round, and return what the rounds found."""
+    """Start a server on a store, kill it in every round, and return the counts."""
     with _servers(folder, store) as crashes:
         return crashes.run(rounds)

@@ -1,4 +1,4 @@
-"""Servers that are restarted: alone, several on one etcd, or several behind kube-apiserver."""
+"""Servers to restart: one, several on one etcd, or several behind kube-apiserver."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,7 +16,7 @@ from hack.lib.soak.collection import definition
 
 @dataclass(frozen=True)
 class Fleet:
-    """Running servers on one store: where clients reach them, each of them alone, and how one is replaced."""
+    """Running servers on one store: the access of clients, the single servers, and the function that replaces one."""
 
     servers: Sequence[ApiextServer]
     front: Access | Replicas
@@ -53,7 +53,7 @@ def aggregated(folder: Path, _store: str) -> Iterator[Fleet]:
         stack.enter_context(cluster)
         plane, servers = cluster.plane, cluster.servers
         for server in servers:
-            stack.callback(server.kill)  # nobody waits for the delay
+            stack.callback(server.kill)  # no client needs the delay
         balanced = Balanced(servers)
         balancer = stack.enter_context(balanced.balancer)
         balancer.wait(*servers)

@@ -1,4 +1,4 @@
-"""A watch that resumes at its last revision whenever it breaks, and lists again only when it is refused."""
+"""A watch that resumes at its last revision after each break, and lists again only after a refusal."""
 
 import http.client
 import json
@@ -14,11 +14,11 @@ _PAUSE: Final = 0.05
 """Seconds between two attempts; no event announces that the server is back."""
 
 _SHOWN: Final = 200
-"""Characters of a refusal that are kept."""
+"""Maximum of kept characters of a refusal."""
 
 
 class WatchError(Exception):
-    """The answer to a refused watch, or its ERROR event. `retry_after` are the seconds that a 429 or a server error asks to wait."""
+    """The answer to a refused watch, or its ERROR event. `retry_after` are the seconds in the Retry-After of a 429 or a server error."""
 
     def __init__(self, code: int, text: str, retry_after: float | None = None) -> None:
         super().__init__(f"{code} {text[:_SHOWN]}")
@@ -27,10 +27,10 @@ class WatchError(Exception):
 
 
 class Follower(Generic[V]):
-    """Follows a collection in a thread during the block; `value` returns what it remembers of an object.
+    """Follows a collection in a thread during the block; `value` returns the compared value of an object.
 
-    `items` is the state that the events describe, and `seen` the events by revision. `lists` counts lists; `skipped` has the
-    ranges of revisions that a later list covered. `problems` collects events that contradict earlier ones.
+    `items` is the state after all events, and `seen` has the events by revision. `lists` counts lists; `skipped` has the ranges
+    of revisions that a later list covered. `problems` collects events that contradict earlier ones.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Follower(Generic[V]):
         *,
         patience: float = 1.0,
     ) -> None:
-        """Prepare a follower; `patience` are the seconds without an event after which it connects again."""
+        """Prepare a follower; it connects again after `patience` seconds without an event."""
         self._access = access
         self._path = path
         self._value = value
@@ -94,14 +94,14 @@ class Follower(Generic[V]):
         self.lists += 1
 
     def _watch(self, connection: http.client.HTTPSConnection) -> None:
-        """Take events until the watch ends; silence breaks the connection, and the watch resumes."""
+        """Process events until the watch ends; after a silence, break the connection and resume."""
         try:
             self._read(self._open(connection))
         except WatchError as error:
             self._expired = error.code == http.HTTPStatus.GONE
 
     def _open(self, connection: http.client.HTTPSConnection) -> http.client.HTTPResponse:
-        """Send a watch from the last revision, and return the response that has its events.
+        """Send a watch from the last revision, and return the response with its events.
 
         Raises:
             WatchError: The server refuses the watch.
@@ -116,7 +116,7 @@ class Follower(Generic[V]):
         return response
 
     def _read(self, response: http.client.HTTPResponse) -> None:
-        """Take the events of a watch until it ends.
+        """Process the events of a watch until it ends.
 
         Raises:
             WatchError: It ends with an ERROR event.
@@ -147,7 +147,7 @@ class Follower(Generic[V]):
 
 
 def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Yield the lines of a response. Its own `readline` takes an aborted response for a complete one.
+    """Yield the lines of a response. Unlike its own `readline`, recognize an aborted response.
 
     Raises:
         IncompleteRead: The server aborted the response.

@@ -8,29 +8,29 @@ from typing import Final
 
 from hack.lib.soak import observation
 from hack.lib.soak.attack import Attack
-from hack.lib.soak.bystander import Bystander
 from hack.lib.soak.collection import ATTACKED, KEPT, NAMESPACES
 from hack.lib.soak.observation import LogTail, MemoryPeak, Outcome, memory
+from hack.lib.soak.ordinary_client import OrdinaryClient
 from hack.lib.soak.targets import Target
 
 Input = Callable[[Attack], None]
 OBJECTS: Final = 3000
-"""Objects that stay."""
+"""Number of permanent objects."""
 _QUIET: Final = 3.0
-"""Seconds of the row without any input."""
+"""Seconds of the row without input."""
 
 
 def name_of(run: Input) -> str:
-    """Return the name under which an input is selected and reported."""
+    """Return the name of an input, for selection and reports."""
     return run.__name__.replace("_", "-")
 
 
 def outcomes(
     target: Target, inputs: Sequence[Input], *, seconds: float = 0.0, objects: int = OBJECTS, reduced: bool = False
 ) -> Iterator[Outcome]:
-    """Fill the target and yield the outcome of each input, repeated until it took `seconds`, and what remains of all.
+    """Fill the target, and yield the outcome of each input (repeated for `seconds`) and of all together.
 
-    A server that ended is started again. Reduced inputs do not wait each until the memory is back.
+    Start an ended server again. Do not wait for the return of memory after each reduced input.
     """
     target.fill(objects)
     warm_up(target.attack())
@@ -38,11 +38,11 @@ def outcomes(
     before = memory(target.server.pid)
     with ExitStack() as stack:
         paths = [f"{KEPT}/kept-0", *([f"{NAMESPACES}/default"] if target.has_host else [])]
-        bystanders = [stack.enter_context(Bystander(target.front, path)) for path in paths]
+        clients = [stack.enter_context(OrdinaryClient(target.front, path)) for path in paths]
         for run in inputs:
-            for bystander in bystanders:
-                bystander.experience()
-            yield _observe(target, run, bystanders, log, seconds=seconds, reduced=reduced)
+            for client in clients:
+                client.observations()
+            yield _observe(target, run, clients, log, seconds=seconds, reduced=reduced)
             if not target.server.process.running:
                 target.server.start()
     allowed = observation.MAX_REMAINING_OF_ALL_MIB
@@ -61,7 +61,7 @@ def warm_up(attack: Attack) -> None:
     attack.ask("GET", "/openapi/v2")
 
 
-def _observe(target: Target, run: Input, bystanders: Sequence[Bystander], log: LogTail, *, seconds: float, reduced: bool) -> Outcome:
+def _observe(target: Target, run: Input, clients: Sequence[OrdinaryClient], log: LogTail, *, seconds: float, reduced: bool) -> Outcome:
     server, pid = target.server, target.server.pid
     attack = target.attack(reduced=reduced)
     outcome = Outcome(name_of(run), attack.answers)
@@ -72,7 +72,7 @@ def _observe(target: Target, run: Input, bystanders: Sequence[Bystander], log: L
             run(attack)
         outcome.seconds = time.monotonic() - start
         attack.ask("DELETE", ATTACKED)
-        outcome.experience, *outcome.host = [bystander.experience() for bystander in bystanders]
+        outcome.observations, *outcome.host = [client.observations() for client in clients]
     outcome.peak_mib = peak.mib - before
     outcome.remaining_mib = 0.0 if reduced else observation.settled(server, before)
     outcome.ended = not server.process.running

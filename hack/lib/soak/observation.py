@@ -9,39 +9,39 @@ from typing import Final, Self
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.resources import process_tree, resident_mib
-from hack.lib.soak.bystander import Experience
+from hack.lib.soak.ordinary_client import ClientObservations
 from hack.lib.waiting import until
 
 MAX_STALL_MS: Final = 100.0
 """Goal for the slowest request of the ordinary client on a quiet machine, in milliseconds. Behind kube-apiserver its own stall is added."""
 MAX_REMAINING_MIB: Final = 50.0
-"""Goal for the memory that remains."""
+"""Goal for the remaining memory."""
 MAX_REMAINING_OF_ALL_MIB: Final = 200.0
-"""Goal for the memory that remains of all inputs together: caches, indexes and the history of changes may be full then."""
+"""Goal for the remaining memory of all inputs together: caches, indexes and the history of changes may be full then."""
 MAX_LOG_LINE: Final = 4096
 """Goal for the length of a log line in bytes."""
 _SETTLED_WITHIN: Final = 90.0
-"""Seconds until memory is back: idle workers end, and the history of changes is dropped after 75 s."""
+"""Maximum of seconds until memory returns: idle workers end, and the history of changes expires after 75 s."""
 _SAMPLE_INTERVAL: Final = 0.02
 _ERRORS: Final = (b"Traceback", b"exception was never retrieved", b"was never awaited", b"Fatal Python error")
 
 
 @dataclass
 class Outcome:
-    """What one input did; memory in MiB above that before it."""
+    """The effects of one input; memory in MiB above the memory before it."""
 
     name: str
     answers: Counter[tuple[int, str]]
     """See Attack."""
-    experience: Experience = field(default_factory=Experience)
-    host: list[Experience] = field(default_factory=list)
-    """What an ordinary client of kube-apiserver's own resources saw meanwhile, if there is a host."""
+    observations: ClientObservations = field(default_factory=ClientObservations)
+    host: list[ClientObservations] = field(default_factory=list)
+    """The observations of an ordinary client of kube-apiserver's own resources, if there is a host."""
     peak_mib: float = 0.0
     remaining_mib: float = 0.0
     allowed_mib: float = MAX_REMAINING_MIB
     longest_line: int = 0
     errors: list[str] = field(default_factory=list)
-    """Log lines of errors that nothing handled."""
+    """Log lines of unhandled errors."""
     ended: bool = False
     """Whether the server's process ended."""
     seconds: float = 0.0
@@ -57,12 +57,12 @@ class Outcome:
         return max((status for status, _ in self.answers), default=0)
 
     def violations(self, *, timed: bool = True) -> list[str]:
-        """Return the goals that were not met; without `timed` those that hold on a loaded machine too."""
+        """Return the missed goals; without `timed`, ignore goals that a loaded machine misses."""
         found = [f"{status} {message}" for status, message in self.answers if message]
-        if timed and self.experience.slowest_ms > MAX_STALL_MS + self.host_stall_ms:
-            found.append(f"a stall of {self.experience.slowest_ms:,.0f} ms")
-        if self.experience.failures:
-            found.append(f"the ordinary client got {', '.join(sorted(set(self.experience.failures)))}")
+        if timed and self.observations.slowest_ms > MAX_STALL_MS + self.host_stall_ms:
+            found.append(f"a stall of {self.observations.slowest_ms:,.0f} ms")
+        if self.observations.failures:
+            found.append(f"the ordinary client got {', '.join(sorted(set(self.observations.failures)))}")
         if self.remaining_mib > self.allowed_mib:
             found.append(f"{self.remaining_mib:,.0f} MiB remain")
         if self.longest_line > MAX_LOG_LINE:
@@ -74,7 +74,7 @@ class Outcome:
 
 
 class LogTail:
-    """Reads what a log gained since the last read."""
+    """Reads the new lines of a log."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -123,7 +123,7 @@ def inspect_log(outcome: Outcome, lines: list[bytes]) -> None:
 
 
 def settled(server: ApiextServer, before: float, allowed: float = MAX_REMAINING_MIB) -> float:
-    """Wait until at most `allowed` MiB remain above `before`, 1.5 minutes at most, and return what remains."""
+    """Wait until at most `allowed` MiB remain above `before`, but at most 1.5 minutes; return the remaining MiB."""
     with suppress(AssertionError):
         until(lambda: not server.process.running or memory(server.pid) - before < allowed, patience=_SETTLED_WITHIN)
     return memory(server.pid) - before

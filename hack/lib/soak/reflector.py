@@ -1,8 +1,8 @@
-"""An informer that lists when client-go's does.
+"""An informer that lists exactly when client-go's does.
 
 Mirrors client-go's Reflector (tools/cache/reflector.go: watch, handleAnyWatch, isWatchErrorRetriable; its MaxInternalErrorRetryDuration
 is 0 by default), Request.Watch (rest/request.go) and its retries (rest/with_retry.go), and StreamWatcher (apimachinery, pkg/watch).
-The pause of the back-off does not grow: restarts follow each other faster than the two minutes after which client-go resets it.
+The back-off does not grow: client-go resets it after two minutes, and restarts follow each other faster.
 """
 
 import http.client
@@ -17,22 +17,22 @@ from hack.lib.soak.attack import BROKEN
 from hack.lib.soak.follower import Follower, V, WatchError
 
 _SHORT_SECONDS: Final = 1.0
-"""A watch that ends earlier, without an event, is an error."""
+"""Minimum of seconds of a watch without an event: an earlier end is an error."""
 _RETRIES: Final = 10
-"""Attempts after the first one where a request has no answer, or one with Retry-After."""
+"""Retries of a request without an answer, or with Retry-After."""
 _NO_ANSWER_SECONDS: Final = 1.0
 """Seconds until the next attempt after a request without an answer."""
 _BACK_OFF_SECONDS: Final = 0.8
-"""Least seconds until the next request after a refused connection, a 429 or a failed list; twice as long at most."""
+"""Minimum of seconds until the next request after a refused connection, a 429 or a failed list; the maximum is twice as long."""
 _NO_ANSWER: Final = (ConnectionResetError, BrokenPipeError, TimeoutError, ssl.SSLEOFError)
 
 
 class ListNeededError(Exception):
-    """The watch cannot resume; the message says why."""
+    """The watch cannot resume. The message is the reason."""
 
 
 class Reflector(Follower[V]):
-    """Follows a collection; a watch that ends is sent again at once.
+    """Follows a collection; sends an ended watch again at once.
 
     | a watch | |
     | --- | --- |
@@ -45,7 +45,7 @@ class Reflector(Follower[V]):
     | gets 429 as answer or event | resumes after a back-off |
     | gets any other answer or ERROR event | list |
 
-    `reasons` says why it listed again.
+    `reasons` has the reason of each further list.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Reflector(Follower[V]):
         raise ListNeededError("requests got no answer")
 
     def _follow(self, response: http.client.HTTPResponse, begun: float) -> None:
-        """Take the events of a watch, whose request was sent at a monotonic time."""
+        """Process the events of a watch; `begun` is the monotonic time of its request."""
         try:
             self._read(response)
         except WatchError as error:
@@ -115,7 +115,7 @@ class Reflector(Follower[V]):
             if self._http2:
                 raise ListNeededError("the watch was aborted") from error
         except (*BROKEN, ValueError):
-            pass  # client-go takes a broken connection for the end
+            pass  # client-go treats a broken connection as the end
         if not self._received and time.monotonic() - begun < _SHORT_SECONDS:
             raise ListNeededError("the watch lasted less than a second, without an event")
 

@@ -24,13 +24,13 @@ def head(title: str) -> str:
 
 
 def row(outcome: Outcome) -> str:
-    """Return the row of an outcome; the worst answer is that with the highest status code."""
+    """Return the row of an outcome. The worst answer is the one with the highest status code."""
     counts: Counter[int] = Counter()
     for (status, _), count in outcome.answers.items():
         counts[status] += count
     answers = ", ".join(f"{count} x {status or 'none'}" for status, count in sorted(counts.items()))
     message = next((text for (status, text) in outcome.answers if status == outcome.worst and text), "")
-    cells = [outcome.name, f"{outcome.seconds:.1f}", f"{outcome.experience.slowest_ms:,.0f}"]
+    cells = [outcome.name, f"{outcome.seconds:.1f}", f"{outcome.observations.slowest_ms:,.0f}"]
     cells += [f"{outcome.host_stall_ms:,.0f}" if outcome.host else "", f"{outcome.peak_mib:+,.0f}"]
     cells += [f"{outcome.remaining_mib:+,.0f}", answers, f"{outcome.worst} {message}".strip(), "; ".join(outcome.violations())]
     return _line([cell.replace("|", "\\|").replace("\n", " ")[:200] for cell in cells])

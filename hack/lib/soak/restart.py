@@ -1,4 +1,4 @@
-"""Restarts servers under many informers: none of them may have to list again."""
+"""Restarts servers under many informers. No informer may have to list again."""
 
 import http
 import json
@@ -23,16 +23,16 @@ from hack.lib.waiting import until
 INFORMERS: Final = 500
 _WRITERS: Final = 2
 _WRITE_PAUSE: Final = 0.1
-"""Seconds between two writes of a writer: each of them is an event for every informer."""
+"""Seconds between two writes of a writer: each write is an event for every informer."""
 _WRITES: Final = 5
 """Acknowledged writes before, between and after restarts."""
 _PATIENCE: Final = 60.0
-"""Seconds of silence after which an informer connects again, and until all informers show what is stored."""
+"""Seconds of silence after which an informer connects again, and maximum until all informers show the stored state."""
 
 
 @dataclass
 class Counts:
-    """What the rounds found; `problems` are lists, events that contradict each other, and informers that differ from what is stored."""
+    """Counts of all rounds. `problems` are lists, contradicting events, and informers that differ from the stored state."""
 
     rounds: int = 0
     informers: int = 0
@@ -49,9 +49,9 @@ class Counts:
 
 
 class Restarts:
-    """Running servers. Even rounds kill all at once, odd ones replace one after the other if there are several.
+    """Running servers. Even rounds kill all at once. Odd rounds replace one after the other, if there are several.
 
-    Behind a host every round replaces: when a server is killed, kube-apiserver aborts its watches, and informers list again after that.
+    Behind a host every round replaces: after a kill, kube-apiserver aborts the watches, and informers list again.
     """
 
     def __init__(self, fleet: Fleet, informers: int = INFORMERS) -> None:
@@ -91,7 +91,7 @@ class Restarts:
         return all(_ask(one, "GET", KEPT)[0] == http.HTTPStatus.OK for one in self._fleet.direct)
 
     def _end(self) -> None:
-        """Kill the servers, all at once: an informer that resumes at one of them for a moment would list again."""
+        """Kill the servers all at once: otherwise an informer could resume at one of them for a moment, and then list."""
         for server in self._fleet.servers:
             server.process.signal(signal.SIGKILL)
         for server in self._fleet.servers:
@@ -164,6 +164,6 @@ def _ask(access: Access | Replicas, method: str, path: str, body: Any = None) ->
 
 
 def run(folder: Path, store: str, rounds: int, *, behind_host: bool = False) -> Counts:
-    """Start the servers of a store, restart them in every round, and return what the rounds found."""
+    """Start the servers of a store, restart them in every round, and return the counts."""
     with (fleets.aggregated if behind_host else fleets.alone)(folder, store) as fleet:
         return Restarts(fleet).run(rounds)

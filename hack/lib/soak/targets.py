@@ -18,7 +18,7 @@ from hack.lib.waiting import until
 
 @dataclass(frozen=True)
 class Target:
-    """A running server, where ordinary clients reach it, and the credential of a front proxy."""
+    """A running server, the access of ordinary clients, and the credential of a front proxy."""
 
     server: ApiextServer
     front: Access
@@ -31,11 +31,11 @@ class Target:
         return self.front is not self.direct
 
     def attack(self, *, reduced: bool = False) -> Attack:
-        """Return a client without answers."""
+        """Return a new attacking client."""
         return Attack(self.front, self.direct, self.proxy, reduced=reduced)
 
     def fill(self, objects: int) -> None:
-        """Create the definition and the objects that stay.
+        """Create the definition and the permanent objects.
 
         Raises:
             AssertionError: The server does not serve them.

@@ -1,6 +1,6 @@
-"""A conversion webhook that answers as the path says: well, slowly, wrongly, or with far too much.
+"""A conversion webhook whose answer depends on the path: correct, slow, wrong, or far too large.
 
-Large parts of answers are prepared once and put in the place of short marks, so that the webhook is not slower than the server.
+Large parts of answers are prepared once and inserted for short marks, so that the webhook is faster than the server.
 """
 
 import gzip
@@ -19,14 +19,14 @@ from hack.lib.servers.webhook_server import serve
 _LARGE: Final = 16 << 20
 """Bytes of a large answer."""
 _HANG: Final = 60.0
-"""Seconds until an answer that never comes ends its connection: servers wait for 30."""
+"""Seconds after which the connection of a missing answer ends: servers wait for 30."""
 _DRIP: Final = 0.01
 """Seconds between two bytes of a slow answer."""
 _LEVELS: Final = 100_000
 _MANY: Final = 10_000
 _LABELS: Final = 2_000
 _MARK: Final = re.compile(rb'"<(\w+):(\d+)>"')
-"""What stands for prepared JSON."""
+"""The mark for prepared JSON."""
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _answer(data: bytes, change: Change) -> bytes:
-    """Return the review that answers another one, after a change of its response."""
+    """Return the answer to a review, with a change of the response."""
     review = json.loads(data)
     request = review.pop("request")
     converted = [{**obj, "apiVersion": request["desiredAPIVersion"]} for obj in request["objects"]]
@@ -85,7 +85,7 @@ def _answer(data: bytes, change: Change) -> bytes:
 
 
 def _mark(kind: str, size: int) -> str:
-    """Return the text that stands for prepared JSON."""
+    """Return the mark for prepared JSON."""
     return f"<{kind}:{size}>"
 
 
@@ -108,7 +108,7 @@ def _prepared(kind: bytes, size: bytes) -> bytes:
 
 @cache
 def _bomb() -> bytes:
-    """Return a compressed answer that is far larger than all others."""
+    """Return a compressed answer that expands to far more than all others."""
     return gzip.compress(b'{"response": {"convertedObjects": [' + b'{"a": "b"}, ' * (4 * _LARGE // len('{"a": "b"}, ')) + b"{}]}}", 1)
 
 
@@ -178,9 +178,9 @@ _BODIES: Final[dict[str, Callable[[bytes], bytes]]] = {
     "brackets": lambda _data: b"[" * (_LARGE - 1),
 }
 LARGE: Final = ("large", "too-large", "grown", "many", "message", "uid", "text", "bomb", "refusal", "retry")
-"""Paths of answers of many bytes."""
+"""Paths of large answers."""
 ODD: Final = ("deep", "deep-object", "syntax", "brackets", "empty", "few", "labels", "names", "chunks", "break")
-"""Paths of answers that are wrong."""
+"""Paths of wrong answers."""
 SLOW: Final = ("hang", "drip")
 
 

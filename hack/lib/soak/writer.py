@@ -21,13 +21,13 @@ _PATIENCE: Final = 10.0
 class Writer:
     """Writes to objects of its own, one request after the other.
 
-    `held` is the acknowledged state of each object. `doubts` is the value that an object may have instead, None if it may be
-    gone, because its last write got no answer or a server error. `writes` counts acknowledged writes. `problems` lists answers
-    that no write of a single owner may get.
+    `held` is the acknowledged state of each object. `doubts` has the possible other value of an object whose last write got no
+    answer or a server error, None for a deletion. `writes` counts acknowledged writes. `problems` lists answers that no write
+    of a single owner may get.
     """
 
     def __init__(self, access: Access | Replicas, prefix: str, *, pause: float = 0.0) -> None:
-        """Prepare a writer; `pause` are the seconds before each request."""
+        """Prepare a writer; `pause` is the delay before each request in seconds."""
         self._access = access
         self._pause = pause
         self._prefix = prefix
@@ -46,7 +46,7 @@ class Writer:
                 self._write(connection)
 
     def settle(self, found: dict[str, State]) -> list[str]:
-        """Compare the stored objects with the acknowledged ones, adopt the state of those in doubt, and return what is lost."""
+        """Compare the stored objects with the acknowledged ones, adopt the state of objects in doubt, and return the losses."""
         lost = []
         for name, state in self.held.items():
             stored = found.get(name)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.openapi.schemas import add_object_fields, downgraded, structural
+from apiext.openapi.schemas import add_object_fields, v2_schema, v3_schema
 
 EITHER = [{"type": "integer"}, {"type": "string"}]
 META: dict[str, Any] = {"$ref": "meta"}
@@ -52,7 +52,7 @@ META: dict[str, Any] = {"$ref": "meta"}
 )
 def test_v3(props: dict[str, Any], published: dict[str, Any]) -> None:
     """Keep all non-empty fields in v3, with int-or-string as anyOf."""
-    assert structural(props) == published
+    assert v3_schema(props) == published
 
 
 def test_v3_converts_nodes_below() -> None:
@@ -60,7 +60,7 @@ def test_v3_converts_nodes_below() -> None:
     below = {"x-kubernetes-int-or-string": True}
     props = {"properties": {"a": {"type": "array", "items": below}, "b": {"additionalProperties": below}}}
 
-    published = structural(props)
+    published = v3_schema(props)
 
     expected = {**below, "anyOf": EITHER}
     assert published["properties"]["a"]["items"] == expected
@@ -94,7 +94,7 @@ def test_v3_converts_nodes_below() -> None:
 )
 def test_v2(props: dict[str, Any], published: dict[str, Any]) -> None:
     """Keep only what kubectl supports in v2."""
-    assert downgraded(props) == published
+    assert v2_schema(props) == published
 
 
 def test_the_schema_is_not_changed() -> None:
@@ -102,7 +102,7 @@ def test_the_schema_is_not_changed() -> None:
     embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}
     props: dict[str, Any] = {"type": "object", "properties": {"a": embedded}}
 
-    for convert, v2 in ((structural, False), (downgraded, True)):
+    for convert, v2 in ((v3_schema, False), (v2_schema, True)):
         add_object_fields(convert(props), META, v2=v2)
 
     assert props == {"type": "object", "properties": {"a": embedded}}
@@ -111,7 +111,7 @@ def test_the_schema_is_not_changed() -> None:
 
 def test_objects_have_api_version_kind_and_metadata() -> None:
     """Replace apiVersion, kind and metadata of the definition."""
-    schema = structural({"type": "object", "properties": {"metadata": {"type": "object"}, "spec": {"type": "string"}}})
+    schema = v3_schema({"type": "object", "properties": {"metadata": {"type": "object"}, "spec": {"type": "string"}}})
 
     add_object_fields(schema, META, v2=False)
 
@@ -124,7 +124,7 @@ def test_embedded_resources_have_them_too(*, v2: bool) -> None:
     """Require kind and apiVersion of embedded resources, in v2 unless they preserve unknown fields."""
     embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["kind"]}
     open_one = {**embedded, "x-kubernetes-preserve-unknown-fields": True}
-    schema = structural({"type": "array", "items": {"properties": {"a": embedded, "b": {"additionalProperties": open_one}}}})
+    schema = v3_schema({"type": "array", "items": {"properties": {"a": embedded, "b": {"additionalProperties": open_one}}}})
 
     add_object_fields(schema, META, v2=v2)
 

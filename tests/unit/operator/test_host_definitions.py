@@ -42,17 +42,17 @@ def test_sets_the_condition() -> None:
 def test_adds_and_removes_the_finalizer() -> None:
     """Keep other finalizers, and add none to a terminating definition."""
     found = crd(finalizers=["a"])
-    held = merge_patch(found, host_definitions.hold("a/b")(found))
+    held = merge_patch(found, host_definitions.add_finalizer("a/b")(found))
 
     assert held["metadata"]["finalizers"] == ["a", host_annotations.INSTANCES_FINALIZER]
     assert held["metadata"]["annotations"][host_annotations.SERVICE] == "a/b"
-    assert host_definitions.hold("a/b")(held) is None
-    assert host_definitions.hold("a/b")(crd(deletionTimestamp="now")) is None
-    assert merge_patch(held, host_definitions.release(held))["metadata"]["finalizers"] == ["a"]
-    with pytest.raises(ApiError, match="is with the apiext behind Service a/b"):
-        host_definitions.hold("c/d")(held)
-    assert host_annotations.SERVICE not in merge_patch(held, host_definitions.release(held))["metadata"]["annotations"]
-    assert host_definitions.release(found) is None
+    assert host_definitions.add_finalizer("a/b")(held) is None
+    assert host_definitions.add_finalizer("a/b")(crd(deletionTimestamp="now")) is None
+    assert merge_patch(held, host_definitions.remove_finalizer(held))["metadata"]["finalizers"] == ["a"]
+    with pytest.raises(ApiError, match="belongs to the apiext behind Service a/b"):
+        host_definitions.add_finalizer("c/d")(held)
+    assert host_annotations.SERVICE not in merge_patch(held, host_definitions.remove_finalizer(held))["metadata"]["annotations"]
+    assert host_definitions.remove_finalizer(found) is None
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_adds_and_removes_the_finalizer() -> None:
 def test_copies_stored_versions(before: list[str], there: list[str], after: list[str] | None) -> None:
     """Add the mirror's stored versions that the definition has, and remove none."""
     found = crd("v1", "v2") | {"status": {"storedVersions": before}}
-    patch = host_definitions.stored(there)(found)
+    patch = host_definitions.add_stored_versions(there)(found)
 
     assert (patch["status"]["storedVersions"] if patch else None) == after
 
@@ -73,7 +73,7 @@ async def test_repeats_the_change_after_a_conflict() -> None:
     known = host.put_in(PATH, crd())
     host.put_in(PATH, crd(finalizers=["b"]))
 
-    after = await host_definitions.amend(host, known, host_definitions.hold("a/b"))
+    after = await host_definitions.amend(host, known, host_definitions.add_finalizer("a/b"))
 
     assert after is not None
     assert host.objects[PATH]["metadata"]["finalizers"] == ["b", host_annotations.INSTANCES_FINALIZER]
@@ -84,11 +84,13 @@ async def test_ignores_deleted_definitions() -> None:
     host = MemoryApi()
     known = host.put_in(PATH, crd())
     del host.objects[PATH]
-    assert await host_definitions.amend(host, known, host_definitions.hold("a/b")) is None
+    assert await host_definitions.amend(host, known, host_definitions.add_finalizer("a/b")) is None
 
     other = host.put_in(PATH, crd(uid="another"))
     assert (
-        await host_definitions.amend(host, known | {"metadata": known["metadata"] | {"resourceVersion": "1"}}, host_definitions.hold("a/b"))
+        await host_definitions.amend(
+            host, known | {"metadata": known["metadata"] | {"resourceVersion": "1"}}, host_definitions.add_finalizer("a/b")
+        )
         is None
     )
     assert host.objects[PATH] == other
@@ -101,5 +103,5 @@ async def test_raises_permanent_errors() -> None:
     host.refused["PATCH", PATH] = ApiError("forbidden", code=403)
 
     with pytest.raises(ApiError, match="forbidden"):
-        await host_definitions.amend(host, known, host_definitions.hold("a/b"))
+        await host_definitions.amend(host, known, host_definitions.add_finalizer("a/b"))
     assert await host_definitions.amend(host, known, lambda _: None) is known

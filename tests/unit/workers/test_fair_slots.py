@@ -5,18 +5,18 @@ import asyncio
 import pytest
 
 from apiext.meta.errors import StatusError
-from apiext.workers.fair_slots import Turns
+from apiext.workers.fair_slots import FairSlots
 
 
-async def take(turns: Turns, user: str, order: list[str]) -> None:
+async def take(fair: FairSlots, user: str, order: list[str]) -> None:
     """Take a slot, and note the user."""
-    await turns.acquire(user)
+    await fair.acquire(user)
     order.append(user)
 
 
-async def started(turns: Turns, users: str, order: list[str]) -> list[asyncio.Task[None]]:
+async def started(fair: FairSlots, users: str, order: list[str]) -> list[asyncio.Task[None]]:
     """Start a task for each letter, and let all run."""
-    tasks = [asyncio.create_task(take(turns, user, order)) for user in users]
+    tasks = [asyncio.create_task(take(fair, user, order)) for user in users]
     await settled()
     return tasks
 
@@ -38,44 +38,44 @@ async def settled() -> None:
 )
 async def test_users_get_slots_in_turn(slots: int, asked: str, served: str) -> None:
     """Serve users in turn, not in the order of their requests."""
-    turns, order = Turns(slots=slots, waiting=9), list[str]()
-    await started(turns, asked, order)
+    fair, order = FairSlots(slots=slots, waiting=9), list[str]()
+    await started(fair, asked, order)
     done = 0
     while len(order) > done:
-        turns.release(order[done])
+        fair.release(order[done])
         done += 1
         await settled()
 
     assert "".join(order) == served
-    assert (turns.taken, turns.waiting) == (0, 0)
+    assert (fair.taken, fair.waiting) == (0, 0)
 
 
 async def test_the_queue_of_a_user_is_bounded() -> None:
     """Refuse a job with 429 when many of its user wait; those of others wait."""
-    turns, order = Turns(slots=1, waiting=2), list[str]()
-    tasks = await started(turns, "aaabb", order)
-    assert (turns.taken, turns.waiting) == (1, 4)
+    fair, order = FairSlots(slots=1, waiting=2), list[str]()
+    tasks = await started(fair, "aaabb", order)
+    assert (fair.taken, fair.waiting) == (1, 4)
 
     with pytest.raises(StatusError) as refused:
-        await turns.acquire("a")
+        await fair.acquire("a")
 
     assert (refused.value.code, refused.value.retry_after) == (429, 1)
-    tasks += [asyncio.create_task(take(turns, "", order)) for _ in range(5)]
+    tasks += [asyncio.create_task(take(fair, "", order)) for _ in range(5)]
     await settled()
-    assert turns.waiting == 9
+    assert fair.waiting == 9
     for task in tasks:
         task.cancel()
 
 
 async def test_a_cancelled_job_leaves_the_queue() -> None:
     """Drop a job that waits, and pass on the slot of one that is cancelled as it gets it."""
-    turns, order = Turns(slots=1, waiting=9), list[str]()
-    _, second, third, _ = await started(turns, "abcd", order)
+    fair, order = FairSlots(slots=1, waiting=9), list[str]()
+    _, second, third, _ = await started(fair, "abcd", order)
     second.cancel()
     await settled()
-    assert turns.waiting == 2
+    assert fair.waiting == 2
 
-    turns.release("a")
+    fair.release("a")
     third.cancel()
     await settled()
 
@@ -84,15 +84,15 @@ async def test_a_cancelled_job_leaves_the_queue() -> None:
 
 async def test_a_job_that_waits_lends_its_slot() -> None:
     """Give the slot of a job that waits to another one, and take it back at once; later jobs wait until there is one again."""
-    turns, order = Turns(slots=1, waiting=9), list[str]()
-    await started(turns, "abc", order)
-    turns.release("a")
+    fair, order = FairSlots(slots=1, waiting=9), list[str]()
+    await started(fair, "abc", order)
+    fair.release("a")
     await settled()
-    turns.resume("a")
-    assert (order, turns.taken, turns.waiting) == (["a", "b"], 2, 1)
-    turns.release("b")
+    fair.resume("a")
+    assert (order, fair.taken, fair.waiting) == (["a", "b"], 2, 1)
+    fair.release("b")
     await settled()
     assert order == ["a", "b"]
-    turns.release("a")
+    fair.release("a")
     await settled()
     assert order == ["a", "b", "c"]

@@ -20,7 +20,7 @@ from hack.lib.soak.inputs import (
 )
 
 _FILES: Final = (
-    # first: their workers, which end when idle, have ended before the memory of all inputs is measured
+    # first, so that their idle workers have ended before the measurement of the memory of all inputs
     versions,
     selectors,
     headers,

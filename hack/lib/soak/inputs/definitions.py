@@ -1,4 +1,4 @@
-"""Definitions whose columns, patterns, schemas or names cost much."""
+"""Definitions with costly columns, patterns, schemas or names."""
 
 import json
 from typing import Any, Final

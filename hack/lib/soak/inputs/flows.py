@@ -1,4 +1,4 @@
-"""Many requests of one user, and requests of more users and groups than a server should remember."""
+"""Many requests of one user, and requests of more users and groups than a server should cache."""
 
 from functools import partial
 from typing import Final
@@ -42,14 +42,14 @@ def floods_of_impersonated_users(attack: Attack) -> None:
 
 
 def many_flows(attack: Attack) -> None:
-    """Ask as ever other users in ever other namespaces and paths, each of which is a flow and a classification of its own."""
+    """Send each request as another user, to another namespace or path: each is a new flow and a new classification."""
     for number in range(attack.size(500, 20)):
         _as_user(attack, f"flow-{number}", path=f"/apis/{GROUP}/v1/namespaces/n{number}/widgets")
         _as_user(attack, "flow", path=f"/none/{number}")
 
 
 def odd_flows(attack: Attack) -> None:
-    """Ask as users whose names and groups are long, many, repeated, empty, or those of the system."""
+    """Send requests of users with long, many, repeated, empty or system names and groups."""
     for name in attack.some(
         ("*", "", "u" * _LONG, "\u00fc\U0001f600", "system:serviceaccount:", "system:serviceaccount:a:b:c", "system:admin")
     ):

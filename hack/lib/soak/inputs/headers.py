@@ -1,4 +1,4 @@
-"""Heads of requests: media types, credentials, and bytes that no header has."""
+"""Heads of requests: media types, credentials, and invalid bytes."""
 
 from functools import partial
 from typing import Final

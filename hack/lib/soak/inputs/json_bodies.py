@@ -74,7 +74,7 @@ def long_formats(attack: Attack) -> None:
 
 
 def many_errors(attack: Attack) -> None:
-    """Break a rule at every item of long lists, so that each is an error with its value."""
+    """Break a rule at every item of long lists: each is an error with its value."""
     count = attack.size(100_000, 10_000)
     for spec in (
         {"numbers": [1] * count},
@@ -91,7 +91,7 @@ def many_errors(attack: Attack) -> None:
 
 
 def bodies_of_other_types(attack: Attack) -> None:
-    """Send deep and long CBOR and Protobuf, and bodies under media types that they are not."""
+    """Send deep and long CBOR and Protobuf, and bodies under wrong media types."""
     length = attack.size(_LIMIT, 100_000)
     bodies = {
         "application/cbor": [

@@ -12,7 +12,7 @@ _LONG: Final = 60_000
 
 
 def names(attack: Attack) -> None:
-    """Ask for names that are long, encoded, or contain bytes that no name has."""
+    """Request long names, encoded names, and names with invalid bytes."""
     odd = [
         "%ff",
         "%00",

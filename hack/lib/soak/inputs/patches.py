@@ -50,7 +50,7 @@ def growth_by_copy(attack: Attack) -> None:
 
 
 def comparison_and_move(attack: Attack) -> None:
-    """Test, move, insert and remove in a long list, as many times as a patch may."""
+    """Test, move, insert and remove in a long list, with the maximum of operations."""
     length = attack.size(100_000, 10_000)
     _create(attack, any={"list": list(range(length)), "same": list(range(length))})
     many = attack.size(10_000, 1_000)
@@ -76,7 +76,7 @@ def long_pointers(attack: Attack) -> None:
 
 
 def patches_of_other_types(attack: Attack) -> None:
-    """Send a strategic patch, an apply patch, and patches that are no list, or have a syntax error at the end."""
+    """Send a strategic patch, an apply patch, patches that are not a list, and patches with a syntax error at the end."""
     _create(attack)
     large = b'{"spec":{"any":{"list":[' + b"1," * attack.size(1_400_000, 50_000)
     applied = f"apiVersion: {API_VERSION}\nkind: Widget\nspec: {{any: {{list: [{'1,' * attack.size(900_000, 50_000)}]}}}}\n".encode()
@@ -94,7 +94,7 @@ def patches_of_other_types(attack: Attack) -> None:
 
 
 def patches_of_status_and_scale(attack: Attack) -> None:
-    """Patch subresources that the definition has not, with large bodies."""
+    """Patch missing subresources with large bodies."""
     _create(attack)
     body = {"status": {"list": [1] * attack.size(900_000, 9_000)}}
     for subresource in ("status", "scale", "none", "status/status"):

@@ -33,7 +33,7 @@ def _token(data: bytes) -> str:
 
 
 def continue_tokens(attack: Attack) -> None:
-    """Send tokens of nested brackets, long numbers, odd keys and bytes that are no Base64 or JSON."""
+    """Send tokens of nested brackets, long numbers, odd keys and bytes that are not Base64 or JSON."""
     start: dict[str, object] = {"v": "meta.k8s.io/v1", "rv": 1, "start": "default/kept-1\0"}
     odd: list[dict[str, object]] = [
         {"rv": -1},
@@ -62,7 +62,7 @@ def continue_tokens(attack: Attack) -> None:
 
 
 def revisions(attack: Attack) -> None:
-    """Read and watch at revisions with many digits, of the future, and of no number."""
+    """Read and watch at revisions with many digits, future revisions, and texts that are not a number."""
     forms = [f"{KEPT}/kept-0?timeout=500ms&resourceVersion={{}}", f"{KEPT}?limit=1&timeout=500ms&resourceVersion={{}}"]
     forms += [f"{forms[1]}&resourceVersionMatch=Exact", f"{forms[1]}&watch=true&timeoutSeconds=1"]
     odd = [

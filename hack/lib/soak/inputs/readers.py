@@ -19,7 +19,7 @@ _FORMS: Final = (
     "application/cbor",
 )
 _PAUSE: Final = 0.5
-"""Seconds that a client that does not read stays connected."""
+"""Seconds for which a client without reads stays connected."""
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def large_objects(attack: Attack) -> None:
 
 
 def objects_above_the_limit(attack: Attack) -> None:
-    """Create and update objects around the size that the store accepts."""
+    """Create and update objects around the store's maximum size."""
     for length in (1_000_000, 1_400_000, 1_572_000, 1_573_000, 2_500_000, 3_100_000, 3_200_000, 20_000_000):
         if length <= attack.size(length, 3_200_000):
             attack.ask("POST", ATTACKED, widget(f"sized-{length}", payload="x" * length))

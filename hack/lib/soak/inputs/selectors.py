@@ -24,7 +24,7 @@ def _cut(parts: Iterable[str], limit: int = _HEAD) -> str:
 
 
 def absent_labels(attack: Attack) -> None:
-    """Select objects without any of 1,500, and of as many labels as a request can name."""
+    """Select objects without any of 1,500 labels, and of as many labels as a request can name."""
     for limit in (9_000, attack.size(_HEAD, 20_000)):
         attack.ask("GET", _list("label", _cut((f"!k{number}" for number in range(20_000)), limit)))
 

@@ -1,4 +1,4 @@
-"""Objects in several versions: conversion webhooks that answer badly, migrations, and reads and repairs of what is stored."""
+"""Objects in several versions: bad conversion webhooks, migrations, and reads and repairs of stored objects."""
 
 import tempfile
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def _convert(attack: Attack, hows: tuple[str, ...], objects: int, patience: int 
 
 
 def large_answers_of_webhooks(attack: Attack) -> None:
-    """Convert by webhooks that answer with up to 16 MiB, or compressed far more."""
+    """Convert by webhooks that answer with up to 16 MiB, or with far more in compressed form."""
     _convert(attack, LARGE, attack.size(600, 20), attack.size(5, 3))
 
 
@@ -97,7 +97,7 @@ def many_objects_through_a_webhook(attack: Attack) -> None:
 
 
 def changing_conversions(attack: Attack) -> None:
-    """Change the conversion of a definition quickly, with authorities and addresses that cannot be used, while objects are read."""
+    """Change the conversion of a definition quickly, with unusable authorities and addresses, while objects are read."""
     with _webhook() as webhook, _versioned(attack, attack.size(300, 20)):
         good = webhook.client_config("/well")
         bundle = good["caBundle"]
@@ -120,7 +120,7 @@ def changing_conversions(attack: Attack) -> None:
 
 
 def documents_of_what_is_stored(attack: Attack) -> None:
-    """Read what is stored from many clients, some of which leave, with odd parameters."""
+    """Read the documents about stored objects with odd parameters from many clients, some of which disconnect."""
     count, length = attack.size(60, 10), attack.size(1_000_000, 100_000)
     with _versioned(attack, count, length=length):
         paths = [f"/stored/{what}/{_NAME}?limit=1000" for what in ("versions", "invalid", "unreadable", "objects")]

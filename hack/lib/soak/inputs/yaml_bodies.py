@@ -1,4 +1,4 @@
-"""YAML bodies that are small and large at once, or slow to parse."""
+"""YAML bodies that are small but expand to much, or are slow to parse."""
 
 from typing import Final
 
@@ -89,7 +89,7 @@ def yaml_shapes(attack: Attack) -> None:
 
 
 def several_large_yaml_bodies(attack: Attack) -> None:
-    """Send large YAML bodies from several clients at once, some of which leave."""
+    """Send large YAML bodies from several clients at once, some of which disconnect."""
     text = "spec: {any: {list: [" + "1," * attack.size(1_000_000, 50_000) + "]}}\n"
     attack.together([lambda: _post(attack, text, query="?dryRun=All")] * attack.size(8, 3))
     body = (_HEAD + text).encode()

@@ -296,4 +296,4 @@ async def test_blocks_without_a_served_version(world: Make) -> None:
     await reconcile_group(one.transition())
 
     assert (one.phase(), one.said[-1][0]) == (host_annotations.SERVING, ConditionReason.HAND_OVER_BLOCKED)
-    assert "has no version that is served" in one.said[-1][1]
+    assert "has no served version" in one.said[-1][1]

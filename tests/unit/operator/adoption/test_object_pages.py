@@ -95,7 +95,7 @@ async def test_raises_unusable_responses(answer: tuple[int, Any]) -> None:
 
 async def test_rejects_lists_of_apiext() -> None:
     """Reject a list that apiext answered in place of the host."""
-    with pytest.raises(ApiError, match="what its own store has cannot be read"):
+    with pytest.raises(ApiError, match="the objects in its own store cannot be read"):
         await all_of(Pages(page("a", revision=REVISION_BASE + 3)), below=REVISION_BASE)
 
 

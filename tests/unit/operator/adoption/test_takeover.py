@@ -230,7 +230,7 @@ async def test_leaves_a_definition_that_is_deleted_before_it_has_a_mirror(world:
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"versions": [{"name": "v1", "served": False, "storage": True}]}, "no version that is served"),
+        ({"versions": [{"name": "v1", "served": False, "storage": True}]}, "no served version"),
     ],
 )
 async def test_blocks_unsupported_definitions(world: Make, change: dict[str, Any], message: str) -> None:

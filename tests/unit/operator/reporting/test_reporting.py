@@ -56,7 +56,7 @@ async def test_survives_missing_and_rejected_events(caplog: pytest.LogCaptureFix
 
     host.refused["POST", EVENTS] = ApiError("forbidden", code=403)
     await recorder.record(crd(), "Other", "c")
-    assert [line["event"] for line in logged(caplog)] == ["event cannot be recorded"]
+    assert [line["event"] for line in logged(caplog)] == ["event not recorded on the host"]
 
 
 class Reporting:
@@ -109,4 +109,4 @@ async def test_logs_a_rejected_condition(caplog: pytest.LogCaptureFixture) -> No
     reporting.host.refused["PATCH", f"{PATH}/status"] = ApiError("forbidden", code=403)
     await reporting.report(ConditionReason.BLOCKED, "why")
 
-    assert [(line["event"], line["message"]) for line in logged(caplog)] == [("condition cannot be set", "why")]
+    assert [(line["event"], line["message"]) for line in logged(caplog)] == [("condition of definition not set", "why")]

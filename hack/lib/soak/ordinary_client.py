@@ -20,16 +20,16 @@ _PATIENCE: Final = 120.0
 
 
 @dataclass
-class Experience:
-    """What the client saw: the slowest request in milliseconds, and each answer other than 200."""
+class ClientObservations:
+    """The client's observations: the slowest request in milliseconds, and each answer other than 200."""
 
     slowest_ms: float = 0.0
     requests: int = 0
     failures: list[str] = field(default_factory=list)
 
 
-class Bystander:
-    """The client's process. It runs during the block; `experience` returns what it saw since the last call."""
+class OrdinaryClient:
+    """The client's process, which runs during the block. `observations` returns its observations since the last call."""
 
     def __init__(self, access: Access, path: str) -> None:
         self._command = [sys.executable, "-m", __name__, str(access.port), path, *map(str, (access.ca, access.pair.cert, access.pair.key))]
@@ -44,22 +44,22 @@ class Bystander:
         with self._process:
             self._process.kill()
 
-    def experience(self) -> Experience:
-        """Return what the client saw since the last call, the request included that is not yet answered."""
+    def observations(self) -> ClientObservations:
+        """Return the client's observations since the last call, including an unanswered request."""
         assert self._process.stdin
         assert self._process.stdout
         print(file=self._process.stdin, flush=True)
-        return Experience(**json.loads(self._process.stdout.readline()))
+        return ClientObservations(**json.loads(self._process.stdout.readline()))
 
 
 def main(port: str, path: str, *files: str) -> None:
-    """Send requests until standard input ends, and answer each line of it with the experience since the last."""
+    """Send requests until standard input ends. Answer each of its lines with the observations since the previous one."""
     ca, cert, key = map(Path, files)
     context = Access(int(port), ca, KeyPair(cert, key)).authenticated
     asked = threading.Event()
     threading.Thread(target=_read, args=(asked,), daemon=True).start()
     connection = http.client.HTTPSConnection("127.0.0.1", int(port), timeout=_PATIENCE, context=context)
-    seen = Experience()
+    seen = ClientObservations()
     while True:
         start = time.monotonic()
         try:
@@ -77,7 +77,7 @@ def main(port: str, path: str, *files: str) -> None:
         if asked.wait(max(0.0, _INTERVAL - elapsed)):
             asked.clear()
             print(json.dumps(asdict(seen)), flush=True)
-            seen = Experience()
+            seen = ClientObservations()
 
 
 def _read(asked: threading.Event) -> None:
