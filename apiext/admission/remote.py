@@ -32,7 +32,7 @@ class RemoteAdmission(Admission):
         Raises:
             StatusError: it rejects the write.
         """
-        self._link.ask("admit", _seen(attributes))
+        self._link.ask(Admission.admit, _seen(attributes))
 
     async def validate(self, attributes: Attributes) -> None:
         """Ask the server to validate.
@@ -40,7 +40,7 @@ class RemoteAdmission(Admission):
         Raises:
             StatusError: it rejects the write.
         """
-        self._link.ask("validate", _seen(attributes))
+        self._link.ask(Admission.validate, _seen(attributes))
 
 
 def _seen(attributes: Attributes) -> Attributes:

@@ -1,21 +1,15 @@
-"""Calls of a conversion webhook: how they begin, what they send, and how they are counted."""
+"""Calls of a conversion webhook: what they send, where they are made, and how they are counted."""
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from apiext.meta.random_uuid import random_uuid
-from apiext.workers.restarts import recorded
+from apiext.scheduling.tracebacks import without_frames
 
 if TYPE_CHECKING:
-    from apiext.conversion.metrics import ConversionCall, ConversionStats
-
-
-BEGIN: Final = "begin_conversion"
-POST: Final = "post_conversion"
-OBSERVE: Final = "observe_conversion"
-"""The questions of worker processes, by which calls are recorded too."""
+    from apiext.conversion.metrics import ConversionOutcome, ConversionStats
+    from apiext.scheduling.call_log import CallLog
 
 
 class Hook(Protocol):
@@ -30,15 +24,48 @@ class Hook(Protocol):
         ...
 
 
-class ConversionCalls(Hook, Protocol):
+@dataclass(frozen=True, slots=True)
+class WebhookCall:
+    """A call of a webhook."""
+
+    number: int
+    """Its number among the calls of a conversion. Each attempt at the conversion numbers equal calls alike."""
+    uid: str
+    begun: float
+    """`time.monotonic` of this machine."""
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswer:
+    """The answer to a call."""
+
+    uid: str
+    begun: float
+    """Those of the call that was made, in this attempt at the conversion or an earlier one."""
+    data: bytes
+    error: Exception | None = None
+    """The HookError of a call that failed."""
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the answer."""
+        return len(self.data)
+
+
+class ConversionCalls(Protocol):
     """What a converter needs for its calls."""
 
-    async def begin(self) -> tuple[str, float]:
-        """Return the uid of a call, and when it begins, as `time.monotonic` of this machine."""
+    async def post(self, call: WebhookCall) -> WebhookAnswer:
+        """Call the webhook.
+
+        Raises:
+            StatusError: 429, if too many calls wait.
+        """
         ...
 
-    async def observe(self, call: ConversionCall) -> None:
-        """Count a call."""
+    async def observe(self, number: int, outcome: ConversionOutcome) -> None:
+        """Count the call with a number."""
         ...
 
 
@@ -49,20 +76,32 @@ class CountedCalls:
         self._hook = hook
         self._stats = stats
 
-    async def begin(self) -> tuple[str, float]:
-        """Implement ConversionCalls.begin."""
-        return await recorded(BEGIN, self._begun())
+    async def post(self, call: WebhookCall) -> WebhookAnswer:
+        """Implement ConversionCalls.post."""
+        # Imported with the first webhook: most servers call none.
+        from apiext.webhook.hook_client import HookError
 
-    async def post(self, body: bytes) -> bytes:
-        """Implement Hook.post."""
-        return await recorded(POST, self._hook.post(body))
+        try:
+            return WebhookAnswer(call.uid, call.begun, await self._hook.post(call.body))
+        except HookError as error:
+            return WebhookAnswer(call.uid, call.begun, b"", without_frames(error))
 
-    async def observe(self, call: ConversionCall) -> None:
+    async def observe(self, _number: int, outcome: ConversionOutcome) -> None:
         """Implement ConversionCalls.observe."""
-        await recorded(OBSERVE, self._observed(call))
+        self._stats.observe(outcome)
 
-    async def _begun(self) -> tuple[str, float]:
-        return random_uuid(), time.monotonic()
 
-    async def _observed(self, call: ConversionCall) -> None:
-        self._stats.observe(call)
+class LoggedCalls:
+    """Implements ConversionCalls by the log of a job: an attempt gets the answers of earlier ones, and no call is counted twice."""
+
+    def __init__(self, calls: ConversionCalls, log: CallLog) -> None:
+        self._calls = calls
+        self._log = log
+
+    async def post(self, call: WebhookCall) -> WebhookAnswer:
+        """Implement ConversionCalls.post."""
+        return await self._log.call(("post", call.number), lambda: self._calls.post(call), lambda answer: answer.size)
+
+    async def observe(self, number: int, outcome: ConversionOutcome) -> None:
+        """Implement ConversionCalls.observe."""
+        await self._log.call(("observe", number), lambda: self._calls.observe(number, outcome))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
+from apiext.conversion.calls import ConversionCalls
 from apiext.meta.encoding.json_codec import Object
+from apiext.scheduling.call_log import CallLog
 
 
 class ConversionError(ValueError):
@@ -23,11 +25,12 @@ Converted = Object | ConversionError
 class Converter(Protocol):
     """Converts objects of one CRD between its versions."""
 
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
+    async def convert(self, objects: Sequence[Object], api_version: str, log: CallLog | None = None) -> Sequence[Converted]:
         """Return the objects in the named version: as many as given, in the same order, with errors in the place of those that fail.
 
         The objects belong to the converter: it may change them in place and return them. They may be of several versions, but
-        none is of the named one. Callers convert at most a page of a list at a time.
+        none is of the named one. Callers convert at most a page of a list at a time. With a log, webhooks are called by it; it is
+        that of one conversion.
         """
         ...
 
@@ -35,9 +38,9 @@ class Converter(Protocol):
 class CopiedConverter(Converter, Protocol):
     """A converter of the server, with copies in worker processes."""
 
-    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return what answers the questions of the copies (`conversion/remote.py`)."""
-        ...
+    @property
+    def calls(self) -> ConversionCalls | None:
+        """The calls that the copies let the server make; None if they make none."""
 
 
 @runtime_checkable

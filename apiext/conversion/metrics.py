@@ -37,7 +37,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversionCall:
+class ConversionOutcome:
     """The outcome of a call of the webhook of a definition."""
 
     name: str
@@ -60,9 +60,9 @@ class ConversionStats:
         self.calls: defaultdict[tuple[str, str], Histogram] = defaultdict(lambda: Histogram(CALL_BUCKETS))
         """By result and type of the failure."""
 
-    def observe(self, call: ConversionCall) -> None:
+    def observe(self, outcome: ConversionOutcome) -> None:
         """Count a call."""
-        failure, seconds = call.failure, call.seconds
+        failure, seconds = outcome.failure, outcome.seconds
         self.calls["failure" if failure else "success", failure].observe(seconds)
-        for source in call.sources:
-            self.conversions[call.name, source, call.target, str(not failure).lower()].observe(seconds)
+        for source in outcome.sources:
+            self.conversions[outcome.name, source, outcome.target, str(not failure).lower()].observe(seconds)

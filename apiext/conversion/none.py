@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from apiext.meta.encoding.json_codec import Object
+    from apiext.scheduling.call_log import CallLog
 
 
 class NoneConverter:
     """Implements InlineConverter and CopiedConverter: sets apiVersion and changes nothing else."""
 
     __slots__ = ()
+    calls: Final = None
 
-    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
+    async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> list[Object]:
         """Implement Converter.convert."""
         return [self.convert_inline(obj, api_version) for obj in objects]
-
-    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Implement CopiedConverter.answers: copies ask nothing."""
-        return {}
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
         """Implement InlineConverter.convert_inline."""

@@ -8,7 +8,8 @@ from apiext.conversion import review_parser
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_syntax import syntax_error
 from apiext.meta.golang import formatting
-from apiext.meta.golang.type_model import DecodeError, Decoder, Field, Int, Raw, Slice, String, Struct
+from apiext.meta.golang.struct_table import struct
+from apiext.meta.golang.type_model import DecodeError, Decoder, Raw
 from apiext.meta.gvk import parse_group_version
 from apiext.meta.limits import MAX_HOOK_STATUS_BYTES
 
@@ -16,23 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.golang.type_model import Struct
 
 GROUP: Final = "apiextensions.k8s.io"
 KIND: Final = "ConversionReview"
 VERSIONS: Final = ("v1", "v1beta1")
 _SUCCESS: Final = "Success"
-_STRING: Final = String()
-_STATUS: Final = Struct("Status").define(
-    Field("kind", _STRING, embedded=("TypeMeta",)),
-    Field("apiVersion", _STRING, embedded=("TypeMeta",)),
-    Field("metadata", Struct("ListMeta").define()),
-    Field("status", _STRING),
-    Field("message", _STRING),
-    Field("reason", String("v1.StatusReason")),
-    Field("details", Struct("StatusDetails").define()),
-    Field("code", Int(32)),
+_STATUS: Final = struct(
+    "Status",
+    "TypeMeta, metadata ListMeta, status, message, reason v1.StatusReason, details StatusDetails, code int32",
+    struct("ListMeta", ""),
+    struct("StatusDetails", ""),
 )
-_OBJECTS: Final = Slice(Raw("runtime.RawExtension", keep_order=True))
+_OBJECT: Final = Raw("runtime.RawExtension", keep_order=True)
 _SCHEME: Final = "pkg/runtime/scheme.go:111"
 _OTHER_KINDS: Final = frozenset({(GROUP, "CustomResourceDefinition"), (GROUP, "CustomResourceDefinitionList"), ("", "Status")})
 """Kinds that the reference's client can decode besides ConversionReview, by group."""
@@ -40,19 +37,11 @@ _HEAD: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Ki
 
 
 def _review(package: str) -> Struct:
-    uid = String("types.UID")
-    request = Struct("ConversionRequest", package).define(
-        Field("uid", uid), Field("desiredAPIVersion", _STRING), Field("objects", _OBJECTS)
+    request = struct("ConversionRequest", "uid types.UID, desiredAPIVersion, objects []runtime.RawExtension", _OBJECT, package=package)
+    response = struct(
+        "ConversionResponse", "uid types.UID, convertedObjects []runtime.RawExtension, result Status", _OBJECT, _STATUS, package=package
     )
-    response = Struct("ConversionResponse", package).define(
-        Field("uid", uid), Field("convertedObjects", _OBJECTS), Field("result", _STATUS)
-    )
-    return Struct(KIND, package).define(
-        Field("kind", _STRING, embedded=("TypeMeta",)),
-        Field("apiVersion", _STRING, embedded=("TypeMeta",)),
-        Field("request", request),
-        Field("response", response),
-    )
+    return struct(KIND, "TypeMeta, request ConversionRequest, response ConversionResponse", request, response, package=package)
 
 
 _REVIEWS: Final = {version: _review(version) for version in VERSIONS}

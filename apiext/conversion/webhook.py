@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from apiext.conversion import metrics, review
+from apiext.conversion.calls import LoggedCalls, WebhookCall
 from apiext.conversion.converted_object import check_converted, group_version_kind
 from apiext.conversion.interface import ConversionError
-from apiext.conversion.remote import answers_of
 from apiext.meta.limits import MAX_CONVERSION_FAILURES, MAX_HOOK_ERROR_CHARACTERS
+from apiext.meta.random_uuid import random_uuid
 from apiext.scheduling.time_slice import Pace
 from apiext.webhook.hook_client import HookError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from apiext.conversion.calls import ConversionCalls
+    from apiext.conversion.calls import ConversionCalls, WebhookAnswer
     from apiext.conversion.interface import Converted
     from apiext.meta.encoding.json_codec import Object
+    from apiext.scheduling.call_log import CallLog
 
 
 class _CallError(Exception):
@@ -33,10 +35,12 @@ class _CallError(Exception):
 
 
 @dataclass(slots=True)
-class _Refusals:
-    """The objects that calls of one conversion could not convert."""
+class _Progress:
+    """The calls of one conversion, and the objects that they could not convert."""
 
-    count: int = 0
+    calls: ConversionCalls
+    made: int = 0
+    refused: int = 0
     last: str = ""
     """The text of the latest error. The error itself would be a reference cycle through its traceback."""
 
@@ -50,15 +54,11 @@ class WebhookConverter:
     def __init__(self, name: str, conversion: Mapping[str, Any], calls: ConversionCalls) -> None:
         """Create the converter for a definition's name and spec.conversion. `calls` calls its webhook."""
         self.conversion = conversion
+        self.calls = calls
         self._name = name
-        self._calls = calls
         self._review_version = review.review_version(conversion["webhook"].get("conversionReviewVersions") or ())
 
-    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Implement CopiedConverter.answers."""
-        return answers_of(self._calls)
-
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
+    async def convert(self, objects: Sequence[Object], api_version: str, log: CallLog | None = None) -> Sequence[Converted]:
         """Implement Converter.convert."""
         results: list[Converted] = list(objects)
         sent = [place for place, obj in enumerate(objects) if not _is_empty(obj)]
@@ -68,53 +68,56 @@ class WebhookConverter:
             for place in sent:
                 results[place] = ConversionError("no supported conversion review versions")
         elif sent:
-            converted = await self._divided([objects[place] for place in sent], api_version, _Refusals())
+            progress = _Progress(self.calls if log is None else LoggedCalls(self.calls, log))
+            converted = await self._divided([objects[place] for place in sent], api_version, progress)
             for place, result in zip(sent, converted, strict=True):
                 results[place] = result
         return results
 
-    async def _divided(self, objects: Sequence[Object], api_version: str, refusals: _Refusals) -> list[Converted]:
+    async def _divided(self, objects: Sequence[Object], api_version: str, progress: _Progress) -> list[Converted]:
         """Convert objects by one call, or by two that each get half of them."""
-        if refusals.count >= MAX_CONVERSION_FAILURES:
-            return [_failed(obj, refusals.last) for obj in objects]
-        uid, start = await self._calls.begin()
+        if progress.refused >= MAX_CONVERSION_FAILURES:
+            return [_failed(obj, progress.last) for obj in objects]
+        progress.made += 1
+        number, begun, uid = progress.made, time.monotonic(), random_uuid()
+        body = review.encode(self._review_version or "", uid, objects, api_version)
+        answer = await progress.calls.post(WebhookCall(number, uid, begun, body))
         try:
-            results = await self._call(uid, objects, api_version)
+            results = await self._read(answer, objects, api_version)
         except _CallError as error:
-            await self._observe(objects, api_version, error.failure, start)
+            await progress.calls.observe(number, self._outcome(objects, api_version, error.failure, answer.begun))
             if len(objects) > 1 and error.divisible:
                 middle = len(objects) // 2
-                first = await self._divided(objects[:middle], api_version, refusals)
-                return first + await self._divided(objects[middle:], api_version, refusals)
-            refusals.count += len(objects)
-            refusals.last = str(error)
-            return [_failed(obj, refusals.last) for obj in objects]
+                first = await self._divided(objects[:middle], api_version, progress)
+                return first + await self._divided(objects[middle:], api_version, progress)
+            progress.refused += len(objects)
+            progress.last = str(error)
+            return [_failed(obj, progress.last) for obj in objects]
         invalid = any(isinstance(result, ConversionError) for result in results)
-        await self._observe(objects, api_version, metrics.INVALID_OBJECT if invalid else "", start)
+        await progress.calls.observe(number, self._outcome(objects, api_version, metrics.INVALID_OBJECT if invalid else "", answer.begun))
         return results
 
-    async def _call(self, uid: str, objects: Sequence[Object], api_version: str) -> list[Converted]:
-        """Return the objects that the webhook answers with, checked. Raises _CallError."""
+    async def _read(self, answer: WebhookAnswer, objects: Sequence[Object], api_version: str) -> list[Converted]:
+        """Return the objects in an answer, checked. Raises _CallError."""
         version = self._review_version or ""
+        if answer.error is not None:
+            divisible = isinstance(answer.error, HookError) and answer.error.answered
+            raise _CallError(f"failed: {answer.error}", metrics.CALL_FAILURE, divisible=divisible)
         try:
-            data = await self._calls.post(review.encode(version, uid, objects, api_version))
-            answer = await review.decode(version, data)
-        except HookError as error:
-            raise _CallError(f"failed: {error}", metrics.CALL_FAILURE, divisible=error.answered) from error
+            document = await review.decode(version, answer.data)
         except review.ConversionReviewError as error:
             raise _CallError(f"failed: {error}", metrics.CALL_FAILURE) from error
         try:
-            found = review.converted_objects(version, uid, answer)
+            found = review.converted_objects(version, answer.uid, document)
         except review.ConversionReviewError as error:
             raise _CallError(f"failed: {error}", metrics.MALFORMED_RESPONSE) from error
         if len(found) != len(objects):
             raise _CallError(f"returned {len(found)} objects, expected {len(objects)}", metrics.PARTIAL_RESPONSE)
         return await _checked(objects, found, api_version)
 
-    async def _observe(self, objects: Sequence[Object], api_version: str, failure: str, start: float) -> None:
-        seconds = time.monotonic() - start
+    def _outcome(self, objects: Sequence[Object], api_version: str, failure: str, begun: float) -> metrics.ConversionOutcome:
         sources, target = {obj["apiVersion"].rpartition("/")[2] for obj in objects}, api_version.rpartition("/")[2]
-        await self._calls.observe(metrics.ConversionCall(self._name, sources, target, failure, seconds))
+        return metrics.ConversionOutcome(self._name, sources, target, failure, time.monotonic() - begun)
 
 
 def _is_empty(obj: Object) -> bool:

@@ -13,7 +13,7 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.golang.type_model import Decoder, Struct
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.schema.keywords import SCHEMA_MAPS, of_kind
-from apiext.storage.encoded_object import Encoded
+from apiext.storage.encoded_object import EncodedObject
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -64,9 +64,9 @@ class CRDCodec:
         obj.update(decoded)
         return strict
 
-    def encode(self, obj: Object) -> Encoded:
+    def encode(self, obj: Object) -> EncodedObject:
         """Return the bytes to store: canonical v1beta1, without resourceVersion."""
-        return Encoded(json_codec.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n")
+        return EncodedObject(json_codec.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n")
 
     def decode(self, data: bytes) -> Object:
         """Return a stored definition. Do not decode its schemas: they were canonical when stored.

@@ -20,7 +20,7 @@ from apiext.definitions.reconcile import depends_on_schemas, reconcile_status, w
 from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
 from apiext.scheduling.workqueue import WorkQueue
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
+from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
 
 if TYPE_CHECKING:
     from apiext.conversion.circuits import ConversionCircuits

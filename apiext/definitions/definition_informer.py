@@ -15,7 +15,8 @@ from apiext.meta.log import get_logger
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import BackendError
-from apiext.storage.interface import EventType, KeyNotFoundError, ListOptions, StorageError, WatchOptions
+from apiext.storage.errors import KeyNotFoundError, StorageError
+from apiext.storage.interface import EventType, ListOptions, WatchOptions
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog

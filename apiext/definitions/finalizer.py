@@ -16,7 +16,8 @@ from apiext.meta.field import aggregate
 from apiext.meta.log import get_logger
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.workqueue import RequeueError, WorkQueue
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, WriteOptions
+from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
+from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition

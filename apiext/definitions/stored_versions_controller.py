@@ -14,7 +14,7 @@ from apiext.definitions.definition_informer import FAILURES
 from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
 from apiext.scheduling.workqueue import WorkQueue
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
+from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

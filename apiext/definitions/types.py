@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, Final
 
-from apiext.meta.golang.time_types import Time
+from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.schema.keywords import KEYWORDS, Kind
@@ -129,6 +129,7 @@ class NonNilPointer(Pointer):
 
 NIL: Final = object()
 
+BYTES: Final = Bytes()
 STRING: Final = String()
 STRINGS: Final = Slice(STRING)
 BOOL: Final = Bool()
@@ -171,123 +172,92 @@ _TYPES: Final[Mapping[Kind, GoType]] = {
 }
 SCHEMA.define(*(Field(each.name, _TYPES[each.kind]) for each in sorted(KEYWORDS, key=attrgetter("number"))))
 
-NAMES: Final = Struct("CustomResourceDefinitionNames").define(
-    Field("plural", STRING, omit_empty=False),
-    Field("singular", STRING),
-    Field("shortNames", STRINGS),
-    Field("kind", STRING, omit_empty=False),
-    Field("listKind", STRING),
-    Field("categories", STRINGS),
+NAMES: Final = struct(
+    "CustomResourceDefinitionNames", "1 plural!, 2 singular, 3 shortNames []string, 4 kind!, 5 listKind, 6 categories []string"
 )
+SCALE: Final = struct("CustomResourceSubresourceScale", "1 specReplicasPath!, 2 statusReplicasPath!, 3 labelSelectorPath *string")
+SUBRESOURCES: Final = struct(
+    "CustomResourceSubresources",
+    "1 status *CustomResourceSubresourceStatus, 2 scale *CustomResourceSubresourceScale",
+    struct("CustomResourceSubresourceStatus", ""),
+    SCALE,
+)
+SELECTABLE: Final = struct("SelectableField", "1 jsonPath!")
 
 
 def column(path: str) -> Struct:
     """Return the type CustomResourceColumnDefinition, whose path field is called differently in v1 and v1beta1."""
-    return Struct("CustomResourceColumnDefinition").define(
-        Field("name", STRING, omit_empty=False),
-        Field("type", STRING, omit_empty=False),
-        Field("format", STRING),
-        Field("description", STRING),
-        Field("priority", Int(32)),
-        Field(path, STRING, omit_empty=False),
-    )
-
-
-SCALE: Final = Struct("CustomResourceSubresourceScale").define(
-    Field("specReplicasPath", STRING, omit_empty=False),
-    Field("statusReplicasPath", STRING, omit_empty=False),
-    Field("labelSelectorPath", _TEXT),
-)
-
-SUBRESOURCES: Final = Struct("CustomResourceSubresources").define(
-    Field("status", Pointer(Struct("CustomResourceSubresourceStatus"))),
-    Field("scale", Pointer(SCALE)),
-)
-
-SELECTABLE: Final = Struct("SelectableField").define(Field("jsonPath", STRING, omit_empty=False))
+    return struct("CustomResourceColumnDefinition", f"1 name!, 2 type!, 3 format, 4 description, 5 priority int32, 6 {path}!")
 
 
 def validation(schema: GoType) -> Struct:
     """Return the type CustomResourceValidation with a given schema type."""
-    return Struct("CustomResourceValidation").define(Field("openAPIV3Schema", schema))
+    return Struct("CustomResourceValidation").define(Field("openAPIV3Schema", schema, number=1))
 
 
 def version(schema: GoType, column: Struct) -> Struct:
     """Return the type CustomResourceDefinitionVersion with given schema and column types."""
-    return Struct("CustomResourceDefinitionVersion").define(
-        Field("name", STRING, omit_empty=False),
-        Field("served", BOOL, omit_empty=False),
-        Field("storage", BOOL, omit_empty=False),
-        Field("deprecated", BOOL),
-        Field("deprecationWarning", _TEXT),
-        Field("schema", Pointer(validation(schema))),
-        Field("subresources", Pointer(SUBRESOURCES)),
-        Field("additionalPrinterColumns", ExplicitSlice(column)),
-        Field("selectableFields", ExplicitSlice(SELECTABLE)),
+    return struct(
+        "CustomResourceDefinitionVersion",
+        "1 name!, 2 served! bool, 3 storage! bool, 7 deprecated bool, 8 deprecationWarning *string, 4 schema *CustomResourceValidation,"
+        "5 subresources *CustomResourceSubresources, 6 additionalPrinterColumns []v1.CustomResourceColumnDefinition,"
+        "9 selectableFields []v1.SelectableField",
+        validation(schema),
+        SUBRESOURCES,
+        ExplicitSlice(column),
+        ExplicitSlice(SELECTABLE),
     )
 
 
-SERVICE: Final = Struct("ServiceReference").define(
-    Field("namespace", STRING, omit_empty=False),
-    Field("name", STRING, omit_empty=False),
-    Field("path", _TEXT),
-    Field("port", Pointer(Int(32))),
+SERVICE: Final = struct("ServiceReference", "1 namespace!, 2 name!, 3 path *string, 4 port *int32")
+CLIENT: Final = struct(
+    "WebhookClientConfig",
+    "3 url *string, 1 service *ServiceReference, 2 caBundle []uint8",
+    SERVICE,
+    BYTES,
 )
-
-CLIENT: Final = Struct("WebhookClientConfig").define(Field("url", _TEXT), Field("service", Pointer(SERVICE)), Field("caBundle", Bytes()))
-
-CONVERSION: Final = Struct("CustomResourceConversion").define(
-    Field("strategy", String("v1.ConversionStrategyType"), omit_empty=False),
-    Field(
-        "webhook",
-        Pointer(
-            Struct("WebhookConversion").define(
-                Field("clientConfig", Pointer(CLIENT)), Field("conversionReviewVersions", STRINGS, omit_empty=False)
-            )
-        ),
-    ),
+CONVERSION: Final = struct(
+    "CustomResourceConversion",
+    "1 strategy! v1.ConversionStrategyType, 2 webhook *WebhookConversion",
+    struct("WebhookConversion", "2 clientConfig *WebhookClientConfig, 3 conversionReviewVersions! []string", CLIENT),
 )
 
 
 def spec(schema: GoType) -> Struct:
     """Return the type CustomResourceDefinitionSpec with a given schema type."""
-    return Struct("CustomResourceDefinitionSpec").define(
-        Field("group", STRING, omit_empty=False),
-        Field("names", NAMES, omit_empty=False),
-        Field("scope", String("v1.ResourceScope"), omit_empty=False),
-        Field("versions", Slice(version(schema, column("jsonPath"))), omit_empty=False),
-        Field("conversion", Pointer(CONVERSION)),
-        Field("preserveUnknownFields", BOOL),
+    return struct(
+        "CustomResourceDefinitionSpec",
+        "1 group!, 3 names! CustomResourceDefinitionNames, 4 scope! v1.ResourceScope, 7 versions! []CustomResourceDefinitionVersion,"
+        "9 conversion *CustomResourceConversion, 10 preserveUnknownFields bool",
+        NAMES,
+        version(schema, column("jsonPath")),
+        CONVERSION,
     )
 
 
 SPEC: Final = spec(Pointer(SCHEMA))
-
-CONDITION: Final = Struct("CustomResourceDefinitionCondition").define(
-    Field("type", String("v1.CustomResourceDefinitionConditionType"), omit_empty=False),
-    Field("status", String("v1.ConditionStatus"), omit_empty=False),
-    Field("lastTransitionTime", Time(), omit_empty=False),
-    Field("reason", STRING),
-    Field("message", STRING),
-    Field("observedGeneration", INT64),
+CONDITION: Final = struct(
+    "CustomResourceDefinitionCondition",
+    "1 type! v1.CustomResourceDefinitionConditionType, 2 status! v1.ConditionStatus, 3 lastTransitionTime! Time, 4 reason, 5 message,"
+    "6 observedGeneration int64",
 )
-
-STATUS: Final = Struct("CustomResourceDefinitionStatus").define(
-    Field("conditions", Slice(CONDITION), omit_empty=False),
-    Field("acceptedNames", NAMES, omit_empty=False),
-    Field("storedVersions", STRINGS, omit_empty=False),
-    Field("observedGeneration", INT64),
+STATUS: Final = struct(
+    "CustomResourceDefinitionStatus",
+    "1 conditions! []CustomResourceDefinitionCondition, 2 acceptedNames! CustomResourceDefinitionNames, 3 storedVersions! []string,"
+    "4 observedGeneration int64",
+    CONDITION,
+    NAMES,
 )
 
 
 def definition(spec: Struct) -> Struct:
     """Return the type CustomResourceDefinition with a given spec type."""
-    return Struct("CustomResourceDefinition").define(
-        Field("kind", STRING, embedded=("TypeMeta",)),
-        Field("apiVersion", STRING, embedded=("TypeMeta",)),
-        Field("metadata", OBJECT_META, omit_empty=False),
-        Field("spec", spec, omit_empty=False),
-        Field("status", STATUS, omit_empty=False),
+    return struct(
+        "CustomResourceDefinition",
+        "TypeMeta, 1 metadata! ObjectMeta, 2 spec! CustomResourceDefinitionSpec, 3 status! CustomResourceDefinitionStatus",
+        OBJECT_META,
+        spec,
+        STATUS,
     )
 
 

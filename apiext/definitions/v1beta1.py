@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types
 from apiext.meta.encoding import json_values
-from apiext.meta.golang.type_model import Bool, Field, Pointer, Raw, Slice, String, Struct
+from apiext.meta.golang.struct_table import struct
+from apiext.meta.golang.type_model import Raw
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -30,24 +31,26 @@ _SCHEMA: Final = Raw("v1beta1.JSONSchemaProps", keep_order=True)
 """A schema that is not decoded: it was canonical when stored."""
 _COLUMN: Final = types.column("JSONPath")
 
-_CONVERSION: Final = Struct("CustomResourceConversion", "v1beta1").define(
-    Field("strategy", String(), omit_empty=False),
-    Field("webhookClientConfig", Pointer(types.CLIENT)),
-    Field("conversionReviewVersions", types.STRINGS),
+_CONVERSION: Final = struct(
+    "CustomResourceConversion",
+    "strategy!, webhookClientConfig *WebhookClientConfig, conversionReviewVersions []string",
+    types.CLIENT,
+    package="v1beta1",
 )
-
-_SPEC: Final = Struct("CustomResourceDefinitionSpec", "v1beta1").define(
-    Field("group", types.STRING, omit_empty=False),
-    Field("version", types.STRING),
-    Field("names", types.NAMES, omit_empty=False),
-    Field("scope", types.STRING, omit_empty=False),
-    Field("validation", Pointer(types.validation(_SCHEMA))),
-    Field("subresources", Pointer(types.SUBRESOURCES)),
-    Field("versions", Slice(types.version(_SCHEMA, _COLUMN))),
-    Field("additionalPrinterColumns", Slice(_COLUMN)),
-    Field("selectableFields", Slice(types.SELECTABLE)),
-    Field("conversion", Pointer(_CONVERSION)),
-    Field("preserveUnknownFields", Pointer(Bool())),
+_SPEC: Final = struct(
+    "CustomResourceDefinitionSpec",
+    "group!, version, names! CustomResourceDefinitionNames, scope!, validation *CustomResourceValidation,"
+    "subresources *CustomResourceSubresources, versions []CustomResourceDefinitionVersion,"
+    "additionalPrinterColumns []CustomResourceColumnDefinition, selectableFields []SelectableField,"
+    "conversion *CustomResourceConversion, preserveUnknownFields *bool",
+    types.NAMES,
+    types.validation(_SCHEMA),
+    types.SUBRESOURCES,
+    types.version(_SCHEMA, _COLUMN),
+    _COLUMN,
+    types.SELECTABLE,
+    _CONVERSION,
+    package="v1beta1",
 )
 
 _STORED: Final = types.definition(_SPEC)

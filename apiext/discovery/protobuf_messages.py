@@ -8,17 +8,12 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.meta.encoding.json_codec import Object
+from apiext.meta.golang.struct_table import struct
+from apiext.meta.golang.type_model import GoType, Slice, String
+from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.kinds import Message, Scalar
-from apiext.registry.protobuf.objectmeta import METADATA, list_message
-
-_TEXT: Final = Scalar.TEXT
-_ADDRESS: Final = Message({1: ("clientCIDR", _TEXT), 2: ("serverAddress", _TEXT)})
-_VERSION: Final = Message({1: ("groupVersion", _TEXT), 2: ("version", _TEXT)})
-_GROUP: Final = Message(
-    {1: ("name", _TEXT), 2: ("versions", _VERSION), 3: ("preferredVersion", _VERSION), 4: ("serverAddressByClientCIDRs", _ADDRESS)},
-    repeated={"versions", "serverAddressByClientCIDRs"},
-)
+from apiext.registry.protobuf.kinds import Message, Scalar, message_of
+from apiext.registry.protobuf.objectmeta import list_message
 
 
 class _Verbs(Message):
@@ -31,53 +26,48 @@ class _Verbs(Message):
         return super().write({"items": obj})
 
 
-_RESOURCE: Final = Message(
-    {
-        1: ("name", _TEXT),
-        2: ("namespaced", Scalar.BOOL),
-        3: ("kind", _TEXT),
-        4: ("verbs", _Verbs({1: ("items", _TEXT)}, repeated={"items"})),
-        5: ("shortNames", _TEXT),
-        6: ("singularName", _TEXT),
-        7: ("categories", _TEXT),
-        8: ("group", _TEXT),
-        9: ("version", _TEXT),
-        10: ("storageVersionHash", _TEXT),
-    },
-    repeated={"shortNames", "categories"},
+_VERBS: Final = Slice(String(), "Verbs")
+_ADDRESS: Final = struct("ServerAddressByClientCIDR", "1 clientCIDR, 2 serverAddress")
+_GROUP: Final = struct(
+    "APIGroup",
+    "1 name, 2 versions []Version, 3 preferredVersion Version, 4 serverAddressByClientCIDRs []ServerAddressByClientCIDR",
+    struct("Version", "1 groupVersion, 2 version"),
+    _ADDRESS,
 )
-_KIND: Final = Message({1: ("group", _TEXT), 2: ("version", _TEXT), 3: ("kind", _TEXT)})
-_SUBRESOURCE_DISCOVERY: Final = Message(
-    {1: ("subresource", _TEXT), 2: ("responseKind", _KIND), 3: ("acceptedTypes", _KIND), 4: ("verbs", _TEXT)},
-    repeated={"acceptedTypes", "verbs"},
-    optional={"responseKind"},
+_RESOURCE: Final = struct(
+    "APIResource",
+    "1 name, 2 namespaced bool, 3 kind, 4 verbs Verbs, 5 shortNames []string, 6 singularName, 7 categories []string, 8 group, 9 version,"
+    "10 storageVersionHash",
+    _VERBS,
 )
-_RESOURCE_DISCOVERY: Final = Message(
-    {
-        1: ("resource", _TEXT),
-        2: ("responseKind", _KIND),
-        3: ("scope", _TEXT),
-        4: ("singularResource", _TEXT),
-        5: ("verbs", _TEXT),
-        6: ("shortNames", _TEXT),
-        7: ("categories", _TEXT),
-        8: ("subresources", _SUBRESOURCE_DISCOVERY),
-    },
-    repeated={"verbs", "shortNames", "categories", "subresources"},
-    optional={"responseKind"},
-)
-_VERSION_DISCOVERY: Final = Message(
-    {1: ("version", _TEXT), 2: ("resources", _RESOURCE_DISCOVERY), 3: ("freshness", _TEXT)}, repeated={"resources"}
-)
-_GROUP_DISCOVERY: Final = Message({1: ("metadata", METADATA), 2: ("versions", _VERSION_DISCOVERY)}, repeated={"versions"})
-MESSAGES: Final = {
-    "APIVersions": Message(
-        {1: ("versions", _TEXT), 2: ("serverAddressByClientCIDRs", _ADDRESS)}, repeated={"versions", "serverAddressByClientCIDRs"}
+_KIND: Final = struct("GroupVersionKind", "1 group, 2 version, 3 kind")
+_RESOURCE_DISCOVERY: Final = struct(
+    "APIResourceDiscovery",
+    "1 resource, 2 responseKind *GroupVersionKind, 3 scope, 4 singularResource, 5 verbs []string, 6 shortNames []string,"
+    "7 categories []string, 8 subresources []APISubresourceDiscovery",
+    _KIND,
+    struct(
+        "APISubresourceDiscovery",
+        "1 subresource, 2 responseKind *GroupVersionKind, 3 acceptedTypes []GroupVersionKind, 4 verbs []string",
+        _KIND,
     ),
-    "APIGroupList": Message({1: ("groups", _GROUP)}, repeated={"groups"}),
-    "APIGroup": _GROUP,
-    "APIResourceList": Message({1: ("groupVersion", _TEXT), 2: ("resources", _RESOURCE)}, repeated={"resources"}),
-    "APIGroupDiscoveryList": list_message(_GROUP_DISCOVERY),
+)
+_GROUP_DISCOVERY: Final = struct(
+    "APIGroupDiscovery",
+    "1 metadata ObjectMeta, 2 versions []APIVersionDiscovery",
+    OBJECT_META,
+    struct("APIVersionDiscovery", "1 version, 2 resources []APIResourceDiscovery, 3 freshness", _RESOURCE_DISCOVERY),
+)
+_STRUCTS: Final = (
+    struct("APIVersions", "1 versions []string, 2 serverAddressByClientCIDRs []ServerAddressByClientCIDR", _ADDRESS),
+    struct("APIGroupList", "1 groups []APIGroup", _GROUP),
+    _GROUP,
+    struct("APIResourceList", "1 groupVersion, 2 resources []APIResource", _RESOURCE),
+)
+_CONTENTS: Final[dict[GoType, Scalar | Message]] = {_VERBS: _Verbs({1: ("items", Scalar.TEXT)}, repeated={"items"})}
+MESSAGES: Final = {
+    **{each.struct: message_of(each, _CONTENTS) for each in _STRUCTS},
+    "APIGroupDiscoveryList": list_message(message_of(_GROUP_DISCOVERY)),
 }
 """Messages by the kind of the document."""
 

@@ -53,5 +53,5 @@ PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
 
 
 def attach(request: web.BaseRequest, key: web.RequestKey[_Value], value: _Value) -> None:
-    """Set `request[key] = value`, several times as fast: CPython runs `__setitem__` of a class outside of its loop."""
-    request._state[key] = value  # noqa: SLF001
+    """Attach a value to a request."""
+    request[key] = value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apiext.lab.builtin_definitions import is_builtin
 from apiext.meta.encoding import json_values
 from apiext.serving.builder import version_schemas
-from apiext.storage.rendering.json_rendering import DECODING_ERRORS
+from apiext.storage.rendering.renderer import DECODING_ERRORS
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition

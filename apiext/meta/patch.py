@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.golang import type_model
-from apiext.meta.golang.type_model import DecodeError, Decoder, Field, Raw, Slice, String, Struct
+from apiext.meta.golang.struct_table import struct
+from apiext.meta.golang.type_model import DecodeError, Decoder, Raw, Slice
 from apiext.meta.limits import MAX_COPIED_BYTES, MAX_DEPTH, MAX_PATCH_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_STRICT_OPERATIONS: Final = Slice(
-    Struct("jsonPatchOp", "handlers").define(
-        Field("op", String()), Field("path", String()), Field("from", String()), Field("value", Raw("interface {}"))
-    )
-)
+_STRICT_OPERATIONS: Final = Slice(struct("jsonPatchOp", "op, path, from, value any", Raw("any"), package="handlers"))
 
 Operations = list[dict[str, Any] | None]
 

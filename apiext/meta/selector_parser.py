@@ -24,9 +24,8 @@ from apiext.meta.steps import Steps, at_once
 
 T = TypeVar("T")
 
-_IDENTIFIER: Final = re.compile(r"[^=!(),>< \t\r\n\0]+")
-# As in the reference's lexer, a NUL ends the token before it, and the selector where a token may begin.
-_TOKEN: Final = re.compile(rf"[ \t\r\n]*(==|!=|[=!(),><]|{_IDENTIFIER.pattern})\0?")
+_IDENTIFIER: Final = re.compile(r"[^=!(),>< \t\r\n]+")
+_TOKEN: Final = re.compile(rf"[ \t\r\n]*(==|!=|[=!(),><]|{_IDENTIFIER.pattern})")
 _STEP: Final = 64
 """Values between two steps."""
 _MAX_REMEMBERED: Final = 128 * 1024

@@ -20,7 +20,7 @@ from apiext.meta import limits
 from apiext.meta.log import get_logger
 from apiext.migration import schema_check
 from apiext.scheduling.workqueue import WorkQueue
-from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
+from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.stored.version_counts import UNKNOWN
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apiext.definitions.status_writer import StatusWriter
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.encoding.json_codec import Object
+    from apiext.registry.rest import ResourceRest
     from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Codec, Item
     from apiext.storage.replicas.lock import ReplicaLock
@@ -177,7 +178,7 @@ class AutomaticMigration:
         keys = known or [key async for key, _ in self._stores.stored_versions(definition.resource).revisions()]
         for key in keys:
             try:
-                item = await self._stores.store(definition.resource).get(key, cast("Codec", scope.codec))
+                item = await cast("ResourceRest", scope.rest).store.get(key, cast("Codec", scope.codec))
             except (KeyNotFoundError, CorruptObjectError):
                 continue
             await self._validate(definition, scope, item, report)

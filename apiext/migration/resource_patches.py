@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.endpoints.handlers.patch import patch_stored
 from apiext.endpoints.parameters.options import WriteQuery
+from apiext.endpoints.scopes.execution import perform
 from apiext.endpoints.scopes.scope import MERGE_PATCH
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.migration.migration_state import MigrationProgress

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform
+from apiext.endpoints.scopes.execution import perform
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.meta import field
 from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError

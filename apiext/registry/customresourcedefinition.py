@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import conditions, unused_versions
 from apiext.definitions.codec import RESOURCE, compact
@@ -22,10 +22,11 @@ from apiext.registry.metadata import own
 from apiext.registry.request_context import CreateOptions, UpdateOptions
 from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
-from apiext.storage.interface import LargeObjectError, Preconditions, WriteOptions
+from apiext.storage.errors import LargeObjectError
+from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
@@ -126,17 +127,6 @@ class CustomResourceDefinitionRest(ResourceRest):
     strategy: Strategy = field(default_factory=CustomResourceDefinitionStrategy)
     resource: GroupResource = RESOURCE
     namespaced: bool = False
-
-    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return the answers to the questions of a worker's copy of this object."""
-
-        async def observe(item: Item) -> None:
-            self.observe(item)
-
-        async def forget(name: str, revision: int) -> None:
-            self.forget(name, revision)
-
-        return {**super().answers(), "observe": observe, "forget": forget, "count_stored": self.guard.count}
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         """Create a definition."""

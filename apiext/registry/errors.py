@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import errors
 from apiext.storage.backend import BackendError
 from apiext.storage.corrupt_objects import plain_status
-from apiext.storage.interface import (
+from apiext.storage.errors import (
     CorruptObjectError,
     EncryptedObjectError,
     InvalidObjectError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, names
 from apiext.meta.encoding import json_codec
@@ -15,11 +15,10 @@ from apiext.registry.deletion import check_options, check_preconditions, finaliz
 from apiext.registry.errors import StorageFailure, interpret, relative_key
 from apiext.registry.metadata import before_create, names_revision, own
 from apiext.registry.update import EmptiedFinalizersError, UpdateCall, with_sent_metadata
-from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, KeyNotFoundError, ListResult, Preconditions, WriteOptions
+from apiext.storage.errors import InvalidObjectError, KeyExistsError, KeyNotFoundError
+from apiext.storage.interface import Item, ListResult, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
     from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
@@ -47,10 +46,6 @@ class ResourceRest:
     strategy: Strategy
     resource: GroupResource
     namespaced: bool
-
-    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return the answers to the questions of a worker's copy of this object, which has a RemoteStore."""
-        return self.store.answers(self.codec)
 
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
         """Return one object."""

@@ -56,7 +56,7 @@ from apiext.serving.handler import ResourceHandler
 from apiext.serving.import_handler import ImportHandler
 from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.namespace_controller import NamespaceController
-from apiext.serving.remote_scopes import with_remote_builtin
+from apiext.serving.remote.remote_scopes import with_remote_builtin
 from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas.host_records import HostRecords
@@ -166,7 +166,7 @@ class API:
     async def _count(self, resource: GroupResource) -> int:
         try:
             async with asyncio.timeout(_COUNT_TIMEOUT):
-                return await self.stores.store(resource).count()
+                return await self.stores.count(resource)
         except (BackendError, TimeoutError):
             return -1
 
@@ -191,7 +191,7 @@ async def open_api(
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
     converters = ConverterFactory(options.service_addresses)
-    cache = ServingCache(stores, admission, guards, converters, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
+    cache = ServingCache(stores, admission, guards, converters, workers, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
     stack.push_async_callback(cache.close)
     catalog.subscribe(cache.on_change)
     guard = PruneGuard(count=stores.count_stored, refuses=options.guard_stored_versions)

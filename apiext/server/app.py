@@ -21,8 +21,8 @@ from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError, UnavailableError
+from apiext.storage.errors import StorageError
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import StorageError
 from apiext.storage.replicas.host_records import HostRecords
 from apiext.workers.pool import WorkerPool
 
@@ -215,7 +215,6 @@ async def open_app(
         backend,
         prefix=storage.prefix,
         watch_cache=storage.watch_cache,
-        workers=workers,
         compaction_interval=storage.compaction_interval,
     )
     try:

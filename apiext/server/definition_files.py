@@ -9,7 +9,8 @@ from apiext.definitions import rollback
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.rollback import blocking_versions
 from apiext.definitions.sources.directory import BlockedError
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform_own
+from apiext.endpoints.scopes.execution import perform_own
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.meta import errors
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_UID

@@ -35,13 +35,13 @@ async def open_stored(options: StorageOptions, stack: AsyncExitStack) -> StoredD
     stack.push_async_callback(backend.close)
     workers = WorkerPool(idle_seconds=_IDLE_SECONDS)
     stack.push_async_callback(workers.close)
-    stores = StoreFactory(backend, prefix=options.prefix, watch_cache=False, workers=workers, compaction_interval=0)
+    stores = StoreFactory(backend, prefix=options.prefix, watch_cache=False, compaction_interval=0)
     catalog = Catalog()
     informer = DefinitionInformer(stores.store(RESOURCE), catalog)
     try:
         await informer.read()
     except FAILURES as error:
         raise StartError(str(error)) from error
-    cache = ServingCache(stores, Admission(), InstanceGuards(informer, stores.key_prefix(RESOURCE)), ConverterFactory())
+    cache = ServingCache(stores, Admission(), InstanceGuards(informer, stores.key_prefix(RESOURCE)), ConverterFactory(), workers)
     stack.push_async_callback(cache.close)
     return StoredDocuments(catalog, cache, workers)

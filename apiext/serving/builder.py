@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.admission.terminating_definition import ForbidCreate
 from apiext.endpoints.parameters.options import known_field_labels
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
 from apiext.endpoints.scopes.scope import Scope
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import CollectionRest
     from apiext.managedfields.field_set import FieldSet
     from apiext.meta.encoding.json_codec import Object
-    from apiext.storage.interface import Store
+    from apiext.serving.info import Notice
+    from apiext.storage.interface import RemoteCodec, Store
 
 _STATUS: Final = from_paths(("f:status",))
 _NOT_STATUS: Final = from_paths(("f:metadata",), ("f:spec",))
@@ -47,22 +47,21 @@ _META_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
 def build_version(
-    info: ServingInfo, version: Version, store: Store, admission: Admission, converter: Converter, *, cbor: bool = False
+    info: ServingInfo,
+    version: Version,
+    store: Store,
+    admission: Admission,
+    converter: Converter,
+    *,
+    cbor: bool = False,
+    remote: RemoteCodec | None = None,
 ) -> ServingVersion:
-    """Return the scopes and the codec of one version, which stores CBOR if `cbor` is set."""
+    """Return the scopes and the codec of one version, which stores CBOR if `cbor` is set. `remote` is the codec's copy."""
     definition = info.definition
     names, namespaced, scale = definition.names, definition.namespaced, _scale_paths(version)
-    kind = GroupVersionKind(definition.group, version.name, names.kind)
     schemas = version_schemas(definition)
-    codec = CustomResourceCodec(
-        kind=kind,
-        storage_version=definition.storage_version.name,
-        schemas=schemas,
-        converter=converter,
-        namespaced=namespaced,
-        selectable_fields=version.selectable_fields,
-        cbor=cbor,
-    )
+    codec = _codec(definition, version, schemas, converter, cbor=cbor, remote=remote)
+    kind = codec.gvk
     rules = schemas[version.name]
     strategy = CustomResourceStrategy(kind=kind, namespaced=namespaced, rules=rules, has_status=version.has_status, scale=scale)
     rest = ResourceRest(store=store, codec=codec, strategy=strategy, resource=definition.resource, namespaced=namespaced)
@@ -74,7 +73,7 @@ def build_version(
         codec=codec,
         fields=FieldManager(kind, versions, {kind.api_version: _STATUS} if version.has_status else None),
         field_label=known_field_labels(_selectable(definition, version)),
-        admission=ForbidCreate(admission, info.ending),
+        admission=admission,
         watches=info.watches,
         namespaced=namespaced,
         list_kind=names.list_kind,
@@ -92,7 +91,28 @@ def build_version(
     if scale is not None:
         paths = {f"{definition.group}/{other.name}": _replicas(_scale_paths(other)) for other in definition.versions}
         scopes["scale"] = _scale_scope(main, rest, scale, ScaleManagers(kind.api_version, paths))
-    return ServingVersion(scopes, codec, _warnings(definition, version))
+    return ServingVersion(scopes, codec, _notices(definition, version))
+
+
+def _codec(
+    definition: Definition,
+    version: Version,
+    schemas: Mapping[str, CompiledSchema],
+    converter: Converter,
+    *,
+    cbor: bool,
+    remote: RemoteCodec | None,
+) -> CustomResourceCodec:
+    return CustomResourceCodec(
+        kind=GroupVersionKind(definition.group, version.name, definition.names.kind),
+        storage_version=definition.storage_version.name,
+        schemas=schemas,
+        converter=converter,
+        namespaced=definition.namespaced,
+        selectable_fields=version.selectable_fields,
+        cbor=cbor,
+        remote=remote,
+    )
 
 
 def version_schemas(definition: Definition) -> dict[str, CompiledSchema]:
@@ -190,15 +210,21 @@ def _selectable(definition: Definition, version: Version) -> frozenset[str]:
     return labels | {path.removeprefix(".") for path in version.selectable_fields}
 
 
-def _warnings(definition: Definition, version: Version) -> tuple[str, ...]:
+def _notices(definition: Definition, version: Version) -> tuple[Notice, ...]:
     if not version.deprecated:
         return ()
+    warnings = (_deprecation(definition, version),)
+    return (lambda _: warnings,)
+
+
+def _deprecation(definition: Definition, version: Version) -> str:
+    """Return the warning of a deprecated version."""
     if version.deprecation_warning is not None:
-        return (version.deprecation_warning,)
+        return version.deprecation_warning
     kind = definition.names.kind
     text = f"{definition.group}/{version.name} {kind} is deprecated"
     served = [other.name for other in definition.versions if other.served and not other.deprecated]
     better = [name for name in served if kube_aware_key(name) < kube_aware_key(version.name)]
     if better:
         text += f"; use {definition.group}/{min(better, key=kube_aware_key)} {kind}"
-    return (text,)
+    return text

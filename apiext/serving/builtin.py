@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from aiohttp import web
 
-from apiext.definitions.floats import set_floats
 from apiext.definitions.types import DEFINITION
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.parameters.options import FieldLabel, known_field_labels, meta_field_label
@@ -38,27 +37,24 @@ from apiext.meta.builtin_resources import (
 )
 from apiext.meta.encoding import json_values
 from apiext.meta.gvk import GroupVersionResource
-from apiext.registry.builtin.core_types import EVENT, EVENT_WIRE, NAMESPACE, NAMESPACE_WIRE
+from apiext.registry.builtin.core_types import EVENT, NAMESPACE
 from apiext.registry.builtin.event import FIELD_LABELS, event_codec, event_rest
 from apiext.registry.builtin.flowcontrol import (
     FLOW_SCHEMA,
-    FLOW_SCHEMA_WIRE,
     PRIORITY_LEVEL,
-    PRIORITY_LEVEL_WIRE,
     flow_schema_rest,
     priority_level_rest,
 )
 from apiext.registry.builtin.namespace import NamespaceFinalizeStrategy, NamespaceRest, NamespaceStatusStrategy, namespace_codec
-from apiext.registry.builtin.storageversion import STORAGE_VERSION, STORAGE_VERSION_WIRE, StorageVersionStatusStrategy, storage_version_rest
+from apiext.registry.builtin.storageversion import STORAGE_VERSION, StorageVersionStatusStrategy, storage_version_rest
 from apiext.registry.builtin.storageversionmigration import (
     STORAGE_VERSION_MIGRATION,
-    STORAGE_VERSION_MIGRATION_WIRE,
     StorageVersionMigrationStatusStrategy,
     storage_version_migration_rest,
 )
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
 from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
-from apiext.registry.protobuf.kinds import Message
+from apiext.registry.protobuf.kinds import Message, message_of
 from apiext.serving.builtin_printers import (
     DEFINITION_COLUMNS,
     EVENT_COLUMNS,
@@ -164,7 +160,6 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
         field_label=known_field_labels(_NAMESPACE_LABELS),
         admission=admission,
         watches=watches,
-        message=NAMESPACE_WIRE,
         table=TableConvertor(NAMESPACE_COLUMNS),
     )
     main = dataclasses.replace(scope, returns_deleted=True, strategic_keys={**OBJECT_META_KEYS, "status.conditions": "type"})
@@ -192,7 +187,6 @@ def events_endpoint(store: Store, admission: Admission, watches: Watches) -> Bui
         field_label=known_field_labels(FIELD_LABELS),
         admission=admission,
         watches=watches,
-        message=EVENT_WIRE,
         table=TableConvertor(EVENT_COLUMNS),
     )
     return BuiltinEndpoint(EVENTS, {"": dataclasses.replace(scope, creates_on_update=True)})
@@ -208,7 +202,6 @@ def storage_versions_endpoint(store: Store, admission: Admission, watches: Watch
         field_label=meta_field_label,
         admission=admission,
         watches=watches,
-        message=STORAGE_VERSION_WIRE,
         table=TableConvertor(STORAGE_VERSION_COLUMNS),
     )
     return _with_status(STORAGE_VERSIONS, STORAGE_VERSION, main, dataclasses.replace(rest, strategy=StorageVersionStatusStrategy()))
@@ -217,9 +210,9 @@ def storage_versions_endpoint(store: Store, admission: Admission, watches: Watch
 def flow_control_endpoints(stores: StoreFactory, admission: Admission, watches: Watches) -> list[BuiltinEndpoint]:
     """Return the endpoints of FlowSchemas and PriorityLevelConfigurations. Both are read-only and have the subresource status."""
     found = []
-    for resource, rest, struct, message, table in (
-        (FLOW_SCHEMAS, flow_schema_rest, FLOW_SCHEMA, FLOW_SCHEMA_WIRE, TableConvertor(FLOW_SCHEMA_COLUMNS, order=flow_schema_order)),
-        (PRIORITY_LEVEL_CONFIGURATIONS, priority_level_rest, PRIORITY_LEVEL, PRIORITY_LEVEL_WIRE, TableConvertor(PRIORITY_LEVEL_COLUMNS)),
+    for resource, rest, struct, table in (
+        (FLOW_SCHEMAS, flow_schema_rest, FLOW_SCHEMA, TableConvertor(FLOW_SCHEMA_COLUMNS, order=flow_schema_order)),
+        (PRIORITY_LEVEL_CONFIGURATIONS, priority_level_rest, PRIORITY_LEVEL, TableConvertor(PRIORITY_LEVEL_COLUMNS)),
     ):
         main = _scope(
             resource,
@@ -228,7 +221,6 @@ def flow_control_endpoints(stores: StoreFactory, admission: Admission, watches: 
             field_label=meta_field_label,
             admission=admission,
             watches=watches,
-            message=message,
             table=table,
         )
         found.append(BuiltinEndpoint(resource, {"": main, "status": dataclasses.replace(main, subresource="status")}))
@@ -245,7 +237,6 @@ def storage_version_migrations_endpoint(store: Store, admission: Admission, watc
         field_label=meta_field_label,
         admission=admission,
         watches=watches,
-        message=STORAGE_VERSION_MIGRATION_WIRE,
         table=TableConvertor(STORAGE_VERSION_MIGRATION_COLUMNS),
     )
     main = dataclasses.replace(scope, other_versions=("v1beta1",), strategic_keys={**OBJECT_META_KEYS, "status.conditions": "type"})
@@ -297,12 +288,10 @@ def definitions_endpoint(definitions: ObservedDefinitions, guard: PruneGuard, ad
         message=DEFINITION_WIRE,
         table=TableConvertor(DEFINITION_COLUMNS),
     )
-    offers = dataclasses.replace(BUILTIN_OFFERS, set_floats=set_floats)
-    main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True, offers=offers)
+    main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True)
     status = dataclasses.replace(rest, strategy=CustomResourceDefinitionStatusStrategy())
     fields = _fields(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION, codec, ("spec",), "status")
-    offers = dataclasses.replace(TABLELESS_OFFERS, set_floats=set_floats)
-    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=offers, fields=fields)
+    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS, fields=fields)
     return BuiltinEndpoint(CUSTOM_RESOURCE_DEFINITIONS, {"": main, "status": status_scope})
 
 
@@ -331,8 +320,8 @@ def _scope(
     field_label: FieldLabel,
     admission: Admission,
     watches: Watches,
-    message: Message,
     table: TableConvertor,
+    message: Message | None = None,
 ) -> Scope:
     """Return the scope of a resource, with the common settings of built-in resources."""
     codec = cast("BodyCodec", rest.codec)
@@ -349,7 +338,7 @@ def _scope(
         list_kind=resource.list_kind,
         typed=True,
         offers=BUILTIN_OFFERS,
-        message=message,
+        message=message or message_of(struct),
         package=resource.kind.group.partition(".")[0] or "core",
         table=table,
         patch_types=BUILTIN_PATCHES,

@@ -6,9 +6,10 @@ Mirrors the storage map of apiextensions-apiserver pkg/apiserver/customresource_
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from apiext.admission.terminating_definition import Termination
+from apiext.admission.terminating_definition import ForbidCreate, Termination
 from apiext.endpoints.scopes.open_watches import Watches
 from apiext.meta import errors
 from apiext.meta.host_annotations import LEAVING
@@ -17,7 +18,8 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.serving.kept_codecs import KeptCodecs
 from apiext.serving.mirror_phases import expired
-from apiext.serving.remote_scopes import with_remote_version
+from apiext.serving.remote.remote_scopes import RemoteVersion, VersionPlace, admitted
+from apiext.serving.webhook_silence import WAITING_READERS, SilenceNotice
 from apiext.storage.replicas.roll_call import ReplicaEncoding
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition, Version
     from apiext.serving.instance_guard import InstanceGuards
     from apiext.storage.factory import StoreFactory
+    from apiext.workers.pool import WorkerPool
 
 _LOG: Final = get_logger(__name__)
 DRAIN_TIMEOUT: Final = 120.0
@@ -44,15 +47,17 @@ class ServingCache:
         admission: Admission,
         guards: InstanceGuards,
         converters: ConverterFactory,
+        workers: WorkerPool,
         watches: Watches | None = None,
         *,
         cbor: bool = False,
     ) -> None:
-        """Create the cache. Custom resources are stored in CBOR if `cbor` is set."""
+        """Create the cache. `workers` do heavy work. Custom resources are stored in CBOR if `cbor` is set."""
         self.stores = stores
         self._cbor = cbor
         self.guards = guards
         self._admission = admission
+        self._workers = workers
         self.converters = converters
         self._infos: dict[str, ServingInfo] = {}
         self._retired: set[ServingInfo] = set()
@@ -96,15 +101,22 @@ class ServingCache:
         # Imported with the first custom resource: the schema modules take long to import.
         from apiext.serving.builder import build_version
 
-        store = self.stores.store(info.definition.resource)
-        store.guard_writes(self.guards.for_clients(info.definition))
+        definition = info.definition
+        store = self.stores.store(definition.resource, self.guards.for_clients(definition), WAITING_READERS)
         try:
-            converter = self.converters.converter(info.definition.name, info.definition.head["spec"]["conversion"])
+            converter = self.converters.converter(definition.name, definition.head["spec"]["conversion"])
         except ValueError as error:
-            _LOG.error("conversion webhook cannot be used", definition=info.definition.name, error=str(error))
+            _LOG.error("conversion webhook cannot be used", definition=definition.name, error=str(error))
             raise errors.internal("error resolving resource") from error
-        served = build_version(info, version, store, self._admission, converter, cbor=self._cbor)
-        served = info.versions[version.name] = with_remote_version(served, info, version, converter)
+        admission = ForbidCreate(self._admission, info.ending)
+        place = VersionPlace(
+            definition.name, definition.uid, definition.revision, version.name, store.prefix, admitted(admission), self._cbor
+        )
+        remote = RemoteVersion(info, place, converter.calls, self._workers)
+        served = build_version(info, version, store, admission, converter, cbor=self._cbor, remote=remote.codec)
+        if served.codec.conversion is not None:
+            served = dataclasses.replace(served, notices=(*served.notices, SilenceNotice(self.converters.circuits, info)))
+        served = info.versions[version.name] = remote.with_copies(served)
         earlier = self._kept.take(info.definition, version.name)
         if earlier is not None:
             store.keep_renderings(earlier, served.codec)

@@ -14,12 +14,10 @@ from apiext.endpoints.request import INFO, WARNINGS, WORKERS, attach
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
-from apiext.serving.mirror_phases import scope_in_phase
 from apiext.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
-    from apiext.definitions.definition import Definition
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.request import RequestInfo
     from apiext.serving.builtin import BuiltinEndpoints
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from apiext.serving.info import ServingInfo, ServingVersion
     from apiext.workers.pool import WorkerPool
 
-_READS: Final = frozenset({"get", "list"})
 _ACROSS_NAMESPACES: Final = frozenset({"list", "watch"})
 
 
@@ -54,13 +51,10 @@ class ResourceHandler:
         served = self._cache.version(serving, info.version) if serving is not None else None
         if serving is None or served is None:
             return text_reply("404 page not found", status=404)
-        if served.warnings:
-            request[WARNINGS].extend(served.warnings)
-        if served.codec.conversion is not None:
-            self._warn_of_silence(request, serving.definition)
+        if served.notices:
+            request[WARNINGS].extend(served.warnings(info))
         scope, verb = _endpoint(info, served)
-        if serving.definition.phase is not None:
-            scope = scope_in_phase(serving.definition, scope, info.verb)
+        scope = serving.scope_for(info.verb, scope)
         if verb is watch:
             return await watch(request, scope)
         serving.enter()
@@ -68,19 +62,6 @@ class ResourceHandler:
             return await verb(request, scope)
         finally:
             serving.leave()
-
-    def _warn_of_silence(self, request: web.BaseRequest, definition: Definition) -> None:
-        """Warn a reader of objects that the conversion webhook would not convert at present. Repeat its last call now and then."""
-        circuit, info = self._cache.converters.circuits.of(definition.name), request[INFO]
-        if circuit is None or circuit.error is None or info.verb not in _READS:
-            return
-        # what is stored in the version needs no conversion
-        if definition.head["status"]["storedVersions"] == [info.version]:
-            return
-        request[WARNINGS].append(
-            f"the conversion webhook of {definition.name} does not answer: what it converted before is shown, and anything else fails"
-        )
-        circuit.probe()
 
     def _serving(self, info: RequestInfo) -> ServingInfo | None:
         """Return the serving info for a request, None if the resource, its scope or its version is not served."""

@@ -25,7 +25,7 @@ from apiext.meta.limits import MAX_BODY_BYTES
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.scheduling.time_slice import Pace
 from apiext.serving.mirror_phases import check_import
-from apiext.serving.remote_scopes import VersionPlace, kept_version
+from apiext.serving.remote.remote_scopes import VersionPlace, kept_version
 from apiext.storage.stored.raw_objects import Outcome
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class _Import:
         remote = served.scopes[""].remote
         if len(line) <= limits.MAX_INLINE_BYTES or remote is None:
             return await _read(definition, served.codec, line)
-        return await self._workers.converse(_read_remotely, remote.place, line, answers=remote.answers(), user=self._user)
+        return await remote.inspect(self._workers, _read_remotely, line, user=self._user)
 
     async def _flush(self) -> None:
         """Write the collected changes. Raises StatusError."""

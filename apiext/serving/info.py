@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiext.admission.terminating_definition import Termination
 from apiext.endpoints.scopes.open_watches import Watches
+from apiext.serving.mirror_phases import scope_in_phase
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.request import RequestInfo
     from apiext.storage.interface import Codec
+
+
+Notice = Callable[["RequestInfo"], Sequence[str]]
+"""Returns the warnings that a request gets, for a reason that lies in the version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +30,11 @@ class ServingVersion:
     scopes: Mapping[str, Scope]
     """Scopes by subresource; "" is the resource itself."""
     codec: Codec
-    warnings: tuple[str, ...] = ()
-    """Warnings that every response of a deprecated version carries."""
+    notices: tuple[Notice, ...] = ()
+
+    def warnings(self, request: RequestInfo) -> list[str]:
+        """Return the warnings that a request gets."""
+        return [warning for notice in self.notices for warning in notice(request)]
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +53,14 @@ class ServingInfo:
     def busy(self) -> bool:
         """Report whether requests other than watches are running."""
         return self._in_flight > 0
+
+    def scope_for(self, verb: str, scope: Scope) -> Scope:
+        """Return the scope in which a request is answered at present.
+
+        Raises:
+            StatusError: such requests are refused at present (429).
+        """
+        return scope if self.definition.phase is None else scope_in_phase(self.definition, scope, verb)
 
     def enter(self) -> None:
         """Count a request that starts."""

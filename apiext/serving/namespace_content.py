@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import errors, time
 from apiext.registry.request_context import DeleteOptions, RequestContext
 from apiext.storage.backend import BackendError
-from apiext.storage.interface import ListOptions, StorageError
+from apiext.storage.errors import StorageError
+from apiext.storage.interface import ListOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,8 @@ from apiext.registry.builtin.storageversion import with_servers
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.backend import BackendError
-from apiext.storage.interface import ListOptions, Preconditions, StorageError
+from apiext.storage.errors import StorageError
+from apiext.storage.interface import ListOptions, Preconditions
 from apiext.storage.replicas.identity_lease import RENEW_SECONDS
 from apiext.storage.replicas.roll_call import FAREWELL_SECONDS
 

@@ -30,7 +30,7 @@ from apiext.scheduling.time_slice import Pace
 from apiext.serving.stored_repairs import StoredRepairs
 from apiext.serving.stored_validation import StoredProblem, find_problems_remotely
 from apiext.storage import stored_object
-from apiext.storage.pages import PageLimit
+from apiext.storage.paged_reads import PageLimit
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
@@ -166,7 +166,7 @@ class StoredDocuments:
         found: list[StoredProblem] = []
         for batch in _batches(pairs):
             stored = [(pair.key.removeprefix(prefix), pair.value) for pair in batch]
-            found += await self._workers.converse(find_problems_remotely, remote.place, stored, answers=remote.answers(), user=user)
+            found += await remote.inspect(self._workers, find_problems_remotely, stored, user=user)
         return [problem.as_json() for problem in found]
 
     async def _objects(self, definition: Definition, question: StoredQuestion) -> Object:

@@ -9,7 +9,7 @@ from apiext.endpoints.request import USER
 from apiext.meta import errors
 from apiext.meta.limits import MAX_BODY_BYTES
 from apiext.meta.log import get_logger
-from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
+from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

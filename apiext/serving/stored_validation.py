@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from apiext.meta import field
 from apiext.registry.request_context import RequestContext
-from apiext.serving.remote_scopes import VersionPlace, kept_version
+from apiext.serving.remote.remote_scopes import VersionPlace, kept_version
 from apiext.storage import stored_object
-from apiext.storage.rendering.json_rendering import DECODING_ERRORS
+from apiext.storage.rendering.renderer import DECODING_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

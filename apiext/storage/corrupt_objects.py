@@ -8,7 +8,7 @@ from apiext.meta import errors
 from apiext.meta.errors import StatusError
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupResource
-from apiext.storage.interface import CorruptObjectError, EncryptedObjectError
+from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
 
 _MAX_REPORTED_OBJECTS: Final = 100
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Encoded:
+class EncodedObject:
     """An object ready to be stored."""
 
     data: bytes
@@ -22,3 +22,13 @@ class Encoded:
     def stored(self) -> bytes:
         """Return the bytes to store."""
         return self.cbor or self.data
+
+
+@dataclass(slots=True)
+class EncodedDraft:
+    """An encoded object with all that its rendering needs but the resourceVersion, which only the write knows."""
+
+    key: str
+    encoded: EncodedObject
+    labels: dict[str, str]
+    fields: dict[str, str]

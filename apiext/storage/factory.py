@@ -21,7 +21,7 @@ from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
 from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
-from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.stored.raw_objects import RawObjects
 from apiext.storage.stored.reencoder import Reencoder
 from apiext.storage.stored.repair import Repair
@@ -29,7 +29,7 @@ from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
 from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:
-    from apiext.workers.pool import WorkerPool
+    from apiext.storage.rendering.waiting_limit import WaitingLimit
 
 COMPACTION_INTERVAL_SECONDS: Final = 300.0
 BOOKMARK_INTERVAL_SECONDS: Final = 60.0
@@ -47,17 +47,14 @@ class StoreFactory:
         *,
         prefix: str = "/registry",
         watch_cache: bool = True,
-        workers: WorkerPool | None = None,
         compaction_interval: float = COMPACTION_INTERVAL_SECONDS,
         bookmark_interval: float = BOOKMARK_INTERVAL_SECONDS,
         max_wait: float = MAX_WAIT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create the factory. `workers` render large objects."""
         self.backend = backend
         self._prefix = prefix
         self._watch_cache = watch_cache
-        self._workers = workers
         self._bookmark_interval = bookmark_interval
         self._clock = clock
         self._barrier = Barrier(backend)
@@ -87,11 +84,15 @@ class StoreFactory:
         await self._feed.close()
         await self._barrier.close()
 
-    def store(self, resource: GroupResource) -> Store:
-        """Return the store of a resource, the same one until it is dropped."""
+    def store(self, resource: GroupResource, guard: WriteGuard | None = None, waiting: WaitingLimit | None = None) -> Store:
+        """Return the store of a resource, the same one until it is dropped.
+
+        The first call makes it: all writes depend on `guard`, which is that of the resource, not of the caller, and `waiting` limits
+        the readers that wait for renderings. So each call for a guarded resource must name the guard.
+        """
         store = self._stores.get(resource)
         if store is None:
-            renderer = Renderer(self.key_prefix(resource), self._workers)
+            renderer = Renderer(self.key_prefix(resource), waiting)
             if self._watch_cache:
                 store = CachedStore(
                     backend=self.backend,
@@ -101,9 +102,16 @@ class StoreFactory:
                     barrier=self._barrier,
                     clock=self._clock,
                     bookmark_interval=self._bookmark_interval,
+                    guard=guard,
                 )
             else:
-                store = DirectStore(backend=self.backend, renderer=renderer, resource=resource, bookmark_interval=self._bookmark_interval)
+                store = DirectStore(
+                    backend=self.backend,
+                    renderer=renderer,
+                    resource=resource,
+                    bookmark_interval=self._bookmark_interval,
+                    guard=guard,
+                )
             self._stores[resource] = store
         return store
 
@@ -111,10 +119,19 @@ class StoreFactory:
         """Give a resource constant objects by name, all of one revision. They are never stored."""
         prefix = self.key_prefix(resource)
         backend = FixedBackend({prefix + name: data for name, data in objects.items()}, revision=revision)
-        renderer = Renderer(prefix, self._workers)
+        renderer = Renderer(prefix)
         self._stores[resource] = DirectStore(
             backend=backend, renderer=renderer, resource=resource, bookmark_interval=self._bookmark_interval
         )
+
+    async def count(self, resource: GroupResource) -> int:
+        """Return the number of objects of a resource; that of a store with a loaded cache may be stale. Makes no store.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
+        store = self._stores.get(resource)
+        return await store.count() if store is not None else await self.backend.count(self.key_prefix(resource))
 
     def stored_versions(self, resource: GroupResource) -> StoredVersions:
         """Return the reader of a resource's stored versions."""
@@ -147,11 +164,11 @@ class StoreFactory:
 
     def reencoder(self, resource: GroupResource, guard: WriteGuard) -> Reencoder:
         """Return what rewrites the objects of a resource that are stored in other versions."""
-        return Reencoder(backend=self.backend, renderer=Renderer(self.key_prefix(resource), self._workers), guard=guard)
+        return Reencoder(backend=self.backend, renderer=Renderer(self.key_prefix(resource)), guard=guard)
 
     def repair(self, resource: GroupResource, codec: Codec, guard: WriteGuard | None = None) -> Repair:
         """Return the repair of the stored objects of a resource."""
-        renderer = Renderer(self.key_prefix(resource), self._workers)
+        renderer = Renderer(self.key_prefix(resource))
         return Repair(backend=self.backend, renderer=renderer, codec=codec, guard=guard)
 
     def drop(self, resource: GroupResource) -> None:

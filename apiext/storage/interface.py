@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.selectors import FieldSelector, LabelSelector
-from apiext.scheduling.inline_work import HeavyWorkError
-from apiext.storage.encoded_object import Encoded
-from apiext.storage.write_guards import WriteGuard
-
-if TYPE_CHECKING:
-    from apiext.storage.rendering.remote_codec import RemoteCodec
+from apiext.scheduling.call_log import CallLog
+from apiext.storage.backend import KeyValue, WriteResult
+from apiext.storage.encoded_object import EncodedDraft, EncodedObject
+from apiext.storage.errors import CorruptObjectError
 
 
 class Conversion(Protocol):
     """A codec's asynchronous conversion between stored objects and the codec's version."""
 
-    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object | ValueError]:
+    async def from_storage(self, objects: Sequence[Object], log: CallLog | None = None) -> Sequence[Object | ValueError]:
         """Return decoded objects in the codec's version, in the same order; in the place of one that fails stands its error.
 
-        The given objects may be changed.
+        The given objects may be changed. With a log, calls of other servers are made by it.
         """
         ...
 
@@ -35,6 +33,34 @@ class Conversion(Protocol):
 
         Raises:
             StatusError: it cannot be converted.
+        """
+        ...
+
+
+class RenderingJob(CallLog, Protocol):
+    """Renders stored objects in a worker process. As a CallLog, it keeps the calls of an attempt on the event loop before that."""
+
+    async def run(self) -> Sequence[RenderResult]:
+        """Return the renderings in a worker process, with the answers that were kept; in the place of one that fails stands its error.
+
+        Raises:
+            StatusError: the worker process failed.
+        """
+        ...
+
+
+class RemoteCodec(Protocol):
+    """The copy of a codec in worker processes, which renders large objects."""
+
+    def job(self, prefix: str, stored: Sequence[StoredBytes]) -> RenderingJob:
+        """Return the job that renders stored objects of a resource with a key prefix."""
+        ...
+
+    async def check(self, prefix: str, stored: StoredBytes) -> CorruptObjectError | None:
+        """Return the error of a stored object that cannot be decoded.
+
+        Raises:
+            StatusError: the worker process failed.
         """
         ...
 
@@ -62,7 +88,7 @@ class Codec(Protocol):
     def remote(self) -> RemoteCodec | None:
         """Return the copy in worker processes, which renders large objects. None without one."""
 
-    def encode(self, obj: Object) -> Encoded:
+    def encode(self, obj: Object) -> EncodedObject:
         """Return an object as it is stored: in the storage version, without resourceVersion, with a final newline.
 
         The object has this codec's version, or with a `conversion` the storage version.
@@ -100,13 +126,19 @@ class Item:
     row: Any = None
     """The cached table row."""
     is_checked: bool = False
-    """See Encoded."""
+    """See EncodedObject."""
 
     def object(self) -> Object:
         """Return the decoded object; each call parses a new one."""
         # checked objects have no float and no integer outside int64
         obj: Object = json_codec.loads(self.data, narrow=not self.is_checked)
         return obj
+
+
+StoredBytes = tuple[str, bytes, int]
+"""The key of an object, relative to its resource, its stored bytes, and its revision."""
+RenderResult = Item | CorruptObjectError | StatusError
+"""A rendering, or the error that stands in its place."""
 
 
 class EventType(StrEnum):
@@ -222,55 +254,6 @@ class Watch(Protocol):
         ...
 
 
-class StorageError(Exception):
-    """An outcome of storage that the registry maps to a Status; `key` is the key of the object."""
-
-    code = 0
-    text = ""
-    """Number and name of the outcome in the reference's StorageError."""
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(f"{message}: {key}" if key else message)
-        self.key = key
-        self.message = message
-
-    def describe(self) -> str:
-        """Return the text of the reference's StorageError."""
-        return f"StorageError: {self.text}, Code: {self.code}, Key: {self.key}, ResourceVersion: 0, AdditionalErrorMsg: {self.message}"
-
-
-class KeyNotFoundError(StorageError):
-    """The key does not exist."""
-
-
-class KeyExistsError(StorageError):
-    """The key exists already."""
-
-
-class InvalidObjectError(StorageError):
-    """A precondition (uid, resourceVersion) does not hold; the message is the reference's."""
-
-    code, text = 4, "invalid object"
-
-
-class CorruptObjectError(StorageError):
-    """The stored bytes are encrypted, or cannot be decoded or converted."""
-
-    code, text = 7, "corrupt object"
-
-
-class EncryptedObjectError(CorruptObjectError):
-    """The stored bytes are encrypted."""
-
-
-class UnknownPastError(CorruptObjectError):
-    """An object is gone, or not selected any more, and its previous state cannot be decoded: a watcher may have seen an earlier one."""
-
-
-class LargeObjectError(HeavyWorkError):
-    """The stored object is larger than the caller wants to process on the event loop. Nothing was written."""
-
-
 @dataclass(frozen=True, slots=True)
 class Preconditions:
     """Required metadata of the existing object."""
@@ -301,12 +284,36 @@ class WriteOptions:
 DEFAULT_WRITE: Final = WriteOptions()
 
 
+class ServerStore(Protocol):
+    """The part of a store that the RemoteStores of worker processes use. Keys are those of the backend."""
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """See Backend.get."""
+        ...
+
+    async def commit(self, key: str, raw: bytes, expected: int, draft: EncodedDraft | Item | None) -> WriteResult:
+        """Write bytes if the key has the expected revision (0: absent). `draft` is their rendering, but for the revision."""
+        ...
+
+    async def delete(self, key: str, expected: int) -> WriteResult:
+        """See Backend.delete."""
+        ...
+
+    async def written(self, item: Item) -> None:
+        """Process the rendering of what was written without a draft."""
+        ...
+
+
 class Store(Protocol):
-    """The typed objects of one resource. The cached and the direct store give the same answers.
+    """The typed objects of one resource. The cached and the direct store give the same answers. Writes depend on the store's WriteGuard.
 
     Keys are relative to the resource ("namespace/name" or "name"). Reads raise StatusError for errors of the client (an
     expired or too large resourceVersion, a bad continue token), and StorageError or BackendError for the others.
     """
+
+    @property
+    def prefix(self) -> str:
+        """Return the key prefix of the resource, with a final slash."""
 
     async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Store a new object. Uses `dry_run`.
@@ -374,12 +381,8 @@ class Store(Protocol):
         """
         ...
 
-    def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Return the answers to the questions of a RemoteStore about this resource, whose objects it writes with a like codec."""
-        ...
-
-    def guard_writes(self, guard: WriteGuard) -> None:
-        """Make every later write depend on a guard; writes then raise what the guard raises."""
+    def for_workers(self, codec: Codec) -> ServerStore:
+        """Return what RemoteStores of this resource use, which write its objects with a like codec."""
         ...
 
     def keep_renderings(self, old: Codec, new: Codec) -> None:

@@ -5,7 +5,7 @@ Mirrors the write methods of apiserver pkg/storage/etcd3/store.go and pkg/regist
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,23 +14,13 @@ from typing import Any, TypeVar
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.objectmeta.raw_metadata import read_metadata
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
-from apiext.storage.encoded_object import Encoded
-from apiext.storage.interface import (
-    DEFAULT_WRITE,
-    Codec,
-    CorruptObjectError,
-    InvalidObjectError,
-    Item,
-    KeyExistsError,
-    KeyNotFoundError,
-    LargeObjectError,
-    Preconditions,
-    WriteOptions,
-)
+from apiext.storage.encoded_object import EncodedDraft, EncodedObject
+from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, LargeObjectError
+from apiext.storage.interface import DEFAULT_WRITE, Codec, Item, Preconditions, ServerStore, WriteOptions
 from apiext.storage.rendering import stored_entry as entries
-from apiext.storage.rendering.json_rendering import Draft, Renderer, at_revision, compact, with_revision, without_revision
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.renderer import Renderer, at_revision, compact, with_revision, without_revision, written_item
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 T = TypeVar("T")
@@ -55,7 +45,7 @@ _ABSENT = ObjectState(raw=b"", revision=0, current=True)
 class WriteEncoding:
     """An object ready to write."""
 
-    encoded: Encoded
+    encoded: EncodedObject
     source: Object
     draft: Item | None = None
     """Its rendering without resourceVersion, for a codec with conversion."""
@@ -92,14 +82,16 @@ class Writer:
     A subclass with a cache overrides `keep_renderings`, `cached_state`, `cached_item`, `written` and `_put`.
     """
 
-    def __init__(self, *, backend: Backend, renderer: Renderer) -> None:
+    def __init__(self, *, backend: Backend, renderer: Renderer, guard: WriteGuard | None = None) -> None:
+        """Create the writer. Every write depends on `guard`, and raises what it raises."""
         self.renderer = renderer
         self._backend = backend
-        self._writes = GuardedWrites(backend)
+        self._writes = GuardedWrites(backend, guard)
 
-    def guard_writes(self, guard: WriteGuard) -> None:
-        """Implement Store.guard_writes."""
-        self._writes.guard = guard
+    @property
+    def prefix(self) -> str:
+        """Implement Store.prefix."""
+        return self.renderer.prefix
 
     def keep_renderings(self, old: Codec, new: Codec) -> None:
         """Implement Store.keep_renderings."""
@@ -140,23 +132,9 @@ class Writer:
             return at_revision(encoding.draft, revision)
         return self.renderer.written(codec, key, encoding.encoded, revision, encoding.source)
 
-    def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Implement Store.answers."""
-
-        async def written(item: Item) -> None:
-            self.written(codec, item)
-
-        async def prefix() -> str:
-            return self.renderer.prefix
-
-        async def commit(key: str, raw: bytes, expected: int, draft: Draft | Item | None) -> WriteResult:
-            result = await self._put(codec, key, raw, expected, draft if isinstance(draft, Item) else None)
-            if result.succeeded and draft is not None:
-                # before the event of the write arrives, which would be rendered otherwise
-                self.written(codec, draft.at(result.revision) if isinstance(draft, Draft) else at_revision(draft, result.revision))
-            return result
-
-        return {"prefix": prefix, "get": self._backend.get, "commit": commit, "delete": self._writes.delete, "written": written}
+    def for_workers(self, codec: Codec) -> ServerStore:
+        """Implement Store.for_workers."""
+        return _ServerStore(codec, self._backend, self._writes, self._put, self.written)
 
     async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
         """Return the state for the first attempt. A dry run reads the backend: it has no write that would detect an outdated state."""
@@ -262,7 +240,7 @@ class Writer:
         while True:
             _check_size(state, options)
             try:
-                view, entry = View(codec, self.renderer), Entry(key, state.revision, state.raw)
+                view, entry = VersionView(codec, self.renderer), StoredEntry(key, state.revision, state.raw)
                 if state.item is None and not view.is_ready(entry):
                     state = replace(state, item=await view.shown(entry))
                 if state.item is not None:
@@ -304,7 +282,7 @@ class Writer:
         pair, _ = await self._backend.get(self._backend_key(key))
         while pair is not None:
             with suppress(CorruptObjectError):
-                await View(codec, self.renderer).shown(entries.read(self.renderer, key, pair.value, pair.revision))
+                await VersionView(codec, self.renderer).shown(entries.read(self.renderer, key, pair.value, pair.revision))
                 message = "unsafe deletion is not allowed because the object is decodable from storage"
                 raise InvalidObjectError(self._backend_key(key), message)
             if options.dry_run:
@@ -314,3 +292,35 @@ class Writer:
                 return
             pair = result.current
         raise KeyNotFoundError(self._backend_key(key), "key not found")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ServerStore:
+    """Implements ServerStore with the parts of a Writer."""
+
+    _codec: Codec
+    _backend: Backend
+    _writes: GuardedWrites
+    _put: Callable[[Codec, str, bytes, int, Item | None], Awaitable[WriteResult]]
+    _written: Callable[[Codec, Item], None]
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implement ServerStore.get."""
+        return await self._backend.get(key)
+
+    async def commit(self, key: str, raw: bytes, expected: int, draft: EncodedDraft | Item | None) -> WriteResult:
+        """Implement ServerStore.commit."""
+        result = await self._put(self._codec, key, raw, expected, draft if isinstance(draft, Item) else None)
+        if result.succeeded and draft is not None:
+            # before the event of the write arrives, which would be rendered otherwise
+            item = at_revision(draft, result.revision) if isinstance(draft, Item) else written_item(draft, result.revision)
+            self._written(self._codec, item)
+        return result
+
+    async def delete(self, key: str, expected: int) -> WriteResult:
+        """Implement ServerStore.delete."""
+        return await self._writes.delete(key, expected)
+
+    async def written(self, item: Item) -> None:
+        """Implement ServerStore.written."""
+        self._written(self._codec, item)

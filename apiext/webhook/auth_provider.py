@@ -1,7 +1,7 @@
-"""Auth providers gcp and oidc of kubeconfigs (client-go plugin/pkg/client/auth, gcp as before release 1.26).
+"""The auth provider oidc of kubeconfigs (client-go plugin/pkg/client/auth/oidc).
 
-Replaces those of kubernetes.aio: its gcp loses the program's stderr and exit code, and its oidc sends the refresh token over
-TLS without verifying the certificate. Renewed tokens stay in memory; the kubeconfig is not written.
+Replaces that of kubernetes.aio, which sends the refresh token over TLS without verifying the certificate. Renewed tokens stay in
+memory; the kubeconfig is not written.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import base64
 import binascii
 import json
 import math
-import shlex
 import ssl
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +19,6 @@ import aiohttp
 from yarl import URL
 
 from apiext.webhook.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
-from apiext.webhook.exec_plugin import run_command, seconds_since_epoch
 from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
 
 _TIMEOUT: Final = 30.0
 """Seconds for one call of an identity provider."""
-_TOKEN_KEY: Final = "{.access_token}"  # noqa: S105 -- a JSONPath
-_EXPIRY_KEY: Final = "{.token_expiry}"
 
 
 def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awaitable[Credential]]:
@@ -40,40 +35,9 @@ def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awai
         ValueError: the provider is not supported, or its config is incomplete.
     """
     name, config = section.get("name"), section.get("config") or {}
-    if name == "gcp":
-        if not config.get("cmd-path"):
-            raise ValueError("the user's auth-provider gcp has no cmd-path")
-        return _Google(config).fetch
     if name == "oidc":
         return _OpenID(config, folder).fetch
     raise ValueError(f"the user's auth-provider {name!r} is not supported; use an exec plugin")
-
-
-class _Google:
-    """Runs gcloud. The first credential may be a cached one in the kubeconfig."""
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        self._config = config
-        self._cached = config.get("access-token") or ""
-
-    async def fetch(self) -> Credential:
-        cached, self._cached = self._cached, ""
-        if cached:
-            # a token with an invalid expiry counts as expired
-            with suppress(ValueError):
-                credential = _bearer(cached, seconds_since_epoch(self._config.get("expiry")))
-                if time.time() < credential.expires - EXPIRY_MARGIN:
-                    return credential
-        command = [self._config["cmd-path"], *shlex.split(self._config.get("cmd-args") or "")]
-        try:
-            answer = json.loads(await run_command(command))
-            token = _at(answer, self._config.get("token-key") or _TOKEN_KEY)
-            expiry = _at(answer, self._config.get("expiry-key") or _EXPIRY_KEY)
-            return _bearer(token, seconds_since_epoch(expiry))
-        except OSError as error:
-            raise CredentialError(f"auth-provider gcp: executable {command[0]}: {error.strerror or error}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise CredentialError(f"auth-provider gcp: executable {command[0]} printed no token: {error}") from error
 
 
 class _OpenID:
@@ -134,10 +98,3 @@ def _expiry(token: str) -> float:
         return float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("exp") or math.inf)
     except (ValueError, TypeError, IndexError, AttributeError, binascii.Error):
         return 0.0
-
-
-def _at(answer: Any, json_path: str) -> str:
-    """Return the text at a JSONPath of field names, such as {.credential.access_token}. Raises KeyError or TypeError without one."""
-    for name in json_path.strip("{}").strip(".").split("."):
-        answer = answer[name]
-    return str(answer)

@@ -23,7 +23,7 @@ class JobReport(IntEnum):
     """The kinds of frames that a worker sends, each with one value."""
 
     QUESTION = 0
-    """A question's name and arguments. The server answers with a JobAnswer."""
+    """A JobQuestion. The server answers with a JobAnswer."""
     RESULT = 1
     """The result of the job."""
     ERROR = 2

@@ -15,8 +15,7 @@ from apiext.workers.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-    from apiext.workers.server_link import ServerLink
-    from apiext.workers.worker import Answers
+    from apiext.workers.server_link import Answers, ServerLink
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -81,7 +80,7 @@ class WorkerPool:
     async def converse(
         self, function: Callable[[ServerLink, *Ts], Coroutine[Any, Any, T]], *args: *Ts, answers: Answers, user: str = ""
     ) -> T:
-        """Run a coroutine function in a worker process; `answers` has a function for each question to its ServerLink.
+        """Run a coroutine function in a worker process; `answers` has the methods that it may call by its ServerLink.
 
         Raises:
             Exception: the function raised it.

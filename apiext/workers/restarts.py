@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import count
-from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from apiext.meta import limits
 from apiext.scheduling.tasks import shared_task
 from apiext.scheduling.tracebacks import without_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable
 
+    from apiext.scheduling.call_log import CallLog
     from apiext.workers.pool import WorkerPool
-    from apiext.workers.server_link import ServerLink
-    from apiext.workers.worker import Answers
+    from apiext.workers.server_link import Answers, ServerLink
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 class LateAnswerError(Exception):
-    """The answer to a question of a job takes long."""
+    """The answer to a call of a job takes long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,99 +43,102 @@ class _Answer:
         return self.value
 
 
-class KeptAnswers:
-    """The answers to each question of a job, in the order in which a run asks. The first run may be in the server (`recording`)."""
+class RestartableJob:
+    """A job with its calls and their answers. It may begin in the server, and starts again in a worker process when an answer is late.
 
-    def __init__(self, workers: WorkerPool, answers: Answers) -> None:
+    Implements CallLog for the attempt in the server. A job whose answers are many bytes keeps its process for further ones.
+    """
+
+    def __init__(self, workers: WorkerPool) -> None:
         self._workers = workers
-        self._answers = answers
-        self._tasks: dict[str, list[asyncio.Task[_Answer]]] = {question: [] for question in answers}
+        self._answers: dict[Hashable, asyncio.Task[_Answer]] = {}
         self._room = limits.MAX_KEPT_ANSWER_BYTES
 
-    def of_run(self) -> Answers:
-        """Return the answers for another run of the job: those that were given before, and new ones."""
-        return {question: self._of_run(question) for question in self._answers}
-
-    def _of_run(self, question: str) -> Callable[..., Awaitable[Any]]:
-        places, given, find = count(), self._tasks[question], self._answers[question]
-
-        async def answer(*args: Any) -> Any:
-            place = next(places)
-            if place >= len(given):
-                if self._room < 0:
-                    return await self._workers.wait_aside(find(*args), "")
-                given.append(shared_task(self._kept(find(*args))))
-            task = given[place]
-            done, _ = await asyncio.wait([task], timeout=limits.MAX_BLOCKED_RENDERING_SECONDS)
-            if not done:
-                raise LateAnswerError
-            return task.result().given()
-
-        return answer
-
-    async def _kept(self, finding: Awaitable[Any]) -> _Answer:
-        # the context of the task would refer to the one who keeps the task
-        _RECORDING.set(None)
-        try:
-            found = await finding
-        except Exception as error:  # noqa: BLE001 -- the job decides what to do about it
-            return _Answer(error=without_frames(error))
-        self._room -= len(found) if isinstance(found, bytes) else 0
-        return _Answer(found)
-
-    @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Keep what `recorded` returns in the block."""
-        token = _RECORDING.set(self)
-        try:
-            yield
-        finally:
-            _RECORDING.reset(token)
-
-    async def record(self, question: str, finding: Awaitable[T]) -> T:
-        """Return an answer and keep it."""
-        if self._room < 0:
-            return await finding
-        task = shared_task(self._kept(finding))
-        self._tasks[question].append(task)
+    async def call(self, key: Hashable, make: Callable[[], Awaitable[T]], size: Callable[[T], int] | None = None) -> T:
+        """Implement CallLog.call: return the answer when it is there."""
+        task = self.answer(key, make, size)
+        if task is None:
+            return await make()
         found: T = (await task).given()
         return found
 
-    async def wait(self) -> None:
-        """Return when all answers are there."""
-        await asyncio.wait([task for given in self._tasks.values() for task in given])
+    def answer(
+        self, key: Hashable, make: Callable[[], Awaitable[T]], size: Callable[[T], int] | None = None
+    ) -> asyncio.Task[_Answer] | None:
+        """Return the answer to a call, which begins if it is new; None for a new call whose answer cannot be kept."""
+        task = self._answers.get(key)
+        if task is None and self._room >= 0:
+            task = self._answers[key] = shared_task(self._kept(make, size))
+        return task
 
-    def cancel(self) -> None:
-        """Cancel the answers that are not there."""
-        for given in self._tasks.values():
-            for task in given:
+    async def _kept(self, make: Callable[[], Awaitable[T]], size: Callable[[T], int] | None) -> _Answer:
+        try:
+            found = await make()
+        except Exception as error:  # noqa: BLE001 -- the job decides what to do about it
+            return _Answer(error=without_frames(error))
+        if size is not None:
+            self._room -= size(found)
+        return _Answer(found)
+
+    async def converse(
+        self,
+        function: Callable[[ServerLink, *Ts], Coroutine[Any, Any, T]],
+        *args: *Ts,
+        answers: Callable[[CallLog], Answers],
+    ) -> T:
+        """Run a function as `WorkerPool.converse` does, as often as an answer is late.
+
+        `answers` returns what an attempt may call in the server, and calls other servers by the log.
+
+        Raises:
+            Exception: what the function raised.
+        """
+        given = answers(_WorkerAttempt(self, self._workers))
+        try:
+            while True:
+                try:
+                    return await self._workers.converse(function, *args, answers=given)
+                except LateAnswerError:
+                    await asyncio.wait(self._answers.values())
+        finally:
+            for task in self._answers.values():
                 task.cancel()
 
 
-_RECORDING: Final[ContextVar[KeptAnswers | None]] = ContextVar("recording", default=None)
+@dataclass(frozen=True, slots=True)
+class _WorkerAttempt:
+    """Implements CallLog for attempts in a worker process: a late answer ends them."""
+
+    _job: RestartableJob
+    _workers: WorkerPool
+
+    async def call(self, key: Hashable, make: Callable[[], Awaitable[T]], size: Callable[[T], int] | None = None) -> T:
+        """Implement CallLog.call.
+
+        Raises:
+            LateAnswerError: the answer takes long.
+        """
+        task = self._job.answer(key, make, size)
+        if task is None:
+            return await self._workers.wait_aside(make(), "")
+        done, _ = await asyncio.wait([task], timeout=limits.MAX_BLOCKED_RENDERING_SECONDS)
+        if not done:
+            raise LateAnswerError
+        found: T = task.result().given()
+        return found
 
 
-async def recorded(question: str, finding: Awaitable[T]) -> T:
-    """Return the answer to a question; a run in the server keeps it for the one in a worker process that follows."""
-    kept = _RECORDING.get()
-    return await (finding if kept is None else kept.record(question, finding))
+@dataclass(frozen=True, slots=True)
+class CallsAside:
+    """Implements CallLog for a job that keeps its process: while a call takes long, another job has its turn."""
 
+    _workers: WorkerPool
+    _user: str
 
-async def converse_again(
-    workers: WorkerPool, function: Callable[[ServerLink, *Ts], Coroutine[Any, Any, T]], *args: *Ts, answers: KeptAnswers
-) -> T:
-    """Run a job of the server as `WorkerPool.converse` does, but end it where an answer takes long, and start it again with that.
+    async def call(self, _key: Hashable, make: Callable[[], Awaitable[T]], size: Callable[[T], int] | None = None) -> T:
+        """Implement CallLog.call. The job does not start again, so nothing is kept.
 
-    All runs of the job must ask a question with the same arguments in the same order. A job whose answers are many bytes keeps its process.
-
-    Raises:
-        Exception: what the function raised.
-    """
-    try:
-        while True:
-            try:
-                return await workers.converse(function, *args, answers=answers.of_run())
-            except LateAnswerError:
-                await answers.wait()
-    finally:
-        answers.cancel()
+        Raises:
+            StatusError: 429, if too many jobs wait so.
+        """
+        return await self._workers.wait_aside(make(), self._user)

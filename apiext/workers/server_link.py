@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from apiext.workers.frames import JobReport, frame, receive
 
 if TYPE_CHECKING:
     import socket
+
+I = TypeVar("I")  # noqa: E741 -- an interface
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Answers = Mapping[Callable[..., Any], Callable[..., Awaitable[Any]]]
+"""What the server calls for the methods of interfaces that a job calls."""
+
+
+def answers_of(interface: Callable[..., I], target: I) -> Answers:
+    """Return the answers of an object: jobs may call the methods that the class `interface` itself defines, all asynchronous."""
+    return {method: getattr(target, name) for name, method in vars(interface).items() if not name.startswith("_") and callable(method)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +33,15 @@ class Job:
     """A function of a module. With `asks`, it is asynchronous, and the link is its first argument."""
     args: tuple[Any, ...]
     asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuestion:
+    """A call of a job, which the server makes: the method of an interface, and its arguments."""
+
+    method: Callable[..., Any]
+    args: tuple[Any, ...]
+    named: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +60,19 @@ class ServerLink:
     kept: dict[Any, Any] = field(default_factory=dict)
     """Data that jobs keep in this process for later jobs."""
 
-    def ask(self, question: str, *args: Any) -> Any:
-        """Return the server's answer to a question. Blocks the process, which has nothing else to do.
+    def ask(self, method: Callable[Concatenate[Any, P], Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
+        """Return what a method of an interface returns in the server. Blocks the process, which has nothing else to do.
 
         Raises:
             BaseException: the server raised it; CancelledError after the end of the job's request.
             EOFError: the server has ended.
         """
-        self._connection.sendall(frame((JobReport.QUESTION, (question, args))))
+        self._connection.sendall(frame((JobReport.QUESTION, JobQuestion(method, args, named))))
         answer: JobAnswer = receive(self._connection)
         if answer.error is not None:
             raise answer.error
-        return answer.value
+        found: T = answer.value
+        return found
 
     def next_job(self) -> Job:
         """Wait for the next job and return it.

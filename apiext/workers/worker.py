@@ -14,9 +14,7 @@ from apiext.workers.frames import Frames, JobReport, frame
 from apiext.workers.server_link import Job, JobAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    Answers = Mapping[str, Callable[..., Awaitable[Any]]]
+    from apiext.workers.server_link import Answers, JobQuestion
 
 _GONE: Final = object()
 _COMMAND: Final = ("-P", "-m", "apiext.workers.process")
@@ -81,9 +79,8 @@ class Worker(asyncio.Protocol):
         while True:
             report, value = await self._reports.get()
             if report is JobReport.QUESTION:
-                question, args = value
                 self._asked = True
-                self._answer(await _answer(answers[question], args))
+                self._answer(await _answer(answers, value))
                 continue
             if report is JobReport.LEAVING:
                 self.leaving = True
@@ -140,8 +137,8 @@ def _spawn(connection: socket.socket) -> subprocess.Popen[bytes]:
     )
 
 
-async def _answer(find: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> JobAnswer:
+async def _answer(answers: Answers, question: JobQuestion) -> JobAnswer:
     try:
-        return JobAnswer(await find(*args))
+        return JobAnswer(await answers[question.method](*question.args, **question.named))
     except Exception as error:  # noqa: BLE001 -- the job decides what to do about it
         return JobAnswer(error=error)

@@ -7,8 +7,9 @@ import pytest
 from apiext.meta import errors
 from apiext.meta.encoding.json_codec import Object
 from apiext.storage.backend import Backend, Guard
+from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, ListOptions, Store, WriteOptions
-from tests.support.builders.widgets import WidgetCodec, change, widget
+from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, widget
 
 
 class Gate:
@@ -50,12 +51,18 @@ async def names(store: Store, codec: WidgetCodec) -> set[str]:
 
 
 @pytest.fixture
-async def gate(backend: Backend, prefix: str, store: Store, codec: WidgetCodec) -> Gate:
-    """Return the guard of a store that has one widget."""
-    gate = Gate(backend, f"{prefix}gate")
+def gate(backend: Backend, prefix: str) -> Gate:
+    """Return the guard of the store."""
+    return Gate(backend, f"{prefix}gate")
+
+
+@pytest.fixture
+async def store(factory: StoreFactory, gate: Gate, codec: WidgetCodec) -> Store:
+    """Return a guarded store that has one widget."""
+    store = factory.store(WIDGETS, gate)
     await store.create("a/old", widget("a/old", color="red"), codec)
-    store.guard_writes(gate)
-    return gate
+    gate.decisions = 0
+    return store
 
 
 async def _create(store: Store, codec: WidgetCodec) -> Item:

@@ -8,16 +8,8 @@ import pytest
 from apiext.meta.encoding import json_codec
 from apiext.meta.limits import MAX_STORED_BYTES
 from apiext.storage.backend import Backend, ValueTooLargeError
-from apiext.storage.interface import (
-    CorruptObjectError,
-    InvalidObjectError,
-    KeyExistsError,
-    KeyNotFoundError,
-    ListOptions,
-    Preconditions,
-    Store,
-    WriteOptions,
-)
+from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError
+from apiext.storage.interface import ListOptions, Preconditions, Store, WriteOptions
 from tests.contract.stores import MakeFactory
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, widget
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apiext.meta.encoding import json_codec
+from apiext.scheduling.call_log import CallLog
 from apiext.storage.backend import Backend
 from apiext.storage.interface import EVERYTHING, EventType, ListOptions, Selection, Store
 from tests.contract.stores import MakeFactory
@@ -21,7 +22,9 @@ class Converter:
     def __init__(self) -> None:
         self.converted = 0
 
-    async def from_storage(self, objects: Sequence[json_codec.Object]) -> Sequence[json_codec.Object | ValueError]:
+    async def from_storage(
+        self, objects: Sequence[json_codec.Object], _log: CallLog | None = None
+    ) -> Sequence[json_codec.Object | ValueError]:
         """Return the objects in v2."""
         self.converted += len(objects)
         return [obj | {"apiVersion": "example.com/v2", "spec": obj["spec"] | {"size": "large"}} for obj in objects]

@@ -72,8 +72,8 @@ OPERATIONS: Final = (
         {"op": "test", "path": "/kind", "value": "Thing", "z": {"a": 1}},
     ],
     operations(("add", "/metadata/x", 1), ("add", "/other", 1), ("add", "/status", {"q": 1})),
-    b'[{"op":"add","op":"add","path":"/spec/size","value":1},{"op":"add","path":"/spec/x","value":{"a":1,"a":2}}]',
-    b'[{"op":"add","path":"/spec/size","value":1,"extra":{"a":1,"a":1}}]',
+    b'[{"op":"add","op":"add","path":"/spec/size","value":1},{"op":"add","path":"/spec/x","value":{"a":1}}]',
+    b'[{"op":"add","path":"/spec/size","value":1,"extra":{"a":1}}]',
 )
 MERGES: Final = (
     {"spec": {"x": 1, "nested": {"y": 1}}, "other": 1},
@@ -100,7 +100,7 @@ def _scales() -> list[Step]:
     bodies = [
         scale(spec={"replicas": 1, "x": 1}, other=1),
         scale(metadata={"x": 1}, spec={"replicas": 1}, status={"selector": "a", "q": 1}),
-        b'{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","name":"a"},"spec":{"replicas":1,"replicas":2},"x":1,"x":2}',
+        b'{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","name":"a"},"spec":{"replicas":1,"replicas":2},"x":1}',
         b'{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"Replicas":7}}',
     ]
     patches = [{"spec": {"replicas": 2, "x": 1}}, b'{"spec":{"replicas":1,"replicas":2},"y":1}', {"metadata": {"x": 1}}]
@@ -113,9 +113,7 @@ def _definitions() -> list[Step]:
     body = crds()[1] | {"metadata": {"name": f"others.{DOMAIN}", "u": 1}, "v": 2}
     names = {"plural": "others", "kind": "Other", "w": 1}
     body["spec"] = body["spec"] | {"names": names, "versions": [body["spec"]["versions"][0] | {"x": 1, "Served": True}], "scope": "Cluster"}
-    doubled = (
-        b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"group":"a","group":"b"},"x":{"y":1,"y":2}}'
-    )
+    doubled = b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","spec":{"group":"a","group":"b"},"x":{"y":1}}'
     patches = ({"spec": {"x": 1, "names": {"y": 1}}}, b'{"spec":{"scope":"Cluster","scope":"Cluster"},"metadata":{"z":1}}')
     one = f"{path}/plains.{DOMAIN}"
     return [
@@ -137,9 +135,7 @@ def _builtin() -> list[Step]:
         "source": {"z": 1},
         "series": {"q": 1},
     }
-    doubled = (
-        b'{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","name":"unknown-fields"},"x":{"y":1,"y":2},"spec":{},"spec":{}}'
-    )
+    doubled = b'{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","name":"unknown-fields"},"spec":{},"spec":{},"x":{"y":1}}'
     patches = ({"spec": {"x": 1}, "metadata": {"y": 1}}, b'{"metadata":{"labels":{"a":"b","a":"c"}},"x":{"a":1,"a":2}}')
     return [
         *_modes("POST", "/api/v1/namespaces", (namespace, doubled)),

@@ -18,8 +18,9 @@ from apiext.flowcontrol.configuration.bootstrap import (
     SUGGESTED_PRIORITY_LEVELS,
 )
 from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
-from apiext.registry.builtin.flowcontrol import FLOW_SCHEMA_WIRE, PRIORITY_LEVEL_WIRE
+from apiext.registry.builtin.flowcontrol import FLOW_SCHEMA, PRIORITY_LEVEL
 from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import message_of
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
@@ -189,7 +190,7 @@ def test_objects(pair: Pair, path: str, accept: str) -> None:
 
 def _contents(accept: str, data: bytes) -> Any:
     if accept.endswith("protobuf"):
-        wire = FLOW_SCHEMA_WIRE if b"FlowSchema" in data[:80] else PRIORITY_LEVEL_WIRE
+        wire = message_of(FLOW_SCHEMA) if b"FlowSchema" in data[:80] else message_of(PRIORITY_LEVEL)
         obj = kinds.read(data, wire)
     else:
         obj = yaml.safe_load(data)

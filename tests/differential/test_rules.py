@@ -1,5 +1,6 @@
 """Tests of CEL rules: definitions that have them, and objects that break them."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -344,3 +345,18 @@ def test_values_of_different_types(pair: Pair, rules: tuple[str, ...]) -> None:
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Mixed", "metadata": {"name": "a"}, "spec": spec}
     with pair.served(one):
         compare(pair, Step("POST", f"/apis/{GROUP}/v1/mixeds?dryRun=All", body))
+
+
+def test_syntax_errors(pair: Pair) -> None:
+    """Refuse a rule with a syntax error as kube-apiserver does, with an error of the same field and place, but in other words."""
+    step = Step("POST", f"{DEFINITIONS}?dryRun=All", definition(ruled(struct(a=INTEGER), "self.a >")))
+    theirs, ours = (side.ask(step) for side in (pair.reference, pair.ours))
+    places = [[_words_removed(cause) for cause in answer.body["details"]["causes"]] for answer in (theirs, ours)]
+
+    assert ours.code == theirs.code
+    assert places[0] == places[1]
+    assert ours.body["reason"] == theirs.body["reason"]
+
+
+def _words_removed(cause: dict[str, str]) -> dict[str, str]:
+    return cause | {"message": re.sub(r"(?<=Syntax error: ).*?(?=\n \| )", "", cause["message"])}

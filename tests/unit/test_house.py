@@ -130,6 +130,19 @@ def test_a_library_stays_in_its_rooms(library: str) -> None:
     assert strangers == []
 
 
+def test_no_module_imports_private_names() -> None:
+    """Import neither private modules nor private names of libraries: a new version may change them."""
+    found = []
+    for path in PACKAGE:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+                names = [".".join(filter(None, (module, alias.name))) for alias in node.names]
+                found += [f"{_name(path)}: {name}" for name in names if re.search(r"(?:^|\.)_(?!_)", name)]
+
+    assert found == []
+
+
 def test_the_log_is_written_with_fields() -> None:
     """Restrict imports of the standard library's logging to the modules that write the log; all others use meta/log.py."""
     strangers = [_name(path) for path in PACKAGE if "logging" in _imports(path)]

@@ -19,7 +19,7 @@ from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
 from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import BackendError
-from apiext.storage.interface import StorageError
+from apiext.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object

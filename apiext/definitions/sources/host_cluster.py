@@ -19,7 +19,7 @@ from apiext.meta.log import get_logger
 from apiext.scheduling.tasks import end_tasks
 from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.backend import BackendError
-from apiext.storage.interface import StorageError
+from apiext.storage.errors import StorageError
 from apiext.webhook.client import WebhookError
 from apiext.webhook.reflector import Link, Reflector
 

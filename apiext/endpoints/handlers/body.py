@@ -16,7 +16,7 @@ from apiext.endpoints.handlers.expect_continue import ask_for_body
 from apiext.endpoints.parameters.options import IGNORE, WARN
 from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers import json_decoder
-from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML
 from apiext.meta import errors, field
 from apiext.meta.encoding import json_codec, json_values
@@ -34,7 +34,6 @@ _GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 """The reference's error for every invalid Scale."""
-_DUPLICATE_TYPE_META: Final = frozenset({'duplicate field "kind"', 'duplicate field "apiVersion"'})
 YAML_PREFIX: Final = "yaml: unmarshal errors:\n"
 
 _TOO_DEEP: Final = f"must not be nested so deeply that the definition has more than {MAX_DEPTH} levels"
@@ -122,102 +121,41 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
     Raises:
         StatusError: 400 with the reference's message.
     """
-    if media_type == CBOR:
-        return _decode_cbor(scope, data, validation, warnings)
     kind: GroupVersionKind | None = None
     try:
         strict: list[str] = []
         duplicates: list[str] = []
         if media_type == JSON:
             parsed, is_unique = json_decoder.parse_unique(data)
-            duplicates = [] if is_unique else _duplicate_fields(data, validation)
+            duplicates = [] if is_unique or validation == IGNORE else json_decoder.find_duplicates(data)
         else:
             parsed, strict = parse_body(data, media_type, scope.message)
         obj, kind = identify(scope, parsed, data)
         if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
             raise _other_version(kind, scope)
-        strict += decode_parsed(scope, obj, validation, duplicates, data)
+        strict += decode_parsed(scope, obj, validation, duplicates)
+        if media_type == CBOR and not scope.typed:
+            # the reference reports unknown fields in CBOR for built-in kinds only
+            strict = []
     except DepthError as error:
         raise _too_deep(scope.kind, error.value) from error
-    except NumberError as error:
-        raise _number_error(scope, error, data) from error
     except _MissingKindError as error:
         if validation != IGNORE:
             raise _unrecognized(scope, str(error), data) from error
         # Only the reference's strict decoder loses the endpoint's kind.
-        shown = data if media_type != YAML else json_codec.dumps(error.value)
+        shown = json_codec.dumps(error.value) if media_type in {YAML, CBOR} else data
         raise _undecodable(scope, error.kind, _MissingKindError.text(shown)) from error
     except BodyDecodeError as error:
         text = str(error)
-        if media_type != YAML and kind is None and not isinstance(error, _UnidentifiedError):
+        if media_type not in {YAML, CBOR} and kind is None and not isinstance(error, _UnidentifiedError):
             text = f"{TYPE_META_ERROR}{text}"
         raise _unrecognized(scope, text, data) from error
     except ValueError as error:
-        # the metadata of custom resources is encoded anew before it is decoded to Go types
-        text = json_decoder.with_sent_number(str(error), data) if media_type == JSON and scope.typed else str(error)
-        raise _undecodable(scope, kind or scope.kind, text) from error
+        raise _undecodable(scope, kind or scope.kind, str(error)) from error
     _report_strict(scope, kind, strict, validation, warnings)
     if kind[:2] != scope.kind[:2]:
         raise _other_version(kind, scope)
     return obj
-
-
-def _decode_cbor(scope: Scope, data: bytes, validation: str, warnings: list[str]) -> Object:
-    """Decode a body in CBOR. The reference reports unknown fields of built-in kinds only."""
-    from apiext.endpoints.serializers.cbor_decoder import CBORDocument, CBORItemError, unknown_field
-
-    kind = scope.kind
-    try:
-        document = CBORDocument(data)
-        if scope.typed:
-            document.check_type_meta()
-        parsed = document.value()
-        obj, kind = identify(scope, parsed if scope.typed else _with_textual_type_meta(parsed), str(document).encode())
-        if not scope.typed and not kind.version:
-            raise ValueError(f"Object 'apiVersion' is missing in '{document}'")
-        sent = json_values.copy(obj) if scope.typed else {}
-        unknown = [message.split('"')[1] for message in decode_parsed(scope, obj, validation) if scope.typed]
-    except DepthError as error:
-        raise _too_deep(scope.kind, None) from error
-    except CBORItemError as error:
-        _, version, named = type_meta(error.type_meta)
-        raise _undecodable(scope, _completed(scope, parse_group_version(version), named), str(error)) from error
-    except BodyDecodeError as error:
-        raise _unrecognized(scope, str(error), data) from error
-    except ValueError as error:
-        raise _undecodable(scope, kind, str(error)) from error
-    _report_strict(scope, kind, [unknown_field(sent, unknown)] if unknown else [], validation, warnings)
-    if kind.group_version != scope.kind.group_version:
-        raise _other_version(kind, scope)
-    return obj
-
-
-def _with_textual_type_meta(obj: Object) -> Object:
-    """Return an object without an apiVersion and a kind that are no text, which the reference's unstructured decoder ignores."""
-    return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"} or isinstance(value, str)}
-
-
-def _duplicate_fields(data: bytes, validation: str) -> list[str]:
-    """Return messages about duplicate fields. Raise BodyDecodeError if the first of two kinds or apiVersions is no string."""
-    if validation == IGNORE and data.count(b'"kind"') < 2 and data.count(b'"apiVersion"') < 2:
-        return []
-    duplicates = json_decoder.find_duplicates(data)
-    if not _DUPLICATE_TYPE_META.isdisjoint(duplicates):
-        name, kind = json_decoder.mistyped_kind(data)
-        if name:
-            raise _wrong_type(name, kind)
-    return duplicates if validation != IGNORE else []
-
-
-def _number_error(scope: Scope, error: NumberError, data: bytes) -> errors.StatusError:
-    """Return the error for a number outside float64; the reference identifies the kind before it reads numbers."""
-    try:
-        _, kind = identify(scope, error.value, data)
-    except _MissingKindError as missing:
-        kind = missing.kind
-    except BodyDecodeError as unidentified:
-        return _unrecognized(scope, str(unidentified), data)
-    return _undecodable(scope, kind, str(error))
 
 
 def _other_version(kind: GroupVersionKind, scope: Scope) -> errors.StatusError:
@@ -294,10 +232,8 @@ def _completed(scope: Scope, given: GroupVersion, kind: str) -> GroupVersionKind
     return GroupVersionKind(group, version, kind or ours.kind)
 
 
-def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequence[str] = (), data: bytes = b"") -> list[str]:
-    """Decode a parsed object in place. Return the errors of strict decoding unless the validation is Ignore.
-
-    `duplicates` has the messages about duplicate fields of the JSON `data`.
+def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequence[str] = ()) -> list[str]:
+    """Decode a parsed object in place. Return the errors of strict decoding, `duplicates` first, unless the validation is Ignore.
 
     Raises:
         ValueError: the object can not be decoded; the text is the reference's.
@@ -310,21 +246,7 @@ def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequen
         completed = {"kind": kind} if scope.kind == _SCALE and not obj.get("apiVersion") else {"kind": kind, "apiVersion": version}
         obj |= completed
     unknown = scope.codec.decode_body(obj, validation != IGNORE)
-    if scope.typed and duplicates:
-        duplicates = within_known(duplicates, unknown)
-        return json_decoder.in_body_order(data, [*duplicates, *unknown]) if unknown else duplicates
     return [*duplicates, *unknown]
-
-
-def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Drop duplicate fields inside of unknown fields, which a decoder of Go types skips."""
-    skipped = [message.removeprefix("unknown field ").strip('"') for message in unknown]
-    paths = {message: message.removeprefix("duplicate field ").strip('"') for message in duplicates}
-    return [
-        message
-        for message, path in paths.items()
-        if not any(path == known or path.startswith((f"{known}.", f"{known}[")) for known in skipped)
-    ]
 
 
 def unregistered_kind(kind: str, version: str) -> ValueError:

@@ -14,8 +14,9 @@ from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply, success_reply
 from apiext.endpoints.scopes.context import Admitter, request_context, required_name
+from apiext.endpoints.scopes.execution import perform
 from apiext.endpoints.scopes.scope import Scope
-from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
+from apiext.endpoints.scopes.write_call import WriteCall, write_call
 from apiext.endpoints.serializers.negotiation import MediaType, negotiate_output
 from apiext.meta import errors
 from apiext.meta.objectmeta.raw_metadata import read_metadata

@@ -5,42 +5,39 @@ Mirrors apiserver pkg/endpoints/handlers/patch.go.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 
 from apiext.endpoints.handlers.apply import Applier
-from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text, within_known
+from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
 from apiext.endpoints.parameters.options import IGNORE, WARN, write_options
 from apiext.endpoints.request import SERVES_CBOR, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.endpoints.scopes.execution import perform
 from apiext.endpoints.scopes.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
-from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
+from apiext.endpoints.scopes.write_call import WriteCall, write_call
 from apiext.endpoints.serializers import json_decoder
-from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
 from apiext.meta import errors, patch, unstructured
-from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.field import Path, invalid
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupKind
 from apiext.meta.limits import MAX_INLINE_COPIES
-from apiext.meta.patch import Operations
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import UpdateOptions, Updater
 from apiext.storage.interface import Item
 
 Change = Callable[["Object"], Any]
 """Applies a patch to an object and returns the result."""
-
-_IN_VALUE: Final = re.compile(r'duplicate field "\[(\d+)\]\.value([.\[].*)"')
 
 
 async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -106,17 +103,13 @@ def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
 
 def _read_patch(patch_type: str, data: bytes) -> _Patch:
     """Parse a patch. Raise StatusError (400) if it is no JSON or nested too deeply."""
-    number_error = ""
     try:
         document, plain = json_decoder.parse_normalized(data)
-    except NumberError as error:
-        number_error = str(error)
-        document, plain = json_decoder.normalized(error.value)
     except DepthError as error:
         raise errors.bad_request(f"the patch is {error}") from error
     except BodyDecodeError as error:
         raise errors.bad_request("invalid JSON patch") from error
-    return _Patch(patch_type, data, document, plain, number_error)
+    return _Patch(patch_type, data, document, plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +122,6 @@ class _Patch:
     """The parsed patch."""
     plain: bytes
     """The patch as JSON that every parser accepts; it may lack duplicate fields."""
-    number_error: str
-    """The error for the first number outside float64, "" if there is none."""
-
-    def check_numbers(self) -> None:
-        """Raise StatusError (400) for a number outside float64."""
-        if not self.number_error:
-            return
-        if self.type == JSON_PATCH:
-            raise errors.bad_request(f"error decoding patch: {self.number_error.replace('Go value', 'Go struct field jsonPatchOp.value')}")
-        raise errors.bad_request(f"error decoding patch: {self.number_error}" if self.type == MERGE_PATCH else self.number_error)
 
 
 @dataclass(slots=True, eq=False)
@@ -151,9 +134,6 @@ class _Patcher:
     _admitter: Admitter
     _change: Change | None = None
     _strategic_text: str | None = None
-    _operations: Operations = field(default_factory=list)
-    _duplicates: Sequence[str] = ()
-    """Messages about the duplicate fields of the operations."""
     _patch_strict: Sequence[str] = ()
 
     async def __call__(self, existing: Object) -> Object:
@@ -180,18 +160,14 @@ class _Patcher:
         strict, raw = self._call.query.field_validation != IGNORE, self._patch
         if raw.type == JSON_PATCH:
             operations, unknown = patch.parse_json_patch(raw.document, strict=strict)
-            raw.check_numbers()
-            duplicates = within_known(json_decoder.duplicate_fields(raw.data, operations), unknown) if strict else []
-            found = json_decoder.in_body_order(raw.data, [*duplicates, *unknown]) if duplicates and unknown else [*duplicates, *unknown]
-            self._patch_strict = [f"json patch {text}" for text in found]
-            self._operations, self._duplicates = operations, duplicates
+            duplicates = json_decoder.duplicate_fields(raw.data, operations) if strict else []
+            self._patch_strict = [f"json patch {text}" for text in (*duplicates, *unknown)]
             literals = patch.leading_test_literals(operations, raw.plain)
             return lambda existing: patch.json_patch(existing, operations, literals)
         if raw.type == MERGE_PATCH:
             document = patch.parse_merge_patch(raw.document, strict=strict)
         else:
             document = patch.parse_strategic_patch(raw.document)
-        raw.check_numbers()
         self._patch_strict = json_decoder.duplicate_fields(raw.data, document) if strict else []
         if raw.type == MERGE_PATCH:
             return lambda existing: patch.merge_patch(existing, document)
@@ -206,7 +182,6 @@ class _Patcher:
         unknown: list[str] = []
         if self._scope.typed and self._scope.subresource != "scale":
             patched, unknown = self._as_typed(patched)
-        duplicates = duplicates_in(patched, self._operations, self._duplicates)
         # Errors contain it only if it has no kind.
         text = b"" if type(patched) is dict and patched.get("kind") else json_codec.dumps(patched)
         try:
@@ -214,7 +189,7 @@ class _Patcher:
             strict = unknown or decode_parsed(self._scope, obj, self._call.query.field_validation)
         except ValueError as error:
             raise _invalid_result(self._result(change, existing), str(error)) from error
-        strict = [*self._patch_strict, *(within_known(duplicates, strict) if self._scope.typed else duplicates), *strict]
+        strict = [*self._patch_strict, *strict]
         if strict and self._call.query.field_validation == WARN:
             self._call.warnings.extend(strict)
         elif strict and self._call.query.field_validation != IGNORE:
@@ -247,31 +222,3 @@ def _sorted(value: Any) -> Any:
 def _invalid_result(shown: str, reason: str) -> errors.StatusError:
     """Return the 422 for a patch whose result is not an object of the kind."""
     return errors.invalid(GroupKind("", ""), "", [invalid(Path("patch"), shown, reason)])
-
-
-def duplicates_in(patched: Any, operations: Operations, messages: Sequence[str]) -> list[str]:
-    """Turn messages about duplicate fields of a JSON patch into those about the patched object, for values that it contains unchanged."""
-    found = []
-    for match in filter(None, map(_IN_VALUE.fullmatch, messages)):
-        operation = operations[int(match[1])] or {}
-        path = _patched_path(patched, operation) if operation.get("op") in ("add", "replace") else None
-        if path is not None:
-            found.append(f"duplicate field {formatting.quote((path + match[2]).removeprefix('.'))}")
-    return found
-
-
-def _patched_path(patched: Any, operation: dict[str, Any]) -> str | None:
-    """Return the path of an operation's value, None if the object does not contain it any more."""
-    at, path = patched, ""
-    for part in str(operation.get("path")).split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(at, list):
-            index = len(at) - 1 if key == "-" else int(key) % max(len(at), 1)
-            if index >= len(at):
-                return None
-            at, path = at[index], f"{path}[{index}]"
-        elif isinstance(at, dict) and key in at:
-            at, path = at[key], f"{path}.{key}"
-        else:
-            return None
-    return path if json_values.equal(at, operation.get("value")) else None

@@ -10,8 +10,9 @@ from apiext.endpoints.parameters.options import write_options
 from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.endpoints.scopes.execution import perform
 from apiext.endpoints.scopes.scope import Scope
-from apiext.endpoints.scopes.write_call import WriteCall, perform, write_call
+from apiext.endpoints.scopes.write_call import WriteCall, write_call
 from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
 from apiext.meta import errors
 from apiext.meta.encoding import json_values

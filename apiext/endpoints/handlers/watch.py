@@ -89,7 +89,7 @@ def _encoder(request: web.BaseRequest, scope: Scope, media: MediaType) -> EventE
         table = table_form(request, convert) if convert.kind == "Table" else None
         encoder = TransformingEncoder(scope, convert, table)
     if media.type == CBOR:
-        return CBOREncoder(encoder, media.set_floats)
+        return CBOREncoder(encoder)
     return UntypedEncoder(encoder) if SERVES_CBOR in request else encoder
 
 

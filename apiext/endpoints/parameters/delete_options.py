@@ -12,55 +12,26 @@ from apiext.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read_bod
 from apiext.endpoints.parameters.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.parameters.query_parameters import Query
 from apiext.endpoints.request import AUTHORIZE, USER, WORKERS
-from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, with_sent_number
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.negotiation import JSON, YAML, input_type
 from apiext.meta import errors
-from apiext.meta.golang.type_model import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
+from apiext.meta.golang.struct_table import struct
+from apiext.meta.golang.type_model import Decoder
 from apiext.meta.gvk import parse_group_version
 from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_YAML_BYTES
-from apiext.registry.protobuf.kinds import Message, Scalar
+from apiext.registry.protobuf.kinds import message_of
 from apiext.registry.request_context import Admit, DeleteOptions
 from apiext.storage.interface import Preconditions
 
 _KIND: Final = "DeleteOptions"
 _META: Final = "meta.k8s.io/v1"
-_UNVERSIONED: Final = frozenset({"Status", "CreateOptions", "UpdateOptions", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
-"""Other kinds that are registered in every version."""
-_META_KINDS: Final = frozenset(
-    {
-        "GetOptions",
-        "ListOptions",
-        "PatchOptions",
-        "WatchEvent",
-        "Table",
-        "TableOptions",
-        "PartialObjectMetadata",
-        "PartialObjectMetadataList",
-    }
+_OPTIONS: Final = struct(
+    _KIND,
+    "TypeMeta, 1 gracePeriodSeconds *int64, 2 preconditions *Preconditions, 3 orphanDependents *bool,"
+    f"4 propagationPolicy *v1.DeletionPropagation, 5 dryRun []string, 6 {UNREADABLE} *bool",
+    struct("Preconditions", "1 uid *types.UID, 2 resourceVersion *string"),
 )
-_TEXT: Final = String()
-_PRECONDITIONS: Final = Struct("Preconditions").define(Field("uid", Pointer(String("types.UID"))), Field("resourceVersion", Pointer(_TEXT)))
-_OPTIONS: Final = Struct(_KIND).define(
-    Field("kind", _TEXT, embedded=("TypeMeta",)),
-    Field("apiVersion", _TEXT, embedded=("TypeMeta",)),
-    Field("gracePeriodSeconds", Pointer(Int(64))),
-    Field("preconditions", Pointer(_PRECONDITIONS)),
-    Field("orphanDependents", Pointer(Bool())),
-    Field("propagationPolicy", Pointer(String("v1.DeletionPropagation"))),
-    Field("dryRun", Slice(_TEXT)),
-    Field(UNREADABLE, Pointer(Bool())),
-)
-_PROTOBUF: Final = Message(
-    {
-        1: ("gracePeriodSeconds", Scalar.INT),
-        2: ("preconditions", Message({1: ("uid", Scalar.TEXT), 2: ("resourceVersion", Scalar.TEXT)})),
-        3: ("orphanDependents", Scalar.BOOL),
-        4: ("propagationPolicy", Scalar.TEXT),
-        5: ("dryRun", Scalar.TEXT),
-        6: (UNREADABLE, Scalar.BOOL),
-    },
-    repeated={"dryRun"},
-)
+_PROTOBUF: Final = message_of(_OPTIONS)
 
 
 async def read_delete_options(request: web.BaseRequest, query: Query, limit: int) -> DeleteQuery:
@@ -89,16 +60,13 @@ def _checked(options: DeleteQuery, *, authorized: bool) -> DeleteQuery:
 def _decoded(data: bytes, media_type: str, *, authorized: bool) -> DeleteQuery:
     try:
         parsed, _ = parse_body(data, media_type, _PROTOBUF)
-    except NumberError as error:
-        parsed = error.value
     except BodyDecodeError as error:
         prefix = TYPE_META_ERROR if media_type == JSON else ""
         raise errors.bad_request(f"{prefix}{error}") from error
     try:
         options = _decode(parsed)
     except ValueError as error:
-        text = with_sent_number(str(error), data) if media_type == JSON else str(error)
-        raise errors.bad_request(text) from error
+        raise errors.bad_request(str(error)) from error
     return _checked(options, authorized=authorized)
 
 
@@ -107,8 +75,6 @@ def _decode(parsed: Any) -> DeleteQuery:
     parse_group_version(version)
     version, kind = version or _META, kind or _KIND
     if kind != _KIND:
-        if kind in _UNVERSIONED or (kind in _META_KINDS and version == _META):
-            raise ValueError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
         raise unregistered_kind(kind, version)
     Decoder(report=False).run(_OPTIONS, body)
     given = body.get("preconditions")

@@ -32,10 +32,7 @@ def formatted(data: bytes, media: MediaType) -> bytes:
         # imported on first use, as YAML below
         from apiext.meta.encoding import cbor_codec
 
-        value = json_codec.loads(data)
-        if media.set_floats is not None:
-            media.set_floats(value)
-        return cbor_codec.dumps(value)
+        return cbor_codec.dumps(json_codec.loads(data))
     if media.type != YAML:
         return json_codec.pretty(data) if media.pretty else data + b"\n"
     # imported on first use: few clients ask for YAML

@@ -28,7 +28,19 @@ PIECE_BYTES: Final = 96 * 1024
 """Bytes of a piece of a huge response; other tasks run between pieces. With its copies for TLS, a piece fits into a core's cache."""
 
 
-class Reply(web.StreamResponse):
+class _Framed(web.StreamResponse):
+    """A response that frames itself, and has no attribute of aiohttp's but these."""
+
+    status: int = 200
+    keep_alive: bool | None = None
+    """Whether the connection stays open after the response; None until that is known."""
+
+    def force_close(self) -> None:
+        """Close the connection after the response."""
+        self.keep_alive = False
+
+
+class Reply(_Framed):
     """A complete response. It is sent in one write, or in pieces if the body is huge.
 
     `body` may be given in parts. `headers` take precedence over those of the filters.
@@ -43,7 +55,7 @@ class Reply(web.StreamResponse):
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         # instead of aiohttp's attributes for headers, state and reason
-        self._status = status
+        self.status = status
         self.parts: Sequence[bytes] = (body,) if isinstance(body, bytes) else body
         self._type = content_type
         self._extra_headers = headers
@@ -64,8 +76,8 @@ class Reply(web.StreamResponse):
         if self._written:
             return None
         self._written = True
-        status, length = self._status, sum(map(len, self.parts))
-        self._keep_alive = keep_alive = request.keep_alive and self._keep_alive is not False
+        status, length = self.status, sum(map(len, self.parts))
+        self.keep_alive = keep_alive = request.keep_alive and self.keep_alive is not False
         kind = f"Content-Type: {self._type}\r\n" if length and self._type else ""
         size = "" if status in _BODILESS else f"Content-Length: {length}\r\n"
         head = _head(request, status, self._extra_headers, kind + size, keep_alive=keep_alive)
@@ -101,33 +113,12 @@ class AbortedResponse(web.StreamResponse):
         raise ConnectionResetError("the response was aborted")
 
 
-class RawResponse(web.StreamResponse):
-    """A response of given bytes. Its connection is closed afterwards."""
-
-    def __init__(self, answer: bytes) -> None:
-        super().__init__()
-        self._answer = answer
-        self._keep_alive = False
-
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Send the bytes.
-
-        Raises:
-            ConnectionError: the client has disconnected.
-        """
-        await request.writer.write(self._answer)
-        return request.writer
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Do nothing: `prepare` has sent the whole response."""
-
-
 def has_begun(request: web.BaseRequest) -> bool:
     """Return whether part of a response was written: then no other response is possible."""
     return request.writer.output_size > 0
 
 
-class ResponseStream(web.StreamResponse):
+class ResponseStream(_Framed):
     """A response of unknown length. After `prepare` it is written in HTTP chunks.
 
     Each chunk is framed here as one piece: it becomes one TLS record, and many streams can share it.
@@ -140,7 +131,8 @@ class ResponseStream(web.StreamResponse):
         content_type: str = JSON,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
-        super().__init__(status=status)
+        super().__init__()
+        self.status = status
         self._type = content_type
         self._extra_headers = headers
         self._to: AbstractStreamWriter | None = None
@@ -160,11 +152,11 @@ class ResponseStream(web.StreamResponse):
         """
         if self._to is None:
             self._framed = request.version.minor > 0
-            self._keep_alive = request.keep_alive and self._framed
+            self.keep_alive = request.keep_alive and self._framed
             size = "Transfer-Encoding: chunked\r\n" if self._framed else ""
             self._to = request.writer
             body = f"Content-Type: {self._type}\r\n{size}"
-            await self._to.write(_head(request, self.status, self._extra_headers, body, keep_alive=self._keep_alive))
+            await self._to.write(_head(request, self.status, self._extra_headers, body, keep_alive=self.keep_alive))
         return self._to
 
     async def write(self, data: bytes) -> None:  # type: ignore[override]

@@ -5,9 +5,8 @@ Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.table import AgeCache, TableForm, item_metadata, item_row, partial_bytes, table_head
@@ -82,21 +81,16 @@ class TransformingEncoder(EventEncoder):
 class CBOREncoder(EventEncoder):
     """Encodes another encoder's JSON lines as items of a CBOR sequence."""
 
-    __slots__ = ("_lines", "_set_floats")
+    __slots__ = ("_lines",)
 
-    def __init__(self, lines: EventEncoder, set_floats: Callable[[Any], None] | None) -> None:
-        """Create the encoder; `set_floats` is that of the endpoint's offers."""
+    def __init__(self, lines: EventEncoder) -> None:
         self._lines = lines
-        self._set_floats = set_floats
 
     def line(self, event: Event) -> bytes:
         """Return one event. Raises the other encoder's errors."""
         from apiext.meta.encoding import cbor_codec
 
-        found: Object = json_codec.loads(self._lines.line(event))
-        if self._set_floats is not None:
-            self._set_floats(found["object"])
-        return cbor_codec.dumps_event(found)
+        return cbor_codec.dumps_event(json_codec.loads(self._lines.line(event)))
 
 
 class UntypedEncoder(EventEncoder):

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 
-from apiext.conversion.calls import POST
 from apiext.endpoints.responsewriters.warning_headers import shortened
 from apiext.meta.errors import StatusError
+from apiext.workers.restarts import CallsAside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
-    from apiext.endpoints.scopes.scope import Scope
+    from apiext.endpoints.scopes.scope import Execute, Scope
     from apiext.endpoints.scopes.write_call import WriteCall
+    from apiext.scheduling.call_log import CallLog
     from apiext.workers.pool import WorkerPool
-    from apiext.workers.server_link import ServerLink
+    from apiext.workers.server_link import Answers, ServerLink
 
 T = TypeVar("T")
-
-Execute = Callable[["Scope", "WriteCall"], Awaitable[T]]
-"""Executes a write in a scope. A function of a module."""
+Ts = TypeVarTuple("Ts")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemoteScope:
-    """How worker processes make their copies of a resource's scopes, and what the server answers them."""
+    """Implements ScopeCopies: how worker processes make their copies of a resource's scopes, and what they may call in the server."""
 
     build: Callable[[ServerLink, Any], Mapping[str, Scope]]
     """Makes the scopes by subresource for the place. A function of a module."""
     place: Any
     """Names the resource and its state; small."""
-    answers: Callable[[], Mapping[str, Callable[..., Awaitable[Any]]]]
+    answers: Callable[[CallLog | None], Answers]
+    """Returns what a job may call, and calls webhooks by the log."""
 
     async def run(self, workers: WorkerPool, execute: Execute[T], call: WriteCall) -> T:
-        """Execute a write in a worker process.
-
-        Raises:
-            StatusError: the write failed, or the process did.
-        """
-        user, answers = call.user.name, dict(self.answers())
-        post = answers.get(POST)
-        if post is not None:
-            answers[POST] = lambda body: workers.wait_aside(post(body), user)
+        """Implement ScopeCopies.run."""
+        user = call.user.name
+        answers = self.answers(CallsAside(workers, user))
         outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=answers, user=user)
         call.warnings[:] = outcome.warnings
         if outcome.error is not None:
@@ -53,6 +46,12 @@ class RemoteScope:
                 # the error refers to this frame
                 del outcome
         return outcome.value
+
+    async def inspect(
+        self, workers: WorkerPool, function: Callable[[ServerLink, Any, *Ts], Coroutine[Any, Any, T]], *args: *Ts, user: str
+    ) -> T:
+        """Implement ScopeCopies.inspect."""
+        return await workers.converse(function, self.place, *args, answers=self.answers(None), user=user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, TypeVarTuple
 
 from apiext.admission.attributes import Admission
 from apiext.endpoints.parameters.options import FieldLabel
 from apiext.endpoints.responsewriters.shared_encodings import SharedEncodings
 from apiext.endpoints.responsewriters.table import TableConvertor
 from apiext.endpoints.scopes.open_watches import Watches
-from apiext.endpoints.scopes.remote_scope import RemoteScope
+from apiext.endpoints.scopes.write_call import WriteCall
 from apiext.endpoints.serializers.negotiation import RESOURCE_OFFERS, Offers
 from apiext.managedfields.field_manager import FieldManager
 from apiext.meta import limits
@@ -21,6 +21,13 @@ from apiext.meta.limits import MAX_BODY_BYTES
 from apiext.registry.protobuf.kinds import Message
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
 from apiext.storage.interface import Item, ListOptions, ListResult, Watch, WatchOptions
+
+if TYPE_CHECKING:
+    from apiext.workers.pool import WorkerPool
+    from apiext.workers.server_link import ServerLink
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
@@ -65,6 +72,32 @@ class CollectionRest(Protocol):
 
     async def delete_collection(self, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
         """Delete the listed objects and return the list."""
+        ...
+
+
+Execute = Callable[["Scope", WriteCall], Awaitable[T]]
+"""Executes a write in a scope. A function of a module."""
+
+
+class ScopeCopies(Protocol):
+    """The copies of a resource's scopes in worker processes."""
+
+    async def run(self, workers: WorkerPool, execute: Execute[T], call: WriteCall) -> T:
+        """Execute a write in a worker process.
+
+        Raises:
+            StatusError: the write failed, or the process did.
+        """
+        ...
+
+    async def inspect(
+        self, workers: WorkerPool, function: Callable[[ServerLink, Any, *Ts], Coroutine[Any, Any, T]], *args: *Ts, user: str
+    ) -> T:
+        """Run a function of a module in a worker process, on behalf of a user. It gets the place of the copies.
+
+        Raises:
+            Exception: what the function raised.
+        """
         ...
 
 
@@ -126,7 +159,7 @@ class Scope:
     """Limit of a body in bytes."""
     encodings: SharedEncodings = field(default_factory=SharedEncodings)
     """The lists that are being sent."""
-    remote: RemoteScope | None = None
+    remote: ScopeCopies | None = None
     """The copies of this endpoint in worker processes; None for a copy."""
 
     @property

@@ -1,31 +1,22 @@
-"""Writes of one object, as read from their HTTP requests, and where they are executed."""
+"""Writes of one object, as read from their HTTP requests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs
 
 from apiext.endpoints.request import INFO, USER, WARNINGS
-from apiext.endpoints.serializers.negotiation import YAML
-from apiext.meta import limits
-from apiext.meta.log import get_logger
 from apiext.meta.objectmeta.validation import MAX_MANAGER_LENGTH
 from apiext.meta.request import UserInfo
 from apiext.registry.request_context import RequestContext
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from apiext.endpoints.scopes.remote_scope import Execute
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.workers.pool import WorkerPool
 
-_LOG: Final = get_logger(__name__)
-T = TypeVar("T")
 _PRODUCTS_KEPT: Final = 256
 SERVER_USER: Final = UserInfo("system:apiext")
 """The user whose turns in the worker processes the server's own writes take."""
@@ -69,33 +60,3 @@ def _product(user_agent: str) -> str:
     name = user_agent.partition("/")[0].encode(errors="surrogateescape").decode(errors="replace")
     printable = "".join(char for char in name if char.isprintable()).encode()
     return printable[:MAX_MANAGER_LENGTH].decode(errors="ignore")
-
-
-async def perform_own(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:
-    """Execute a write of the server itself, as `perform`, and log its warnings, which no client gets."""
-    result = await perform(workers, scope, execute, call, heavy=heavy)
-    for warning in call.warnings:
-        _LOG.warning("write accepted with a warning", resource=str(scope.resource.group_resource), name=call.name, warning=warning)
-    return result
-
-
-async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:
-    """Execute a write on the event loop if its body and the stored object are small and it is not `heavy`, else in a worker process.
-
-    A write whose patterns turn out to cost much starts again there.
-
-    Raises:
-        StatusError: the write failed.
-    """
-    remote = scope.remote
-    if remote is None:
-        return await execute(scope, call)
-    limit = limits.MAX_INLINE_YAML_BYTES if call.media_type == YAML else limits.MAX_INLINE_BYTES
-    if not heavy and len(call.data) <= limit:
-        known = len(call.warnings)
-        try:
-            with InlineWork():
-                return await execute(scope, call)
-        except HeavyWorkError:
-            del call.warnings[known:]
-    return await remote.run(workers, execute, call)

@@ -55,18 +55,14 @@ def parse_cbor_configuration(data: bytes) -> Object:
     Raises:
         StatusError: 400 if it is no CBOR, or no object.
     """
-    from apiext.meta.encoding import cbor_codec
+    from apiext.endpoints.serializers import cbor_decoder
 
     try:
-        parsed = cbor_codec.loads(data)
-    except cbor_codec.TooDeepError as error:
+        return cbor_decoder.parse(data)
+    except DepthError as error:
         raise errors.bad_request(f"the patch is {error}") from error
-    except ValueError as error:
+    except BodyDecodeError as error:
         raise errors.bad_request(f"error decoding patch: {error}") from error
-    if parsed is not None and type(parsed) is not dict:
-        found = f"cannot unmarshal {cbor_codec.type_name(parsed)} into Go value of type map[string]interface {{}}"
-        raise errors.bad_request(f"error decoding patch: cbor: {found}")
-    return parsed or {}
 
 
 def _as_json(data: bytes) -> Object | None:

@@ -5,11 +5,8 @@ Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 
 from __future__ import annotations
 
-import hashlib
-import math
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -19,24 +16,9 @@ from apiext.meta.encoding.json_syntax import EXCEEDED_DEPTH, syntax_error
 from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_DEPTH, is_enough
 
-_NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]*+)?)', re.DOTALL)
-_REPORTED_NUMBER: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
-_PLAIN: Final = re.compile(rb"-?[0-9]{1,20}")
-_MIN_OVERFLOW_DIGITS: Final = 300
-"""Least number of digits of a number without an exponent that exceeds float64."""
-MAX_FLOAT: Final = sys.float_info.max
-_MAX_FLOAT_TEXT: Final = str(MAX_FLOAT).encode()
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 _ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-_KINDS: Final = frozenset({"kind", "apiVersion"})
-_FIRST_BYTE: Final = re.compile(rb"\s*([^\s])")
-_TYPES_BY_FIRST_BYTE: Final = (
-    dict.fromkeys((b"%c" % code for code in b"-0123456789"), "number")
-    | dict.fromkeys((b"t", b"f"), "bool")
-    | {b"[": "array", b"{": "object"}
-)
-"""Go type of a value by its first byte."""
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
@@ -52,24 +34,11 @@ class DepthError(BodyDecodeError):
         self.value = value
 
 
-class NumberError(BodyDecodeError):
-    """A body with a number beyond float64.
-
-    `value` is the body with MAX_FLOAT in the place of such numbers, `number` the first of them as it was sent.
-    """
-
-    def __init__(self, number: str, value: Any) -> None:
-        super().__init__(f"json: cannot unmarshal number {number} into Go value of type float64")
-        self.number = number
-        self.value = value
-
-
 def parse(data: bytes) -> Any:
     """Parse JSON; invalid UTF-8 and lone surrogates become U+FFFD as in Go.
 
     Raises:
-        BodyDecodeError: the data is not JSON, is nested deeper than MAX_DEPTH (DepthError), or has a number beyond float64
-            (NumberError).
+        BodyDecodeError: the data is not JSON, is nested deeper than MAX_DEPTH (DepthError), or has a number beyond float64.
     """
     try:
         return _parse_plain(data)
@@ -144,26 +113,8 @@ def _parse_tolerant(data: bytes) -> Any:
     valid = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], clean) if _SURROGATE.search(clean) else clean
     try:
         return json_codec.loads(valid)
-    except ValueError:
-        return _parse_bounded(valid)
-
-
-def _parse_bounded(data: bytes) -> Any:
-    """Parse JSON with numbers beyond float64. Raises NumberError."""
-    beyond: list[bytes] = []
-
-    def bounded(match: re.Match[bytes]) -> bytes:
-        """Replace a number beyond float64 by the greatest float64; strings and other numbers stay."""
-        text = match[1]
-        if not text or (len(text) < _MIN_OVERFLOW_DIGITS and b"e" not in text and b"E" not in text) or math.isfinite(float(text)):
-            return match[0]
-        beyond.append(text)
-        return b"-%b" % _MAX_FLOAT_TEXT if text.startswith(b"-") else _MAX_FLOAT_TEXT
-
-    parsed = json_codec.loads(_NUMBER.sub(bounded, data))
-    if beyond:
-        raise NumberError(beyond[0].decode(), parsed)
-    return parsed
+    except ValueError as error:
+        raise BodyDecodeError("json: cannot unmarshal a number beyond float64") from error
 
 
 def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
@@ -174,7 +125,7 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
 def find_duplicates(data: bytes) -> list[str]:
     """Return the messages of `duplicate_fields`, always from a scan of the whole JSON."""
     paths: dict[str, None] = {}
-    for stack, is_duplicate, _ in _fields(data):
+    for stack, is_duplicate in _fields(data):
         here = stack[-1]
         if is_duplicate and here.at not in here.reported:
             here.reported.add(str(here.at))
@@ -182,29 +133,6 @@ def find_duplicates(data: bytes) -> list[str]:
             if is_enough(paths):
                 break
     return [f"duplicate field {formatting.quote(path)}" for path in paths]
-
-
-def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
-    """Return messages about unknown and duplicate fields in the order in which a decoder finds the fields."""
-    wanted = {_target_of(message): message for message in messages}
-    ranks: dict[str, int] = {}
-    for stack, is_duplicate, _ in _fields(data):
-        message = wanted.pop((_path_hash(stack, len(stack) - 1).digest(), is_duplicate), None)
-        if message is not None:
-            ranks[message] = len(ranks)
-            if not wanted:
-                break
-    return sorted(messages, key=lambda message: ranks.get(message, len(ranks)))
-
-
-def mistyped_kind(data: bytes) -> tuple[str, str]:
-    """Return the first `kind` or `apiVersion` of an object that is neither string nor null, and its Go type; "" and "" if there is none."""
-    for stack, _, end in _fields(data):
-        if len(stack) == 1 and stack[0].at in _KINDS:
-            first = _FIRST_BYTE.match(data, end)
-            if first and first[1] in _TYPES_BY_FIRST_BYTE:
-                return str(stack[0].at), _TYPES_BY_FIRST_BYTE[first[1]]
-    return "", ""
 
 
 def may_have_duplicates(data: bytes, parsed: Any) -> bool:
@@ -232,12 +160,10 @@ def _has_all_fields(data: bytes, written: bytes) -> bool:
 class _Open:
     """An open object or array of a scan: its current key or index, the keys so far, and the reported duplicates."""
 
-    __slots__ = ("above", "at", "reported", "seen")
+    __slots__ = ("at", "reported", "seen")
 
     def __init__(self, *, is_object: bool) -> None:
         self.at: str | int = "" if is_object else 0
-        self.above: hashlib.blake2b | None = None
-        """Hash of the path that leads here, computed on demand."""
         self.seen: set[str] = set()
         self.reported: set[str] = set()
 
@@ -246,8 +172,8 @@ class _Open:
         return f"[{self.at}]" if isinstance(self.at, int) else f".{self.at}"
 
 
-def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
-    """Yield all fields: the open objects and arrays around each, whether its name was seen before, and the offset of its value."""
+def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool]]:
+    """Yield all fields: the open objects and arrays around each, and whether its name was seen before."""
     stack: list[_Open] = []
     text = b""
     for token in _STRUCTURE.finditer(data):
@@ -255,7 +181,7 @@ def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
         if mark == b":":
             here = stack[-1]
             here.at = orjson.loads(text) if b"\\" not in text and text.isascii() else _parse_tolerant(text)
-            yield stack, here.at in here.seen, token.end()
+            yield stack, here.at in here.seen
             here.seen.add(str(here.at))
         elif mark in {b"{", b"["}:
             stack.append(_Open(is_object=mark == b"{"))
@@ -265,36 +191,3 @@ def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
             text = mark
         elif isinstance(stack[-1].at, int):
             stack[-1].at += 1
-
-
-def _path_hash(stack: list[_Open], level: int) -> hashlib.blake2b:
-    """Hash the path of a level's current field. The hashes of the levels above are kept, since paths can be long."""
-    here = stack[level]
-    if here.above is None:
-        here.above = _path_hash(stack, level - 1) if level else hashlib.blake2b()
-    extended = here.above.copy()
-    extended.update(formatting.quote(here.step())[1:-1].encode())
-    return extended
-
-
-def _target_of(message: str) -> tuple[bytes, bool]:
-    """Return the hash of the path in a message, and whether the message is about a duplicate."""
-    word, _, quoted = message.partition(" field ")
-    begin = "" if quoted.startswith('"[') else "."
-    return hashlib.blake2b((begin + quoted[1:-1]).encode()).digest(), word == "duplicate"
-
-
-def with_sent_number(message: str, data: bytes) -> str:
-    """Return the message about a number that a field cannot hold, with the number as it was sent."""
-    reported = _REPORTED_NUMBER.search(message)
-    if reported is None:
-        return message
-    for match in _NUMBER.finditer(data):
-        text = match[1]
-        if (
-            text
-            and max(-MAX_FLOAT, min(float(text), MAX_FLOAT)) == float(reported[0])
-            and not (_PLAIN.fullmatch(text) and -(2**63) <= int(text) < 2**63)
-        ):
-            return message.replace(reported[0], text.decode(), 1)
-    return message

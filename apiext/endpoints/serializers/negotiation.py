@@ -5,12 +5,11 @@ Mirrors apiserver pkg/endpoints/handlers/negotiation, with the clause order of m
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from aiohttp import web
 
@@ -34,9 +33,8 @@ _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 _HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 _ANY_JSON: Final = frozenset({"", JSON, "*/*"})
 """Accept headers whose answer is JSON at every endpoint."""
-_INSERTION_SORT_MAX: Final = 12
-"""Number of clauses up to which Go sorts by insertion."""
-_PARAM: Final = re.compile(r"""[ \t;]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")[ \t]*(?=;|$)""")
+_WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
+_PARAMS: Final = re.compile(rf"""(?:[ \t;]*+{_WORD}=(?:{_WORD}|"(?:[^"\\]|\\.)*+")[ \t]*+(?=;|$))*+[ \t;]*""")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
@@ -56,8 +54,6 @@ class MediaType:
     type: str = JSON
     convert: Convert | None = None
     pretty: bool = False
-    set_floats: Callable[[Any], None] | None = None
-    """For CBOR, as in Offers."""
 
 
 _PLAIN_JSON: Final = MediaType()
@@ -75,8 +71,6 @@ class Offers:
     """Allowed version in `sv`."""
     types: tuple[str, ...] = MEDIA_TYPES
     """All types that the server writes; a 406 names them."""
-    set_floats: Callable[[Any], None] | None = None
-    """Turns integers into floats, in place, in a value of the response where its JSON does not tell them apart. A function of a module."""
 
     def with_cbor(self) -> Offers:
         """Return the offers of a server that serves CBOR."""
@@ -121,22 +115,13 @@ class Clause(NamedTuple):
 
 
 def clauses(header: str) -> list[Clause]:
-    """Return the first MAX_ACCEPTED_TYPES clauses of an Accept header by preference, without malformed ones."""
+    """Return the first MAX_ACCEPTED_TYPES clauses of an Accept header by preference, without malformed ones.
+
+    A type precedes wildcards, even those of a higher quality.
+    """
     parts = header.split(",", MAX_ACCEPTED_TYPES)[:MAX_ACCEPTED_TYPES]
     parsed = [clause for part in parts if (clause := _clause(part.strip(" "))) is not None]
-    if len(parsed) > _INSERTION_SORT_MAX:
-        return sorted(parsed, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
-    # The reference's comparison is no strict order (a specific clause precedes a wildcard of higher quality), so the algorithm matters.
-    for end in range(1, len(parsed)):
-        for at in range(end, 0, -1):
-            if not _before(parsed[at], parsed[at - 1]):
-                break
-            parsed[at], parsed[at - 1] = parsed[at - 1], parsed[at]
-    return parsed
-
-
-def _before(one: Clause, other: Clause) -> bool:
-    return one.quality > other.quality or (one.type != "*" and other.type == "*") or (one.subtype != "*" and other.subtype == "*")
+    return sorted(parsed, key=lambda clause: (clause.type == "*", clause.subtype == "*", -clause.quality))
 
 
 def _clause(part: str) -> Clause | None:
@@ -162,11 +147,8 @@ def _clause(part: str) -> Clause | None:
 
 
 def _quality(text: str) -> float:
-    """Return a decimal number in 32 bits, as Go's ParseFloat reads it, and 0 for anything else."""
-    if text != text.strip() or not text.isascii():
-        return 0.0
     try:
-        return ctypes.c_float(float(text)).value
+        return float(text)
     except ValueError:
         return 0.0
 
@@ -181,7 +163,7 @@ def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaTy
         return None
     if params.get("sv", "") not in {"", offers.server_version} or not offers.allows(media_type, convert):
         return None
-    return MediaType(media_type, convert, params.get("pretty") == "1", offers.set_floats if media_type == CBOR else None)
+    return MediaType(media_type, convert, params.get("pretty") == "1")
 
 
 def _choose(accept: str, offers: Offers) -> MediaType | None:
@@ -307,18 +289,6 @@ def input_type(request: web.BaseRequest, *, protobuf: bool) -> str:
     base, semicolon, params = content_type.partition(";")
     media_type = base.strip().lower()
     known = route_types(request)
-    if (semicolon and not _are_params(params)) or media_type not in known or (media_type == PROTOBUF and not protobuf):
+    if (semicolon and not _PARAMS.fullmatch(params)) or media_type not in known or (media_type == PROTOBUF and not protobuf):
         raise unsupported_media_type(known)
     return media_type
-
-
-def _are_params(text: str) -> bool:
-    """Return whether the parameters of a Content-Type are valid (mime.ParseMediaType): none twice with different values."""
-    found: dict[str, str] = {}
-    at = 0
-    while match := _PARAM.match(text, at):
-        name, value = match[1].lower(), match[2]
-        if found.setdefault(name, value) != value:
-            return False
-        at = match.end()
-    return not text[at:].strip(" \t;")

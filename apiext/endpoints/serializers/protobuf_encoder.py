@@ -13,34 +13,24 @@ from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
+from apiext.meta.golang.struct_table import struct
 from apiext.meta.objectmeta.raw_metadata import read_metadata
 from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.kinds import Message, Scalar
-from apiext.registry.protobuf.objectmeta import LIST_METADATA, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
+from apiext.registry.protobuf.kinds import Message, message_of
+from apiext.registry.protobuf.objectmeta import LIST_META, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.storage.interface import Event, Item
 
-_CAUSE: Final = Message({1: ("reason", Scalar.TEXT), 2: ("message", Scalar.TEXT), 3: ("field", Scalar.TEXT)})
-_DETAILS: Final = Message(
-    {
-        1: ("name", Scalar.TEXT),
-        2: ("group", Scalar.TEXT),
-        3: ("kind", Scalar.TEXT),
-        4: ("causes", _CAUSE),
-        5: ("retryAfterSeconds", Scalar.INT),
-        6: ("uid", Scalar.TEXT),
-    },
-    repeated={"causes"},
-)
-_STATUS: Final = Message(
-    {
-        1: ("metadata", LIST_METADATA),
-        2: ("status", Scalar.TEXT),
-        3: ("message", Scalar.TEXT),
-        4: ("reason", Scalar.TEXT),
-        5: ("details", _DETAILS),
-        6: ("code", Scalar.INT),
-    },
-    optional={"details"},
+_STATUS: Final = message_of(
+    struct(
+        "Status",
+        "1 metadata ListMeta, 2 status, 3 message, 4 reason, 5 details *StatusDetails, 6 code int32",
+        LIST_META,
+        struct(
+            "StatusDetails",
+            "1 name, 2 group, 3 kind, 4 causes []StatusCause, 5 retryAfterSeconds int32, 6 uid",
+            struct("StatusCause", "1 reason, 2 message, 3 field"),
+        ),
+    )
 )
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
-from yaml._yaml import CParser
 
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.yaml_scalars import FLOAT, MERGE, PREFIX, TIMESTAMP, resolve, scalar
@@ -113,7 +112,7 @@ class _Builder:
     """Builds values from parser events, without recursion."""
 
     def __init__(self, data: bytes) -> None:
-        self._parser = CParser(data)
+        self._parser = yaml.CSafeLoader(data)
         self._stack: list[_Mapping | list[Any]] = []
         self._open: list[_Node] = []
         self._anchors: dict[str, _Node] = {}

@@ -15,14 +15,15 @@ from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.serving.builder import version_schemas
 from apiext.serving.mirror_phases import check_write
 from apiext.storage.backend import BackendError, Guard
-from apiext.storage.interface import CorruptObjectError, StorageError
-from apiext.storage.pages import PageLimit, pages
-from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.errors import CorruptObjectError, StorageError
+from apiext.storage.paged_reads import PageLimit, pages
+from apiext.storage.rendering.renderer import Renderer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from apiext.meta.encoding.json_codec import Object
+    from apiext.scheduling.call_log import CallLog
     from apiext.storage.backend import KeyValue
     from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Codec
@@ -151,7 +152,7 @@ def _codec(definition: Definition) -> Codec:
 class _NoWebhook:
     """Converter that refuses every conversion."""
 
-    async def convert(self, _objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+    async def convert(self, _objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> Sequence[Object]:
         """Raise StatusError."""
         raise errors.service_unavailable(f"only a running server asks the conversion webhook, for {api_version}")
 

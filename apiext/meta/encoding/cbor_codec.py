@@ -1,6 +1,6 @@
 """CBOR of objects: the reference's deterministic encoding, and the rules of its decoder.
 
-Mirrors apimachinery pkg/runtime/serializer/cbor (internal/modes), whose error texts are kept.
+Mirrors apimachinery pkg/runtime/serializer/cbor (internal/modes).
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import cbor2
 
 from apiext.meta import time
-from apiext.meta.encoding.cbor_duplicates import place_of_duplicate
-from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
@@ -46,30 +44,6 @@ _KEEP_TAGS: Final = {tag: partial(lambda tag, value, _immutable: cbor2.CBORTag(t
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 _MIN_INT: Final = -(2**63)
 _MAX_INT: Final = 2**63 - 1
-_UNDEFINED: Final = 23
-"""The simple value undefined."""
-_DUPLICATE: Final = re.compile(r"Duplicate map key: b?['\"](.*)['\"]$", re.DOTALL)
-_NOT_ACCEPTED: Final = "cbor: data item of cbor type {} is not accepted by protocol: {}"
-_TYPE_NAMES: Final = {
-    bool: "primitives",
-    float: "primitives",
-    list: "array",
-    tuple: "array",
-    bytes: "byte string",
-    str: "UTF-8 text string",
-}
-
-
-class MalformedError(ValueError):
-    """Data that is no CBOR, or has an item that the reference rejects before it knows the kind."""
-
-
-class ValueRejectedError(ValueError):
-    """CBOR with an item that objects cannot have. `document` is the data as `parse` returns it."""
-
-    def __init__(self, text: str, document: Any = None) -> None:
-        super().__init__(text)
-        self.document = document
 
 
 class TooDeepError(ValueError):
@@ -118,112 +92,70 @@ def loads(data: bytes) -> Any:
     """Return the JSON value of CBOR.
 
     Raises:
-        MalformedError: the data is no CBOR.
-        ValueRejectedError: an item has no JSON value.
         TooDeepError: the data is nested deeper than MAX_DEPTH.
+        ValueError: it is no CBOR, has a key twice, or an item has no JSON value.
     """
-    return plain(parse(data))
-
-
-def parse(data: bytes) -> Any:
-    """Return CBOR as the library decodes it: byte strings are bytes, and tags are kept.
-
-    Raises:
-        MalformedError: the data is no CBOR.
-        ValueRejectedError: a map has a key twice.
-        TooDeepError: the data is nested deeper than MAX_DEPTH.
-    """
-    if not data:
-        raise MalformedError("EOF")
     start = len(PREFIX) if data.startswith(PREFIX) else 0
+    file = io.BytesIO(data)
+    file.seek(start)
+    decoder = cbor2.CBORDecoder(
+        file, semantic_decoders=_KEEP_TAGS, max_depth=MAX_DEPTH, allow_duplicate_keys=False, str_errors="surrogateescape"
+    )
     try:
-        value, end = _decoded(data[start:], duplicates=False)
-    except cbor2.CBORDecodeEOF:
-        raise MalformedError("unexpected EOF") from None
+        value = decoder.decode()
     except cbor2.CBORDecodeError as error:
-        if duplicate := _DUPLICATE.search(str(error)):
-            text = _duplicate_key(duplicate[1], place_of_duplicate(data[start:]))
-            raise ValueRejectedError(text, _decoded(data[start:], duplicates=True)[0]) from error
         if "nesting depth" in str(error):
             raise TooDeepError(f"nested deeper than {MAX_DEPTH} levels") from error
-        broken = "break code" in str(error)
-        raise MalformedError('cbor: unexpected "break" code' if broken else f"cbor: {error}") from error
-    if rest := len(data) - start - end:
-        raise MalformedError(f"cbor: {rest} bytes of extraneous data starting at index {start + end}")
-    return value
+        raise ValueError(f"cbor: {error}") from error
+    if rest := len(data) - file.tell():
+        raise ValueError(f"cbor: {rest} bytes of extraneous data starting at index {file.tell()}")
+    return _plain(value)
 
 
-def _decoded(data: bytes, *, duplicates: bool) -> tuple[Any, int]:
-    """Return the first item and the offset of its end."""
-    file = io.BytesIO(data)
-    decoder = cbor2.CBORDecoder(
-        file, semantic_decoders=_KEEP_TAGS, max_depth=MAX_DEPTH, allow_duplicate_keys=duplicates, str_errors="surrogateescape"
-    )
-    value = decoder.decode()
-    return value, file.tell()
-
-
-def plain(value: Any) -> Any:
-    """Return the JSON value of what `parse` returned.
-
-    Raises:
-        MalformedError: a number is too large or not finite.
-        ValueRejectedError: another item has no JSON value.
-    """
+def _plain(value: Any) -> Any:
+    """Return the JSON value of what the library decoded. Raises ValueError."""
     if isinstance(value, dict):
-        members: dict[str, Any] = {}
-        for place, (key, member) in enumerate(value.items()):
-            name = _name(key)
-            if name in members:
-                raise ValueRejectedError(_duplicate_key(name, place))
-            members[name] = plain(member)
+        members = {_name(key): _plain(member) for key, member in value.items()}
+        if len(members) < len(value):
+            raise ValueError("cbor: a map has a key twice")
         return members
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     return _scalar(value)
 
 
-def _duplicate_key(name: str, place: int) -> str:
-    return f"cbor: found duplicate map key {formatting.quote(name)} at map element index {place}"
-
-
 def _name(key: Any) -> str:
-    if isinstance(key, dict | list | tuple) or type(key) in (bool, int, float):
-        raise ValueRejectedError(f"cbor: cannot unmarshal {type_name(key)} into Go value of type string")
-    name = _scalar(key)
-    return name if name is not None else ""
+    if key is not None and not isinstance(key, str | bytes | cbor2.CBORTag):
+        raise ValueError("cbor: a key of a map is no text")
+    return str(_scalar(key) or "")
 
 
 def _scalar(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         if _BAD_BYTE.search(value):
-            raise ValueRejectedError("cbor: invalid UTF-8 string")
+            raise ValueError("cbor: invalid UTF-8 string")
     elif kind is bytes:
         return _BAD_BYTE.sub("\ufffd", value.decode("utf-8", "surrogateescape"))
     elif kind is int:
         if not _MIN_INT <= value <= _MAX_INT:
-            raise ValueRejectedError(
-                f"cbor: cannot unmarshal {type_name(value)} into Go value of type int64 ({value} overflows Go's int64)"
-            )
+            raise ValueError(f"cbor: {value} is beyond int64")
     elif kind is float:
         if not math.isfinite(value):
-            shown = "NaN" if math.isnan(value) else "infinity"
-            raise MalformedError(_NOT_ACCEPTED.format("primitives", f"floating-point {shown}"))
+            raise ValueError(f"cbor: a number is not finite: {value}")
     elif kind is cbor2.CBORTag:
         return _tagged(value.tag, value.value)
     elif value is not None and kind is not bool:
-        number = value.value if kind is cbor2.CBORSimpleValue else _UNDEFINED
-        raise ValueRejectedError(_NOT_ACCEPTED.format("primitives", f"simple value {number} is not recognized"))
+        raise ValueError(f"cbor: {value} has no JSON value")
     return value
 
 
 def _tagged(tag: int, content: Any) -> Any:
     if tag in _BIGNUM:
-        raise MalformedError(_NOT_ACCEPTED.format("tag", "bignum"))
+        raise ValueError("cbor: a number is beyond int64")
     if tag in _LATER_TEXT and type(content) is bytes:
         return _LATER_TEXT[tag](content)
-    value = plain(content)
+    value = _plain(content)
     return _time(value) if tag in _TIME else value
 
 
@@ -232,17 +164,10 @@ def _time(value: Any) -> str:
     try:
         moment = time.parse(value) if isinstance(value, str) else datetime.fromtimestamp(value, UTC)
     except (ValueError, TypeError, OverflowError, OSError) as error:
-        raise ValueRejectedError(f"cbor: cannot set {value} for time.Time: {error}") from error
+        raise ValueError(f"cbor: {value} is no time: {error}") from error
     text = moment.isoformat()
     whole, dot, zone = text.partition(".")
     if dot:
         digits = zone[:6].rstrip("0")
         text = f"{whole}.{digits}{zone[6:]}" if digits else whole + zone[6:]
     return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
-
-
-def type_name(value: Any) -> str:
-    """Return the name of an item's type in the reference's errors."""
-    if type(value) is int:
-        return "positive integer" if value >= 0 else "negative integer"
-    return _TYPE_NAMES.get(type(value), "map" if isinstance(value, dict) else "tag")

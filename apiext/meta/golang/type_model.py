@@ -329,6 +329,8 @@ class Field:
     omit_empty: bool = True
     embedded: tuple[str, ...] = ()
     """Names of the embedded structs that contain the field."""
+    number: int = 0
+    """Number in Protobuf, 0 without one."""
 
 
 class Struct(GoType):

@@ -10,56 +10,36 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import time, unstructured
+from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.time_types import Time
-from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Field, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.golang.type_model import DecodeError, Decoder, Raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.meta.encoding.json_codec import Object
 
-_STRING: Final = String()
-_INT64: Final = Int(64)
-_TIME: Final = Pointer(Time())
-_BOOL: Final = Pointer(Bool())
 _MAX_INT64: Final = 2**63
 _NO_MEMBERS: Final[Mapping[str, Any]] = {}
 
-OWNER_REFERENCE: Final = Struct("OwnerReference").define(
-    Field("apiVersion", _STRING, omit_empty=False),
-    Field("kind", _STRING, omit_empty=False),
-    Field("name", _STRING, omit_empty=False),
-    Field("uid", String("types.UID"), omit_empty=False),
-    Field("controller", _BOOL),
-    Field("blockOwnerDeletion", _BOOL),
+OWNER_REFERENCE: Final = struct(
+    "OwnerReference",
+    "5 apiVersion!, 1 kind!, 3 name!, 4 uid! types.UID, 6 controller *bool, 7 blockOwnerDeletion *bool",
 )
-
-MANAGED_FIELDS_ENTRY: Final = Struct("ManagedFieldsEntry").define(
-    Field("manager", _STRING),
-    Field("operation", String("v1.ManagedFieldsOperationType")),
-    Field("apiVersion", _STRING),
-    Field("time", _TIME),
-    Field("fieldsType", _STRING),
-    Field("fieldsV1", Pointer(Raw("v1.FieldsV1"))),
-    Field("subresource", _STRING),
+MANAGED_FIELDS_ENTRY: Final = struct(
+    "ManagedFieldsEntry",
+    "1 manager, 2 operation v1.ManagedFieldsOperationType, 3 apiVersion, 4 time *Time, 6 fieldsType,7 fieldsV1 *v1.FieldsV1, 8 subresource",
+    Raw("v1.FieldsV1"),
 )
-
-OBJECT_META: Final = Struct("ObjectMeta").define(
-    Field("name", _STRING),
-    Field("generateName", _STRING),
-    Field("namespace", _STRING),
-    Field("selfLink", _STRING),
-    Field("uid", String("types.UID")),
-    Field("resourceVersion", _STRING),
-    Field("generation", _INT64),
-    Field("creationTimestamp", Time(omit_zero=True)),
-    Field("deletionTimestamp", _TIME),
-    Field("deletionGracePeriodSeconds", Pointer(_INT64)),
-    Field("labels", Map(_STRING)),
-    Field("annotations", Map(_STRING)),
-    Field("ownerReferences", Slice(OWNER_REFERENCE)),
-    Field("finalizers", Slice(_STRING)),
-    Field("managedFields", Slice(MANAGED_FIELDS_ENTRY)),
+OBJECT_META: Final = struct(
+    "ObjectMeta",
+    "1 name, 2 generateName, 3 namespace, 4 selfLink, 5 uid types.UID, 6 resourceVersion, 7 generation int64,"
+    "8 creationTimestamp v1.Time, 9 deletionTimestamp *Time, 10 deletionGracePeriodSeconds *int64,"
+    "11 labels map[string]string, 12 annotations map[string]string, 13 ownerReferences []OwnerReference, 14 finalizers []string,"
+    "17 managedFields []ManagedFieldsEntry",
+    Time(omit_zero=True),
+    OWNER_REFERENCE,
+    MANAGED_FIELDS_ENTRY,
 )
 
 

@@ -9,8 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, names, time
-from apiext.meta.golang.time_types import Time
-from apiext.meta.golang.type_model import Field, Int, String, Struct
+from apiext.meta.golang.struct_table import struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +17,9 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
 
-CONDITION: Final = Struct("Condition").define(
-    Field("type", String(), omit_empty=False),
-    Field("status", String("v1.ConditionStatus"), omit_empty=False),
-    Field("observedGeneration", Int(64)),
-    Field("lastTransitionTime", Time(), omit_empty=False),
-    Field("reason", String(), omit_empty=False),
-    Field("message", String(), omit_empty=False),
+CONDITION: Final = struct(
+    "Condition",
+    "1 type!, 2 status! v1.ConditionStatus, 3 observedGeneration int64, 4 lastTransitionTime! Time, 5 reason!, 6 message!",
 )
 _STATUSES: Final = ("False", "True", "Unknown")
 _MAX_REASON_BYTES: Final = 1024

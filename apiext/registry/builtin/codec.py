@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from apiext.meta.encoding import json_codec
 from apiext.meta.golang.type_model import Decoder
 from apiext.registry.protobuf import kinds
-from apiext.storage.encoded_object import Encoded
+from apiext.storage.encoded_object import EncodedObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.golang.type_model import Struct
     from apiext.meta.gvk import GroupVersionKind
+
+
+_message_of: Final = cache(kinds.message_of)
 
 
 def _cluster_scoped(obj: Object) -> dict[str, str]:
@@ -28,7 +32,6 @@ class TypedCodec:
 
     gvk: GroupVersionKind
     struct: Struct
-    message: kinds.Message
     selectable: Callable[[Object], dict[str, str]] = _cluster_scoped
     """Returns the selectable fields of an object."""
     default: Callable[[Object], None] | None = None
@@ -61,18 +64,18 @@ class TypedCodec:
             ValueError: the data cannot be decoded.
         """
         if data.startswith(kinds.PREFIX):
-            obj = kinds.read(data, self.message)
+            obj = kinds.read(data, _message_of(self.struct))
         else:
             obj = json_codec.loads(data)
             Decoder(report=False).run(self.struct, obj)
         return self._typed(obj) | ({"apiVersion": self.gvk.api_version} if self.stored_version else {})
 
-    def encode(self, obj: Object) -> Encoded:
+    def encode(self, obj: Object) -> EncodedObject:
         """Implement Codec.encode."""
         typed = self._typed(obj) | ({"apiVersion": self.stored_version} if self.stored_version else {})
         for name in ("resourceVersion", "selfLink"):
             typed["metadata"].pop(name, None)
-        return Encoded(json_codec.dumps(typed, sort_keys=False) + b"\n")
+        return EncodedObject(json_codec.dumps(typed, sort_keys=False) + b"\n")
 
     def recall(self, obj: Object) -> None:
         """Implement Codec.recall: nothing is remembered."""

@@ -8,7 +8,7 @@ from apiext.meta import field, names
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.meta.objectmeta import validation
 from apiext.registry.builtin.codec import TypedCodec
-from apiext.registry.builtin.core_types import EVENT, EVENT_WIRE
+from apiext.registry.builtin.core_types import EVENT
 from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
 
@@ -46,7 +46,7 @@ def _fields(obj: Object) -> dict[str, str]:
 
 def event_codec() -> TypedCodec:
     """Return the codec of v1 Events."""
-    return TypedCodec(gvk=KIND, struct=EVENT, message=EVENT_WIRE, selectable=_fields)
+    return TypedCodec(gvk=KIND, struct=EVENT, selectable=_fields)
 
 
 class EventStrategy(Strategy):

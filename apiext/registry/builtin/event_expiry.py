@@ -15,7 +15,8 @@ from apiext.meta import errors
 from apiext.meta.log import get_logger
 from apiext.scheduling.time_slice import Pace
 from apiext.storage.backend import BackendError
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, ListOptions, Preconditions, StorageError, WriteOptions
+from apiext.storage.errors import InvalidObjectError, KeyNotFoundError, StorageError
+from apiext.storage.interface import ListOptions, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from apiext.storage.interface import Codec, Item, Store

@@ -11,7 +11,7 @@ from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.meta.objectmeta import validation
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.builtin.codec import TypedCodec
-from apiext.registry.builtin.core_types import NAMESPACE, NAMESPACE_WIRE
+from apiext.registry.builtin.core_types import NAMESPACE
 from apiext.registry.deletion import check_stored
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.registry.metadata import own
@@ -61,7 +61,7 @@ def _label(obj: Object) -> None:
 
 def namespace_codec() -> TypedCodec:
     """Return the codec of v1 Namespaces."""
-    return TypedCodec(gvk=KIND, struct=NAMESPACE, message=NAMESPACE_WIRE, selectable=_fields, default=_default)
+    return TypedCodec(gvk=KIND, struct=NAMESPACE, selectable=_fields, default=_default)
 
 
 def _finalizer_errors(name: str, path: Path) -> list[FieldError]:

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, names
 from apiext.meta.builtin_resources import STORAGE_VERSIONS
-from apiext.meta.golang.time_types import Time
-from apiext.meta.golang.type_model import Field, Int, Pointer, Slice, String, Struct
+from apiext.meta.golang.struct_table import struct
 from apiext.meta.objectmeta import conditions, validation
 from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.registry.builtin.codec import TypedCodec
 from apiext.registry.metadata import keep_for_status
-from apiext.registry.protobuf.kinds import Message, Scalar
-from apiext.registry.protobuf.objectmeta import CONDITION, METADATA
 from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
 
@@ -40,64 +37,36 @@ _ALL_EQUAL: Final = "AllEncodingVersionsEqual"
 _SET: Final = {"type": _ALL_EQUAL, "status": "True", "reason": "CommonEncodingVersionSet", "message": "Common encoding version set"}
 _UNSET: Final = {"type": _ALL_EQUAL, "status": "False", "reason": "CommonEncodingVersionUnset", "message": "Common encoding version unset"}
 
-_CONDITION: Final = Struct("StorageVersionCondition", _PACKAGE).define(
-    Field("type", String("v1alpha1.StorageVersionConditionType"), omit_empty=False),
-    Field("status", String("v1alpha1.ConditionStatus"), omit_empty=False),
-    Field("observedGeneration", Int(64)),
-    Field("lastTransitionTime", Time(), omit_empty=False),
-    Field("reason", String(), omit_empty=False),
-    Field("message", String()),
+_CONDITION: Final = struct(
+    "StorageVersionCondition",
+    "1 type! v1alpha1.StorageVersionConditionType, 2 status! v1alpha1.ConditionStatus, 3 observedGeneration int64,"
+    "4 lastTransitionTime! Time, 5 reason!, 6 message",
+    package=_PACKAGE,
 )
-_SERVER: Final = Struct("ServerStorageVersion", _PACKAGE).define(
-    Field("apiServerID", String()),
-    Field("encodingVersion", String()),
-    Field("decodableVersions", Slice(String())),
-    Field("servedVersions", Slice(String())),
+_SERVER: Final = struct(
+    "ServerStorageVersion",
+    "1 apiServerID, 2 encodingVersion, 3 decodableVersions []string, 4 servedVersions []string",
+    package=_PACKAGE,
 )
-STORAGE_VERSION: Final = Struct("StorageVersion", _PACKAGE).define(
-    Field("kind", String(), embedded=("TypeMeta",)),
-    Field("apiVersion", String(), embedded=("TypeMeta",)),
-    Field("metadata", OBJECT_META, omit_empty=False),
-    Field("spec", Struct("StorageVersionSpec", _PACKAGE).define(), omit_empty=False),
-    Field(
-        "status",
-        Struct("StorageVersionStatus", _PACKAGE).define(
-            Field("storageVersions", Slice(_SERVER)),
-            Field("commonEncodingVersion", Pointer(String())),
-            Field("conditions", Slice(_CONDITION)),
-        ),
-        omit_empty=False,
+STORAGE_VERSION: Final = struct(
+    "StorageVersion",
+    "TypeMeta, 1 metadata! ObjectMeta, 2 spec! StorageVersionSpec, 3 status! StorageVersionStatus",
+    OBJECT_META,
+    struct("StorageVersionSpec", "", package=_PACKAGE),
+    struct(
+        "StorageVersionStatus",
+        "1 storageVersions []ServerStorageVersion, 2 commonEncodingVersion *string, 3 conditions []StorageVersionCondition",
+        _SERVER,
+        _CONDITION,
+        package=_PACKAGE,
     ),
-)
-
-_SERVER_WIRE: Final = Message(
-    {
-        1: ("apiServerID", Scalar.TEXT),
-        2: ("encodingVersion", Scalar.TEXT),
-        3: ("decodableVersions", Scalar.TEXT),
-        4: ("servedVersions", Scalar.TEXT),
-    },
-    repeated={"decodableVersions", "servedVersions"},
-)
-STORAGE_VERSION_WIRE: Final = Message(
-    {
-        1: ("metadata", METADATA),
-        2: ("spec", Message({})),
-        3: (
-            "status",
-            Message(
-                {1: ("storageVersions", _SERVER_WIRE), 2: ("commonEncodingVersion", Scalar.TEXT), 3: ("conditions", CONDITION)},
-                repeated={"storageVersions", "conditions"},
-                optional={"commonEncodingVersion"},
-            ),
-        ),
-    }
+    package=_PACKAGE,
 )
 
 
 def storage_version_codec() -> TypedCodec:
     """Return the codec of StorageVersions."""
-    return TypedCodec(gvk=STORAGE_VERSIONS.kind, struct=STORAGE_VERSION, message=STORAGE_VERSION_WIRE)
+    return TypedCodec(gvk=STORAGE_VERSIONS.kind, struct=STORAGE_VERSION)
 
 
 class StorageVersionStrategy(Strategy):

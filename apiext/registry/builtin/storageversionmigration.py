@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import field, names
 from apiext.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS
 from apiext.meta.encoding import json_codec, json_values
-from apiext.meta.golang.type_model import Field, Slice, String, Struct
+from apiext.meta.golang.struct_table import struct
 from apiext.meta.objectmeta import conditions, validation
 from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.registry.builtin.codec import TypedCodec
 from apiext.registry.metadata import keep_for_status
-from apiext.registry.protobuf.kinds import Message, Scalar
-from apiext.registry.protobuf.objectmeta import CONDITION, METADATA
 from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
 
@@ -39,39 +37,13 @@ _GROUP: Final = field.Path("spec", "resource", "group")
 _CONDITIONS: Final = field.Path("status", "conditions")
 _STATUS_REVISION: Final = field.Path("status", "resourceVersion")
 
-STORAGE_VERSION_MIGRATION: Final = Struct("StorageVersionMigration").define(
-    Field("kind", String(), embedded=("TypeMeta",)),
-    Field("apiVersion", String(), embedded=("TypeMeta",)),
-    Field("metadata", OBJECT_META, omit_empty=False),
-    Field(
-        "spec",
-        Struct("StorageVersionMigrationSpec").define(
-            Field(
-                "resource",
-                Struct("GroupResource").define(Field("group", String(), omit_empty=False), Field("resource", String(), omit_empty=False)),
-                omit_empty=False,
-            )
-        ),
-        omit_empty=False,
-    ),
-    Field(
-        "status",
-        Struct("StorageVersionMigrationStatus").define(
-            Field("conditions", Slice(conditions.CONDITION)), Field("resourceVersion", String())
-        ),
-        omit_empty=False,
-    ),
-)
-
-STORAGE_VERSION_MIGRATION_WIRE: Final = Message(
-    {
-        1: ("metadata", METADATA),
-        2: ("spec", Message({1: ("resource", Message({1: ("group", Scalar.TEXT), 2: ("resource", Scalar.TEXT)}))})),
-        3: (
-            "status",
-            Message({1: ("conditions", CONDITION), 2: ("resourceVersion", Scalar.TEXT)}, repeated={"conditions"}),
-        ),
-    }
+_GROUP_RESOURCE: Final = struct("GroupResource", "1 group!, 2 resource!")
+STORAGE_VERSION_MIGRATION: Final = struct(
+    "StorageVersionMigration",
+    "TypeMeta, 1 metadata! ObjectMeta, 2 spec! StorageVersionMigrationSpec, 3 status! StorageVersionMigrationStatus",
+    OBJECT_META,
+    struct("StorageVersionMigrationSpec", "1 resource! GroupResource", _GROUP_RESOURCE),
+    struct("StorageVersionMigrationStatus", "1 conditions []Condition, 2 resourceVersion", conditions.CONDITION),
 )
 
 
@@ -80,7 +52,6 @@ def storage_version_migration_codec() -> TypedCodec:
     return TypedCodec(
         gvk=KIND,
         struct=STORAGE_VERSION_MIGRATION,
-        message=STORAGE_VERSION_MIGRATION_WIRE,
         stored_version=KIND._replace(version="v1beta1").api_version,
     )
 

@@ -19,16 +19,16 @@ from apiext.meta.gvk import GroupVersionKind, parse_group_version
 from apiext.meta.objectmeta import canonical
 from apiext.scheduling.time_slice import Pace
 from apiext.storage import stored_object
-from apiext.storage.encoded_object import Encoded
+from apiext.storage.encoded_object import EncodedObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from apiext.conversion.interface import Converter
     from apiext.meta.encoding.json_codec import Object
+    from apiext.scheduling.call_log import CallLog
     from apiext.schema.compiled import CompiledSchema
-    from apiext.storage.interface import Conversion
-    from apiext.storage.rendering.remote_codec import RemoteCodec
+    from apiext.storage.interface import Conversion, RemoteCodec
 
 _KIND: Final = ("kind",)
 _API_VERSION: Final = ("apiVersion",)
@@ -106,9 +106,9 @@ class _AwaitedConversion:
         self._api_version = api_version
         self._storage_api_version = storage_api_version
 
-    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object | ValueError]:
+    async def from_storage(self, objects: Sequence[Object], log: CallLog | None = None) -> Sequence[Object | ValueError]:
         """Implement Conversion.from_storage."""
-        return await self._convert(objects, self._api_version)
+        return await self._convert(objects, self._api_version, log)
 
     async def to_storage(self, obj: Object) -> Object:
         """Implement Conversion.to_storage."""
@@ -119,7 +119,7 @@ class _AwaitedConversion:
             raise errors.unknown(str(converted)) from converted
         return converted
 
-    async def _convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object | ValueError]:
+    async def _convert(self, objects: Sequence[Object], api_version: str, log: CallLog | None = None) -> Sequence[Object | ValueError]:
         """Return the objects, or the errors of those that cannot be converted; converters do not see resourceVersion."""
         result: list[Object | ValueError] = list(objects)
         sent: list[tuple[int, Object, str | None]] = []
@@ -133,7 +133,7 @@ class _AwaitedConversion:
             else:
                 sent.append((place, obj, obj.get("metadata", {}).pop("resourceVersion", None)))
         if sent:
-            converted = await self._converter.convert([obj for _, obj, _ in sent], api_version)
+            converted = await self._converter.convert([obj for _, obj, _ in sent], api_version, log)
             pace = Pace()
             for (place, _, revision), found in zip(sent, converted, strict=True):
                 result[place] = found if isinstance(found, ValueError) else self._coerced(found, revision)
@@ -171,7 +171,6 @@ class CustomResourceCodec:
 
     conversion: Conversion | None
     """The awaited conversion; None where versions are converted inline, or where there is only one."""
-    remote: RemoteCodec | None
 
     def __init__(
         self,
@@ -183,10 +182,11 @@ class CustomResourceCodec:
         namespaced: bool,
         selectable_fields: Sequence[str] = (),
         cbor: bool = False,
+        remote: RemoteCodec | None = None,
     ) -> None:
         """Create the codec. `schemas` holds the schema of each version by name; `selectable_fields` are JSON paths of the CRD.
 
-        Objects are stored in CBOR if `cbor` is set; both encodings are read.
+        Objects are stored in CBOR if `cbor` is set; both encodings are read. `remote` is the codec's copy in worker processes.
         """
         self.cbor = cbor
         self.gvk = kind
@@ -196,7 +196,7 @@ class CustomResourceCodec:
         self._schemas = _VersionSchemas(kind, schemas)
         self._converter = converter if isinstance(converter, InlineConverter) else None
         self.conversion = None
-        self.remote = None
+        self.remote = remote
         if self._converter is None and len(schemas) > 1:
             self.conversion = _AwaitedConversion(converter, self._schemas, self._api_version, self._storage_api_version)
         self._namespaced = namespaced
@@ -269,7 +269,7 @@ class CustomResourceCodec:
         if schema is not None and not obj.get("metadata", _HAS_GENERATION).get("generation"):
             obj["metadata"]["generation"] = 1
 
-    def encode(self, obj: Object) -> Encoded:
+    def encode(self, obj: Object) -> EncodedObject:
         """Implement Codec.encode.
 
         Raises:
@@ -297,10 +297,10 @@ class CustomResourceCodec:
             raise errors.bad_request(f"the object cannot be written as JSON: {error}") from error
         marked = data.find(_MARK_BYTES)
         if marked < 0:
-            return Encoded(data, cbor=cbor)
+            return EncodedObject(data, cbor=cbor)
         place = marked - len(_BEFORE_MARK)
         data = data[:place] + data[marked + len(_MARK_BYTES) + len(_AFTER_MARK) :]
-        return Encoded(data, place, cbor, is_checked=self._schemas.is_checked(obj))
+        return EncodedObject(data, place, cbor, is_checked=self._schemas.is_checked(obj))
 
     def recall(self, obj: Object) -> None:
         """Implement Codec.recall."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors, unstructured
 from apiext.meta.encoding import json_codec
-from apiext.meta.golang.type_model import Decoder, Field, Int, String, Struct
+from apiext.meta.golang.struct_table import struct
+from apiext.meta.golang.type_model import Decoder
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.registry.customresources.strategy import ScalePaths, split_path
@@ -26,18 +27,12 @@ KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(2**31)
 """Replicas in the Scale of an object without replicas. An update must set another number."""
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-_INT32: Final = Int(32)
-_TEXT: Final = String()
-
-SCALE: Final = Struct("Scale").define(
-    Field("kind", _TEXT, embedded=("TypeMeta",)),
-    Field("apiVersion", _TEXT, embedded=("TypeMeta",)),
-    Field("metadata", OBJECT_META),
-    Field("spec", Struct("ScaleSpec").define(Field("replicas", _INT32))),
-    Field(
-        "status",
-        Struct("ScaleStatus").define(Field("replicas", _INT32, omit_empty=False), Field("selector", _TEXT)),
-    ),
+SCALE: Final = struct(
+    "Scale",
+    "TypeMeta, metadata ObjectMeta, spec ScaleSpec, status ScaleStatus",
+    OBJECT_META,
+    struct("ScaleSpec", "replicas int32"),
+    struct("ScaleStatus", "replicas! int32, selector"),
 )
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.registry.protobuf.kinds import MapOf, Message, Scalar
-from apiext.registry.protobuf.objectmeta import METADATA
+from apiext.definitions import types
+from apiext.registry.protobuf.kinds import MapOf, Message, Scalar, message_of
 from apiext.schema.keywords import KEYWORDS, POINTERS, of_kind
 
 if TYPE_CHECKING:
@@ -94,95 +94,4 @@ SCHEMA_WIRE.define(
     optional=frozenset(of_kind(*POINTERS)),
 )
 
-_NAMES: Final = Message(
-    {
-        1: ("plural", _TEXT),
-        2: ("singular", _TEXT),
-        3: ("shortNames", _TEXT),
-        4: ("kind", _TEXT),
-        5: ("listKind", _TEXT),
-        6: ("categories", _TEXT),
-    },
-    repeated={"shortNames", "categories"},
-)
-
-_COLUMN: Final = Message(
-    {
-        1: ("name", _TEXT),
-        2: ("type", _TEXT),
-        3: ("format", _TEXT),
-        4: ("description", _TEXT),
-        5: ("priority", _INT),
-        6: ("jsonPath", _TEXT),
-    }
-)
-
-_SCALE: Final = Message(
-    {1: ("specReplicasPath", _TEXT), 2: ("statusReplicasPath", _TEXT), 3: ("labelSelectorPath", _TEXT)},
-    optional={"labelSelectorPath"},
-)
-
-_SUBRESOURCES: Final = Message(
-    {
-        1: ("status", Message({})),
-        2: ("scale", _SCALE),
-    },
-    optional={"status", "scale"},
-)
-
-_VERSION: Final = Message(
-    {
-        1: ("name", _TEXT),
-        2: ("served", _BOOL),
-        3: ("storage", _BOOL),
-        4: ("schema", Message({1: ("openAPIV3Schema", SCHEMA_WIRE)}, optional={"openAPIV3Schema"})),
-        5: ("subresources", _SUBRESOURCES),
-        6: ("additionalPrinterColumns", _COLUMN),
-        7: ("deprecated", _BOOL),
-        8: ("deprecationWarning", _TEXT),
-        9: ("selectableFields", Message({1: ("jsonPath", _TEXT)})),
-    },
-    repeated={"additionalPrinterColumns", "selectableFields"},
-    optional={"schema", "subresources", "deprecationWarning"},
-)
-
-_SERVICE: Final = Message({1: ("namespace", _TEXT), 2: ("name", _TEXT), 3: ("path", _TEXT), 4: ("port", _INT)}, optional={"path", "port"})
-_CLIENT: Final = Message(
-    {1: ("service", _SERVICE), 2: ("caBundle", Scalar.BASE64), 3: ("url", _TEXT)}, optional={"service", "caBundle", "url"}
-)
-_WEBHOOK: Final = Message(
-    {2: ("clientConfig", _CLIENT), 3: ("conversionReviewVersions", _TEXT)},
-    repeated={"conversionReviewVersions"},
-    optional={"clientConfig"},
-)
-
-_SPEC: Final = Message(
-    {
-        1: ("group", _TEXT),
-        3: ("names", _NAMES),
-        4: ("scope", _TEXT),
-        7: ("versions", _VERSION),
-        9: ("conversion", Message({1: ("strategy", _TEXT), 2: ("webhook", _WEBHOOK)}, optional={"webhook"})),
-        10: ("preserveUnknownFields", _BOOL),
-    },
-    repeated={"versions"},
-    optional={"conversion"},
-)
-
-_CONDITION: Final = Message(
-    {
-        1: ("type", _TEXT),
-        2: ("status", _TEXT),
-        3: ("lastTransitionTime", Scalar.TIME),
-        4: ("reason", _TEXT),
-        5: ("message", _TEXT),
-        6: ("observedGeneration", _INT),
-    }
-)
-
-_STATUS: Final = Message(
-    {1: ("conditions", _CONDITION), 2: ("acceptedNames", _NAMES), 3: ("storedVersions", _TEXT), 4: ("observedGeneration", _INT)},
-    repeated={"conditions", "storedVersions"},
-)
-
-DEFINITION_WIRE: Final = Message({1: ("metadata", METADATA), 2: ("spec", _SPEC), 3: ("status", _STATUS)})
+DEFINITION_WIRE: Final = message_of(types.DEFINITION, {types.SCHEMA: SCHEMA_WIRE, types.BYTES: Scalar.BASE64})

@@ -7,16 +7,19 @@ object.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import time
 from apiext.meta.encoding import json_codec, protobuf_wire
 from apiext.meta.encoding.protobuf_wire import field, read_fields
+from apiext.meta.golang.time_types import MicroTime, Time
+from apiext.meta.golang.type_model import Bool, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
     from apiext.meta.encoding.json_codec import Object
@@ -123,6 +126,37 @@ class MapOf:
     def __init__(self, value: Scalar | Message) -> None:
         self.entry = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
         self.default: type = dict if isinstance(value, Message) else str
+
+
+_SCALARS: Final[tuple[tuple[type[GoType], Scalar], ...]] = (
+    *((String, Scalar.TEXT), (Int, Scalar.INT), (Bool, Scalar.BOOL)),
+    *((MicroTime, Scalar.MICRO_TIME), (Time, Scalar.TIME), (Raw, Scalar.JSON)),
+)
+_NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
+
+
+def message_of(struct: Struct, contents: Mapping[GoType, Scalar | Message] = _NO_CONTENTS) -> Message:
+    """Return the message of a Go struct, from the numbers of its fields; `contents` has the types whose form is another than the usual."""
+    fields = [field for field in struct.by_name.values() if field.number]
+    return Message(
+        {field.number: (field.name, _content(field.type, contents)) for field in fields},
+        repeated={field.name for field in fields if isinstance(field.type, Slice) and field.type not in contents},
+        optional={field.name for field in fields if isinstance(field.type, Pointer) or contents.get(field.type) is Scalar.BASE64},
+    )
+
+
+def _content(go_type: GoType, contents: Mapping[GoType, Scalar | Message]) -> Scalar | Message | MapOf:
+    if go_type in contents:
+        return contents[go_type]
+    if isinstance(go_type, Pointer):
+        return _content(go_type.to, contents)
+    if isinstance(go_type, Slice):
+        return _content(go_type.of, contents)
+    if isinstance(go_type, Map):
+        return MapOf(Scalar.TEXT)
+    if isinstance(go_type, Struct):
+        return message_of(go_type, contents)
+    return next(scalar for kind, scalar in _SCALARS if isinstance(go_type, kind))
 
 
 def read(data: bytes, message: Message) -> Object:

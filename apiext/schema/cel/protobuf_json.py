@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Callable
 from typing import Final
 
 from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.json_values import JsonList, JsonMap, ObjectValue
+from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.standard.times import format_duration, format_timestamp
 from apiext.schema.cel.values import Duration, EmptyMessage, OptionalValue, Timestamp
 
@@ -20,11 +19,13 @@ _EXACT: Final = (1 << 53) - 1
 JSON_CONTAINERS: Final = (JsonList, AssociativeList, JsonMap, ObjectValue)
 """Lists and maps of a custom resource. The reference does not convert them."""
 
-Mismatch = Callable[[object, str], str]
-"""Returns the error about a value without a Go type."""
+
+def mismatch(value: object, go: str) -> CelError:
+    """Return the error about a value without a Go type."""
+    return CelError(f"type conversion error from '{type_of(value).name}' to '{go}'")
 
 
-def to_json(value: object, mismatch: Mismatch) -> object:
+def to_json(value: object) -> object:
     """Return a value's JSON form: numbers as doubles, times and bytes as text.
 
     Raises:
@@ -44,57 +45,42 @@ def to_json(value: object, mismatch: Mismatch) -> object:
         case OptionalValue():
             if not value.present:
                 raise CelError("optional.none() dereference")
-            return to_json(value.value, mismatch)
+            return to_json(value.value)
         case EmptyMessage():
             return {}
         case list() | dict() if isinstance(value, JSON_CONTAINERS):
             pass
         case list():
-            return to_list(value, mismatch)
+            return to_list(value)
         case dict():
-            return to_struct(value, mismatch)
-    raise CelError(mismatch(value, "*structpb.Value"))
+            return to_struct(value)
+    raise mismatch(value, "*structpb.Value")
 
 
-def to_struct_value(value: object, mismatch: Mismatch) -> object:
+def to_struct_value(value: object) -> object:
     """Return an expression's map as a JSON object. Raises as `to_struct`, and for other values."""
     if not isinstance(value, dict) or isinstance(value, JSON_CONTAINERS):
-        raise CelError(mismatch(value, "*structpb.Struct"))
-    return to_struct(value, mismatch)
+        raise mismatch(value, "*structpb.Struct")
+    return to_struct(value)
 
 
-def to_list_value(value: object, mismatch: Mismatch) -> object:
-    """Return an expression's list as a JSON array. A map counts as the message. Raises as `to_json`."""
-    if not isinstance(value, list | dict) or isinstance(value, JSON_CONTAINERS):
-        raise CelError(mismatch(value, "*structpb.ListValue"))
-    if isinstance(value, list):
-        return to_list(value, mismatch)
-    members = {_go_name(key): member for key, member in value.items()}
-    unknown = next((name for name in members if name != "Values"), None)
-    if unknown is not None:
-        raise CelError(f"type conversion error, no such field '{unknown}' in type 'structpb.ListValue'")
-    values = members.get("Values", [])
-    if not isinstance(values, list):
-        raise CelError(mismatch(values, "[]*structpb.Value"))
-    return to_list(values, mismatch)
+def to_list_value(value: object) -> object:
+    """Return an expression's list as a JSON array. Raises as `to_json`, and for other values."""
+    if not isinstance(value, list) or isinstance(value, JSON_CONTAINERS):
+        raise mismatch(value, "*structpb.ListValue")
+    return to_list(value)
 
 
-def _go_name(key: object) -> str:
-    """Return the Go struct's field for a key."""
-    parts = re.split("[_-]", str(key))
-    return "".join(part[:1].upper() + part[1:] for part in parts)
-
-
-def to_list(value: list[object], mismatch: Mismatch) -> list[object]:
+def to_list(value: list[object]) -> list[object]:
     """Return a list as a JSON array. Raises as `to_json`."""
-    return [to_json(item, mismatch) for item in value]
+    return [to_json(item) for item in value]
 
 
-def to_struct(value: dict[object, object], mismatch: Mismatch) -> dict[str, object]:
+def to_struct(value: dict[object, object]) -> dict[str, object]:
     """Return a map as a JSON object. Raises as `to_json`, and for keys that are not text."""
     members: dict[str, object] = {}
     for key, member in value.items():
         if not isinstance(key, str):
-            raise CelError(mismatch(key, "string"))
-        members[key] = to_json(member, mismatch)
+            raise mismatch(key, "string")
+        members[key] = to_json(member)
     return members

@@ -5,15 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import NoneType
 from typing import Any, Final
 
 from apiext.meta.golang.formatting import quote
-from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
-from apiext.schema.cel.json_values import JsonList, JsonMap, ObjectValue, UnknownJson
-from apiext.schema.cel.protobuf_json import JSON_CONTAINERS, Mismatch, to_list, to_list_value, to_struct, to_struct_value
+from apiext.schema.cel.protobuf_json import mismatch, to_list, to_list_value, to_struct, to_struct_value
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.types import (
     ANY,
@@ -32,7 +29,7 @@ from apiext.schema.cel.types import (
     map_of,
     wrapper_of,
 )
-from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, EmptyMessage, OpaqueValue, Timestamp, checked_timestamp
+from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, EmptyMessage, Timestamp, checked_timestamp
 
 _PACKAGE: Final = "google.protobuf."
 _INT32: Final = 1 << 31
@@ -47,15 +44,14 @@ class _Scalar:
     python: type
     go: str
     default: object = None
-    convert: Callable[[Any, Mismatch], object] | None = None
+    convert: Callable[[Any], object] | None = None
     """Makes JSON of the value of a list or map. Raises CelError."""
 
 
 _INT64: Final = _Scalar(INT, int, "int64", 0)
 _NANOS: Final = _Scalar(INT, int, "int32", 0)
 _TEXT: Final = _Scalar(STRING, str, "string", "")
-_GO_BYTES: Final = "[]uint8"
-_BYTES: Final = _Scalar(BYTES, bytes, _GO_BYTES, b"")
+_BYTES: Final = _Scalar(BYTES, bytes, "[]uint8", b"")
 _SCALARS: Final[dict[str, _Scalar]] = {
     "Int64Value": _INT64,
     "Int32Value": _NANOS,
@@ -94,13 +90,13 @@ class MessageType:
         fault = ""
         if scalar.convert is not None and isinstance(value, scalar.python):
             try:
-                return scalar.convert(value, _mismatch)
+                return scalar.convert(value)
             except CelError as error:
                 fault = str(error)
         elif not scalar.go:
             raise CelError(f"unsupported field type for {self.name}.{name}: {_GENERIC.get(kind) or type_of(value)}")
         elif kind is not scalar.python:
-            fault = _mismatch(value, scalar.go)
+            fault = str(mismatch(value, scalar.go))
         elif scalar.go in _NARROW and not -_INT32 <= value < _INT32:
             fault = INT_OVERFLOW
         elif scalar.go == "uint32" and value >= _UINT32:
@@ -110,46 +106,8 @@ class MessageType:
         return _single(value) if scalar.go == "float32" else value
 
 
-def _mismatch(value: object, go: str) -> str:
-    match value:
-        case str():
-            return f"unsupported native conversion from string to '{go}'"
-        case Uint():
-            return f"unsupported type conversion from 'uint' to {go}"
-        case CelType():
-            return "type conversion not supported for 'type'"
-        case UnknownJson():
-            return f"type conversion to '{go}' not supported for values preserved by x-kubernetes-preserve-unknown-fields"
-        case EmptyMessage() if go.startswith("*structpb."):
-            other = go.replace("*structpb.", _PACKAGE)
-            return f"type conversion error: pb.Merge() arguments must be the same type. got: {other}, {EMPTY.name}"
-        case OpaqueValue():
-            return f"type conversion error from '{value.cel_type.name.rpartition('.')[2]}' to '{go}'"
-        case int() if not isinstance(value, bool):
-            return f"unsupported type conversion from 'int' to {go}"
-        case list() if go == _GO_BYTES and value and not isinstance(value, JSON_CONTAINERS):
-            return _mismatch(value[0], "uint8")
-    found = next((name for kind, name in _NAMES.items() if isinstance(value, kind)), f"'{type(value).__name__}'")
-    return f"type conversion error from {found} to '{go}'"
-
-
 _GENERIC: Final[dict[type, CelType]] = {list: list_of(DYN), dict: map_of(DYN, DYN)}
 _NARROW: Final = frozenset({"int32", "protoreflect.EnumNumber"})
-_NAMES: Final[dict[type, str]] = {
-    bool: "bool",
-    float: "Double",
-    bytes: "Bytes",
-    JsonList: "'list(dyn)'",
-    AssociativeList: "'list(dyn)'",
-    JsonMap: "'map(dyn, dyn)'",
-    ObjectValue: "'map(dyn, dyn)'",
-    EmptyMessage: "'*dynamicpb.Message'",
-    list: "list",
-    dict: "map",
-    NoneType: "'null_type'",
-    Duration: "'Duration'",
-    Timestamp: "'Timestamp'",
-}
 
 
 def _single(value: float) -> float:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from apiext.definitions.codec import compact
 from apiext.definitions.sources.host_definition import MirrorError, OlderStateError
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall, perform_own
+from apiext.endpoints.scopes.execution import perform_own
+from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.meta import limits
 from apiext.meta.encoding import json_values
 from apiext.meta.errors import StatusError
@@ -16,8 +17,7 @@ from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
     from apiext.definitions.sources.host_definition import HostDefinition
-    from apiext.endpoints.scopes.remote_scope import Execute
-    from apiext.endpoints.scopes.scope import Scope
+    from apiext.endpoints.scopes.scope import Execute, Scope
     from apiext.meta.encoding.json_codec import Object
     from apiext.workers.pool import WorkerPool
 

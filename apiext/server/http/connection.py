@@ -11,11 +11,11 @@ from aiohttp import hdrs, web
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
 
 from apiext.endpoints.request import USER
-from apiext.endpoints.responsewriters.response import RawResponse, has_begun
-from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
+from apiext.endpoints.responsewriters.response import has_begun
+from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE
 from apiext.meta.request import UNAUTHENTICATED
 from apiext.scheduling.tracebacks import without_frames
-from apiext.server.http.request_loop import RequestLoop
+from apiext.server.http.request_loop import BODY_BUFFER, RequestLoop
 from apiext.server.http.request_parser import ExpectationError, HeadTooLargeError, RequestParser, summary
 
 if TYPE_CHECKING:
@@ -31,16 +31,10 @@ if TYPE_CHECKING:
     from apiext.server.http.parse_turns import ParseTurns
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
-_DRAIN_TIMEOUT: Final = 2.0
-"""Seconds to receive the rest of a small refused body, so that the connection can be used again."""
 _LINGER: Final = 0.5
 """Seconds from an answer to the end of the connection while the client may still send; Go's rstAvoidanceDelay."""
-_IDLE_TIMEOUT: Final = 180.0
-"""Seconds after which an idle connection is closed; as kube-apiserver. Clients close theirs earlier, which loses no request."""
 _STALL_TIMEOUT: Final = 60.0
 """Seconds without progress after which the connection of a client that does not receive its answer is closed."""
-_BODY_BUFFER: Final = 64 * 1024
-"""Bytes of a body that are received ahead of its reader."""
 _PART: Final = 4 * 1024
 """Bytes of data with many lines that are parsed at a time: at most 800 chunks of one byte, in two milliseconds."""
 _SEARCHED: Final = 32 * 1024
@@ -51,22 +45,10 @@ class HTTPConnection(RequestLoop):
     """A connection whose requests pass RequestParser, and which can end after the current answer."""
 
     def __init__(self, server: web.Server, place: UnauthenticatedConnection, turns: ParseTurns, *, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(
-            server,
-            loop=loop,
-            access_log=cast("Any", None),
-            auto_decompress=False,
-            keepalive_timeout=_IDLE_TIMEOUT,
-            lingering_time=_DRAIN_TIMEOUT,
-            read_bufsize=_BODY_BUFFER,
+        super().__init__(server, loop)
+        self.requests = RequestParser(
+            self, loop, on_timeout=self._on_head_timeout, on_broken_body=self.close_after_answer, buffer_size=BODY_BUFFER
         )
-        self._max_msg_queue_size = MAX_PIPELINED_REQUESTS
-        self._msg_queue_resume_size = MAX_PIPELINED_REQUESTS - 1
-        parser = RequestParser(
-            self, loop, on_timeout=self._on_head_timeout, on_broken_body=self.close_after_answer, buffer_size=_BODY_BUFFER
-        )
-        self._requests = parser
-        self._parser = cast("Any", parser)
         self._place = place
         self._is_authenticated = False
         self._unparsed = b""
@@ -87,8 +69,8 @@ class HTTPConnection(RequestLoop):
     def connection_lost(self, exc: BaseException | None) -> None:
         """Stop the timers, and drop what is not parsed and what refers to the connection: without cycles its memory is free at once."""
         self._place.leave()
-        self._requests.close()
-        del self._requests
+        self.requests.close()
+        del self.requests
         self._unparsed = b""
         self._stop_stall_timer()
         super().connection_lost(exc)
@@ -105,16 +87,11 @@ class HTTPConnection(RequestLoop):
         if data and self._unparsed:
             self._unparsed, self._parsed = self._unparsed[self._parsed :] + data, 0
         elif len(data) <= _PART or (self._turns.has_room(len(data)) and not self._is_dense(data)):
-            self._parse(data)
+            self.parse(data)
         else:
             self._unparsed, self._parsed = data, 0
-            self._pause_transport_reading()
+            self.pause_transport()
             self._take_turn()
-
-    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 -- aiohttp's signature
-        """Continue to receive a body after its reader caught up. aiohttp calls this for each chunk, paused or not."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
 
     def pause_writing(self) -> None:
         """Watch the progress of a client that receives slower than the server sends."""
@@ -137,16 +114,14 @@ class HTTPConnection(RequestLoop):
             self._ignores_input = True
             self._unparsed = b""
             request.content.feed_eof()
-            self._resume_transport_reading()
+            self.resume_transport()
             await asyncio.sleep(_LINGER)
 
-    def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
-    ) -> web.StreamResponse:
-        """Return the answer to a request that reached no handler; it ends the connection."""
-        if isinstance(exc, HttpProcessingError):
-            return _LingeringRefusal(_refusal(exc))
-        return super().handle_error(request, status, exc, message)
+    async def refuse(self, error: HttpProcessingError) -> None:
+        """Answer a malformed request. Wait: closing the connection while the client still sends would lose the answer."""
+        if self.transport is not None:
+            self.transport.write(_refusal(error))
+            await asyncio.sleep(_LINGER)
 
     def close_after_answer(self) -> None:
         """End the connection with the next answer."""
@@ -154,40 +129,36 @@ class HTTPConnection(RequestLoop):
 
     def is_idle(self) -> bool:
         """Return whether every received byte has been answered, those in the kernel's buffer included."""
-        return self._awaits_request() and not self._unparsed and self._requests.between_requests and not _has_unread(self.transport)
+        return self.awaits_request and not self._unparsed and self.requests.between_requests and not _has_unread(self.transport)
 
     def end(self) -> None:
         """Close the connection after the answer to the current request, or immediately without one."""
         self.closes_after_answer = True
-        request = self._current_request
+        request = self.current
         if self.is_idle():
             self.force_close()
         elif request is None or has_begun(request) or request.content.is_eof():
             self.close()
 
     def _on_head_timeout(self) -> None:
-        if self._awaits_request():
+        if self.awaits_request:
             self.force_close()
         else:
             self.close()
 
-    def _awaits_request(self) -> bool:
-        """Return whether aiohttp's task waits for the next complete head."""
-        return self._waiter is not None and not self._waiter.done() and not self._messages
-
     def _close_unless_authenticated(self) -> None:
-        if self._current_request is not None and _is_authenticated(self._current_request):
+        if self.current is not None and _is_authenticated(self.current):
             self.become_authenticated()
         elif self.transport is not None:
             self.transport.abort()
 
     def _is_dense(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
         """Return whether a part of data has so many lines that parsing it takes long."""
-        return not self._requests.in_sized_body and data.count(b"\n", start, end) > MAX_LINES_AT_ONCE
+        return not self.requests.in_sized_body and data.count(b"\n", start, end) > MAX_LINES_AT_ONCE
 
     def _part_end(self, data: bytes, start: int) -> int:
         """Return the end of the data that is parsed at once: all of a body of declared length, else less if there are many lines."""
-        if self._requests.in_sized_body:
+        if self.requests.in_sized_body:
             return len(data)
         return start + (_PART if self._is_dense(data, start, start + _SEARCHED) else _SEARCHED)
 
@@ -195,41 +166,39 @@ class HTTPConnection(RequestLoop):
         """Parse a part of the data that waits."""
         self._has_turn = False
         data, start = self._unparsed, self._parsed
-        if not data or self._is_held():
+        if not data or self.is_held:
             return
         self._parsed = end = self._part_end(data, start)
         if end >= len(data):
             self._unparsed = b""
-        self._parse(data[start:end])
+        self.parse(data[start:end])
         if self._unparsed:
             self._take_turn()
-        elif not self._is_held():
-            super()._resume_transport_reading()
+        elif not self.is_held:
+            super().resume_transport()
 
-    def _parse(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._requests.in_chunked_body and not self._is_held():
+    def parse(self, data: bytes) -> None:
+        """Parse data, unless the connection takes no further request."""
+        super().parse(data)
+        if self.requests.in_chunked_body and not self.is_held:
             # aiohttp's parser keeps what follows a chunk at whose end it was paused, although its reader has caught up
-            super().data_received(b"")
-        failure = self._requests.failure
+            super().parse(b"")
+        failure = self.requests.failure
         if failure is not None:
             # its frames refer to the connection, and would keep its memory until a collection
             without_frames(failure)
-
-    def _is_held(self) -> bool:
-        """Return whether the reader of a body or a handler is behind."""
-        return self._reading_paused or self._buffer_paused
 
     def _take_turn(self) -> None:
         if not self._has_turn:
             self._has_turn = True
             self._turns.take(self._parse_part)
 
-    def _resume_transport_reading(self) -> None:
+    def resume_transport(self) -> None:
+        """Receive data again, after what waits is parsed."""
         if self._unparsed:
             self._take_turn()
         else:
-            super()._resume_transport_reading()
+            super().resume_transport()
 
     def _watch_progress(self, unsent: float) -> None:
         """Close the connection if the client has received nothing since there were so many bytes to send; else look again later."""
@@ -240,7 +209,7 @@ class HTTPConnection(RequestLoop):
         if now_unsent >= unsent:
             transport.abort()
         else:
-            self._stall_timer = self._loop.call_later(_STALL_TIMEOUT, self._watch_progress, now_unsent)
+            self._stall_timer = asyncio.get_running_loop().call_later(_STALL_TIMEOUT, self._watch_progress, now_unsent)
 
     def _stop_stall_timer(self) -> None:
         if self._stall_timer is not None:
@@ -252,7 +221,8 @@ class Request(web.BaseRequest):
     """A request whose answer ends the connection if the server drains, or if much of the body is not received."""
 
     # aiohttp computes these at their first use, through a cache, which costs more than all of them here
-    __slots__ = ("_asks_to_close", "content", "headers", "method", "raw_headers", "raw_path", "rel_url", "version", "writer")
+    __slots__ = ("_asks_to_close", "_attached", "content", "headers", "method", "raw_headers", "raw_path", "rel_url", "version", "writer")
+    _attached: dict[Any, Any]
     content: StreamReader
     headers: CIMultiDictProxy[str]
     method: str
@@ -273,26 +243,33 @@ class Request(web.BaseRequest):
         *,
         state: dict[Any, Any] | None = None,
     ) -> None:
+        state = {} if state is None else state
         super().__init__(message, payload, protocol, payload_writer, task, loop, client_max_size=MAX_BODY_BYTES, state=state)
+        self._attached = state
         self._asks_to_close = message.should_close
         self.content = payload
         self.headers = message.headers
         self.method = message.method
         self.raw_headers = message.raw_headers
-        self.raw_path = message.path
-        self.rel_url = self._rel_url
+        is_absolute = message.url.absolute
+        self.raw_path = super().raw_path if is_absolute else message.path
+        self.rel_url = super().rel_url if is_absolute else message.url
         self.version = message.version
         self.writer = payload_writer
 
-    # aiohttp inherits these two from Mapping, which raises and catches an exception for each absent key.
+    # aiohttp checks each key, and inherits the others from Mapping, which raises and catches an exception for each absent key.
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Attach a value under a key."""
+        self._attached[key] = value
 
     def __contains__(self, key: object) -> bool:
         """Return whether a value is attached under a key."""
-        return key in self._state
+        return key in self._attached
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value that is attached under a key."""
-        return self._state.get(key, default)
+        return self._attached.get(key, default)
 
     @property
     def keep_alive(self) -> bool:
@@ -300,14 +277,6 @@ class Request(web.BaseRequest):
         if cast("HTTPConnection", self.protocol).closes_after_answer or self._asks_to_close:
             return False
         return self.content.is_eof() or (hdrs.EXPECT not in self.headers and (self.content_length or math.inf) <= MAX_DRAINED_BYTES)
-
-
-class _LingeringRefusal(RawResponse):
-    """A RawResponse after which the connection stays open for a moment: closing it while the client still sends would lose the answer."""
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Wait. The client's disconnection cancels this; later data is ignored."""
-        await asyncio.sleep(_LINGER)
 
 
 def _is_authenticated(request: web.BaseRequest) -> bool:

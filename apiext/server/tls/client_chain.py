@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import _ssl
+import ssl
 import sys
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import asyncio
-    import ssl
     from collections.abc import Mapping, Sequence
 
 
@@ -31,7 +30,7 @@ def _chains(tls: ssl.SSLObject) -> tuple[Sequence[bytes], Sequence[bytes]]:
     """Return the verified chain and the chain that the client sent."""
     if sys.version_info >= (3, 13):
         return tls.get_verified_chain(), tls.get_unverified_chain()
-    inner = cast("Any", tls)._sslobj  # noqa: SLF001 -- public since Python 3.13; a test of intermediate authorities covers it
+    inner = cast("Any", tls)._sslobj  # noqa: SLF001 -- public since Python 3.13; tests/unit/server/tls/test_client_chain.py
     both = inner.get_verified_chain(), inner.get_unverified_chain()
-    verified, sent = ([one.public_bytes(_ssl.ENCODING_DER) for one in chain or ()] for chain in both)
+    verified, sent = ([ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in chain or ()] for chain in both)
     return verified, sent

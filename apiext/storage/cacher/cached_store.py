@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final
 
 from apiext.meta import errors
@@ -20,28 +20,29 @@ from apiext.storage.cacher.refill import HistoryRefill
 from apiext.storage.cacher.watch_cache import WatchCache
 from apiext.storage.corrupt_objects import Corruption
 from apiext.storage.direct.reader import DirectReader
+from apiext.storage.errors import CorruptObjectError, KeyNotFoundError, UnknownPastError
 from apiext.storage.interface import (
     DEFAULT_WRITE,
     Codec,
-    CorruptObjectError,
     Event,
     EventType,
     Item,
-    KeyNotFoundError,
     ListOptions,
     ListResult,
-    UnknownPastError,
+    ServerStore,
     Watch,
     WatchOptions,
     WriteOptions,
 )
 from apiext.storage.list_plan import ListPlan
-from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering import event_lines
 from apiext.storage.rendering.converting_watch import ConvertingWatch
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.object_change import Change, Interest
-from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.watch_queue import WatchQueue, ended, failed
+from apiext.storage.write_guards import WriteGuard
 from apiext.storage.writer import ObjectState, Writer
 
 _NO_PROGRESS: Final = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
@@ -66,8 +67,9 @@ class CachedStore(Writer):
         barrier: Barrier,
         clock: Callable[[], float],
         bookmark_interval: float,
+        guard: WriteGuard | None = None,
     ) -> None:
-        super().__init__(backend=backend, renderer=renderer)
+        super().__init__(backend=backend, renderer=renderer, guard=guard)
         self._direct = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._feed = feed
         self._barrier = barrier
@@ -243,7 +245,7 @@ class CachedStore(Writer):
             cache.dispatcher.schedule_bookmarks(watch, interest, sent=sent, timeout=options.timeout)
         return watch if interest.view.inline else ConvertingWatch(watch, interest)
 
-    def _convert_ahead(self, interest: Interest, entries: Sequence[Entry]) -> None:
+    def _convert_ahead(self, interest: Interest, entries: Sequence[StoredEntry]) -> None:
         """Begin to convert what a watch will send, in larger batches than those in which it is read."""
         task = shared_task(interest.view.items(entries))
         self._ahead.add(task)
@@ -293,10 +295,10 @@ class CachedStore(Writer):
         self._start_loading()
         return super().create(key, obj, codec, options)
 
-    def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        """Implement Store.answers."""
+    def for_workers(self, codec: Codec) -> ServerStore:
+        """Implement Store.for_workers."""
         self._start_loading()
-        return super().answers(codec)
+        return super().for_workers(codec)
 
     def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> Coroutine[Any, Any, ObjectState]:
         self._start_loading()
@@ -323,19 +325,19 @@ class CachedStore(Writer):
         self._refill.close()
 
 
-def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event | Change | None]:
+def _initial(interest: Interest, entries: Sequence[StoredEntry], bookmark_at: int) -> Iterator[Event | ObjectChange | None]:
     """Yield ADDED events for existing objects, None for each that is not selected, then the bookmark that ends them (0: none)."""
     view = interest.view
     if not view.inline:
-        yield from (Change(key=entry.key, revision=entry.revision, entry=entry, previous=None) for entry in entries)
+        yield from (ObjectChange(key=entry.key, revision=entry.revision, entry=entry, previous=None) for entry in entries)
     else:
         for entry in entries:
-            yield json_rendering.event(EventType.ADDED, view.item(entry)) if interest.wants(entry) else None
+            yield event_lines.event(EventType.ADDED, view.item(entry)) if interest.wants(entry) else None
     if bookmark_at:
-        yield json_rendering.bookmark(view.gvk, bookmark_at, initial_events_end=True)
+        yield event_lines.bookmark(view.gvk, bookmark_at, initial_events_end=True)
 
 
-def _resumed(interest: Interest, changes: Sequence[Change], cache: WatchCache) -> Iterator[Event | Change | None]:
+def _resumed(interest: Interest, changes: Sequence[ObjectChange], cache: WatchCache) -> Iterator[Event | ObjectChange | None]:
     """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first, or else None.
 
     Raises StatusError: 410 for an unreadable past state, which only a list can skip.

@@ -10,8 +10,9 @@ from typing import Any, Final
 from apiext.meta import errors
 from apiext.storage.cacher.sender import Sender
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
-from apiext.storage.rendering import json_rendering
-from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering import event_lines
+from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.watch_queue import WatchQueue
 
 _BEFORE_END_SECONDS: Final = 2.0
@@ -45,7 +46,7 @@ class Dispatcher:
         self._bookmarks: dict[WatchQueue[Any], _Bookmarks] = {}
         self._watchers = 0
         self._sender = Sender(self._groups, self._finish)
-        self._pending: list[Change] = []
+        self._pending: list[ObjectChange] = []
         self._timer: asyncio.TimerHandle | None = None
         self._silent_from = 0.0
 
@@ -66,7 +67,7 @@ class Dispatcher:
         if not groups:
             del self._groups[interest.scope]
 
-    def dispatch(self, changes: Sequence[Change]) -> None:
+    def dispatch(self, changes: Sequence[ObjectChange]) -> None:
         """Send changes to the watchers that select them, at once or together with the next ones."""
         if not self._groups:
             return
@@ -118,7 +119,7 @@ class Dispatcher:
                 continue
             # the watch's first events end at the revision `sent`
             if revision > max(bookmarks.sent, bookmarks.interest.after):
-                event = json_rendering.bookmark(bookmarks.interest.view.gvk, revision)
+                event = event_lines.bookmark(bookmarks.interest.view.gvk, revision)
                 watch.push([event], len(event.line))
             if not self._schedule(bookmarks, now):
                 self._bookmarks.pop(watch, None)

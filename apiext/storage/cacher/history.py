@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from apiext.meta import errors
-from apiext.storage.rendering.object_change import Change
+from apiext.storage.rendering.object_change import ObjectChange
 
 MIN_CHANGES: Final = 100
 MAX_CHANGES: Final = 100 * 1024
@@ -21,7 +21,7 @@ KEPT_SECONDS: Final = 75.0
 _COMPACT_AFTER_CHANGES: Final = 1024
 _DROPPED_TOGETHER: Final = 32
 """Changes that are added until old ones are dropped."""
-_DROPPED: Final = Change(key="", revision=0, entry=None, previous=None)
+_DROPPED: Final = ObjectChange(key="", revision=0, entry=None, previous=None)
 """Stands in the place of a change that was dropped."""
 
 
@@ -33,7 +33,7 @@ class History:
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._changes: list[Change] = []
+        self._changes: list[ObjectChange] = []
         self._times: list[float] = []
         self._sizes: list[int] = []
         self._first = 0
@@ -68,7 +68,7 @@ class History:
         self._first = self._bytes = self._prepended = 0
         self.floor, self.sealed = revision, sealed
 
-    def add(self, change: Change) -> None:
+    def add(self, change: ObjectChange) -> None:
         """Add a change; revisions must not go back."""
         size = change.size
         self._changes.append(change)
@@ -79,7 +79,7 @@ class History:
         if self._bytes > MAX_BYTES or places - self._first > MAX_CHANGES or not places % _DROPPED_TOGETHER:
             self.trim()
 
-    def prepend(self, changes: Sequence[Change], *, floor: int) -> None:
+    def prepend(self, changes: Sequence[ObjectChange], *, floor: int) -> None:
         """Put changes before the first one: all after `floor`, up to the present floor. They age from now on."""
         sizes = [change.size for change in changes]
         self._changes[: self._first] = changes
@@ -111,7 +111,7 @@ class History:
                 del column[: self._first]
             self._first = 0
 
-    def since(self, revision: int) -> Sequence[Change]:
+    def since(self, revision: int) -> Sequence[ObjectChange]:
         """Return the changes after a revision.
 
         Raises:
@@ -122,10 +122,10 @@ class History:
         first = bisect_right(self._changes, revision, lo=self._first, key=lambda change: change.revision)
         return self._changes[first:]
 
-    def latest(self, count: int) -> Sequence[Change]:
+    def latest(self, count: int) -> Sequence[ObjectChange]:
         """Return the newest changes, oldest first."""
         return self._changes[len(self._changes) - count :]
 
-    def all(self) -> Sequence[Change]:
+    def all(self) -> Sequence[ObjectChange]:
         """Return all changes."""
         return self._changes[self._first :]

@@ -9,12 +9,12 @@ from apiext.scheduling.time_slice import Pace, in_slices
 from apiext.storage import list_plan
 from apiext.storage.cacher.sorted_view import SortedView, between, place, select
 from apiext.storage.corrupt_objects import Corruption
-from apiext.storage.interface import CorruptObjectError, Item, ListResult, Selection
+from apiext.storage.errors import CorruptObjectError
+from apiext.storage.interface import Item, ListResult, RenderResult, Selection
 from apiext.storage.list_plan import ListPlan
-from apiext.storage.rendering.json_rendering import RenderResult
-from apiext.storage.rendering.object_change import is_everything
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.interest import is_everything
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 
 
 async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: int, revision: int) -> ListResult:
@@ -33,7 +33,7 @@ async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: in
 
 
 async def from_entries(
-    plan: ListPlan, entries: Sequence[Entry], view: View, *, limit: int, resource: GroupResource, revision: int
+    plan: ListPlan, entries: Sequence[StoredEntry], view: VersionView, *, limit: int, resource: GroupResource, revision: int
 ) -> ListResult:
     """List from the state of entries at the call.
 
@@ -55,7 +55,7 @@ async def from_entries(
 
 
 async def _selected_page(
-    selection: Selection, entries: Sequence[Entry], view: View, limit: int, resource: GroupResource, pace: Pace
+    selection: Selection, entries: Sequence[StoredEntry], view: VersionView, limit: int, resource: GroupResource, pace: Pace
 ) -> tuple[list[Item], int]:
     """Return up to `limit` selected items, and the number of entries read."""
     items: list[Item] = []
@@ -71,7 +71,7 @@ async def _selected_page(
     return items, taken
 
 
-async def _render(entries: Sequence[Entry], view: View, resource: GroupResource, pace: Pace) -> list[Item]:
+async def _render(entries: Sequence[StoredEntry], view: VersionView, resource: GroupResource, pace: Pace) -> list[Item]:
     corruption = Corruption(resource)
     items: list[Item] = []
     async for shown in _shown(entries, view, pace):
@@ -85,7 +85,7 @@ async def _render(entries: Sequence[Entry], view: View, resource: GroupResource,
     return items
 
 
-async def _shown(entries: Sequence[Entry], view: View, pace: Pace) -> AsyncIterator[RenderResult]:
+async def _shown(entries: Sequence[StoredEntry], view: VersionView, pace: Pace) -> AsyncIterator[RenderResult]:
     if not view.inline:
         for shown in await view.items(entries):
             yield shown

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from apiext.scheduling.time_slice import Pace
 from apiext.storage import stored_object
-from apiext.storage.interface import CorruptObjectError
-from apiext.storage.rendering.object_change import Change
-from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.errors import CorruptObjectError
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.stored_entry import StoredEntry
 
 
-async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, Entry], last: int) -> list[Change]:
+async def derive(before: Mapping[str, StoredEntry], first: int, after: Mapping[str, StoredEntry], last: int) -> list[ObjectChange]:
     """Return the changes from the state at one revision to that at a later one: the deletions, then the others by revision.
 
     The true revisions of deletions are lost. Deletions get the revision `first`: a client that resumes from it misses nothing. This
@@ -19,8 +19,8 @@ async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, En
     from the client, except at the end of all changes.
     """
     pace = Pace(urgent=True)
-    deleted: list[Change] = []
-    changed: list[Change] = []
+    deleted: list[ObjectChange] = []
+    changed: list[ObjectChange] = []
     for key, entry in before.items():
         if pace.due:
             await pace.pause()
@@ -28,19 +28,21 @@ async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, En
         if now is not None and now.revision == entry.revision:
             continue
         if now is not None and _uid(now) == _uid(entry):
-            changed.append(Change(key=key, revision=now.revision, entry=now, previous=entry))
+            changed.append(ObjectChange(key=key, revision=now.revision, entry=now, previous=entry))
             continue
-        deleted.append(Change(key=key, revision=first, entry=None, previous=entry))
+        deleted.append(ObjectChange(key=key, revision=first, entry=None, previous=entry))
         if now is not None:
-            changed.append(Change(key=key, revision=now.revision, entry=now, previous=None))
-    changed += [Change(key=key, revision=entry.revision, entry=entry, previous=None) for key, entry in after.items() if key not in before]
+            changed.append(ObjectChange(key=key, revision=now.revision, entry=now, previous=None))
+    changed += [
+        ObjectChange(key=key, revision=entry.revision, entry=entry, previous=None) for key, entry in after.items() if key not in before
+    ]
     if deleted and not changed:
         deleted[-1].revision = last
     changed.sort(key=lambda change: change.revision)
     return deleted + changed
 
 
-def _uid(entry: Entry) -> object:
+def _uid(entry: StoredEntry) -> object:
     """Return the uid of an object, None if it cannot be read."""
     try:
         return stored_object.loads(entry.raw)["metadata"].get("uid")

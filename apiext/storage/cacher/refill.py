@@ -15,9 +15,9 @@ from apiext.storage.backend import Backend, BackendError, BackendEvent, Compacte
 from apiext.storage.cacher.history import MAX_CHANGES
 from apiext.storage.cacher.watch_cache import WatchCache
 from apiext.storage.rendering import stored_entry as entries
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.object_change import Change
-from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry
 
 MAX_SECONDS: Final = 10.0
 """Seconds of one read. A cache of 32 MiB takes about one second."""
@@ -103,8 +103,8 @@ class HistoryRefill:
         await self._backend.request_progress()
         asking = asyncio.get_running_loop().create_task(self._ask_for_progress())
         history = self._cache.history
-        changes: deque[Change] = deque()
-        latest: dict[str, Entry] = {}
+        changes: deque[ObjectChange] = deque()
+        latest: dict[str, StoredEntry] = {}
         size, pace = 0, Pace()
         try:
             async with aclosing(self._backend.watch(self._renderer.prefix, start=after + 1, previous=True)) as batches:
@@ -134,7 +134,7 @@ class HistoryRefill:
             with suppress(BackendError):
                 await self._backend.request_progress()
 
-    def _change(self, event: BackendEvent, latest: dict[str, Entry]) -> Change:
+    def _change(self, event: BackendEvent, latest: dict[str, StoredEntry]) -> ObjectChange:
         """Return the change of an event; `latest` has the entries of earlier ones."""
         key = event.key[len(self._renderer.prefix) :]
         replaced, previous, entry = event.previous, None, None
@@ -144,9 +144,9 @@ class HistoryRefill:
             entry = latest[key] = self._entry(key, event.value, event.revision, latest)
         else:
             latest.pop(key, None)
-        return Change(key=key, revision=event.revision, entry=entry, previous=previous)
+        return ObjectChange(key=key, revision=event.revision, entry=entry, previous=previous)
 
-    def _entry(self, key: str, value: bytes, revision: int, latest: dict[str, Entry]) -> Entry:
+    def _entry(self, key: str, value: bytes, revision: int, latest: dict[str, StoredEntry]) -> StoredEntry:
         """Return the entry of a state, the cache's own if it has it."""
         for known in (latest.get(key), self._cache.entries.get(key)):
             if known is not None and known.revision == revision:

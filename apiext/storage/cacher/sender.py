@@ -11,11 +11,13 @@ from apiext.meta import limits
 from apiext.meta.log import get_logger
 from apiext.scheduling.time_slice import Pace
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
+from apiext.storage.errors import RENDERING_ERRORS
 from apiext.storage.interface import Event
-from apiext.storage.rendering import json_rendering
-from apiext.storage.rendering.object_change import Change, Interest
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering import event_lines
+from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 
 _LITTLE_CHANGES: Final = 32
 _LITTLE_BYTES: Final = 64 * 1024
@@ -42,7 +44,7 @@ class Sender:
     def __init__(self, groups: Mapping[str, WatcherGroups], failed: Callable[[], None]) -> None:
         self._groups = groups
         self._failed = failed
-        self._waiting: deque[tuple[int, Sequence[Change], int]] = deque()
+        self._waiting: deque[tuple[int, Sequence[ObjectChange], int]] = deque()
         self._unsent = 0
         """Bytes of the waiting changes."""
         self._task: asyncio.Task[None] | None = None
@@ -54,7 +56,7 @@ class Sender:
         """Report whether changes wait to be sent."""
         return self._task is not None
 
-    def send(self, changes: Sequence[Change], watchers: int) -> None:
+    def send(self, changes: Sequence[ObjectChange], watchers: int) -> None:
         """Send changes to the watchers that joined before the call; there are `watchers` in all groups."""
         self.number += 1
         size = sum(map(_size, changes))
@@ -102,9 +104,9 @@ class Sender:
         self._unsent = 0
         self._failed()
 
-    async def _render_missing(self, changes: Sequence[Change]) -> None:
+    async def _render_missing(self, changes: Sequence[ObjectChange]) -> None:
         """Render the large objects of changes; errors appear again where the objects are used."""
-        missing: dict[View, dict[Entry, None]] = {}
+        missing: dict[VersionView, dict[StoredEntry, None]] = {}
         for change in changes:
             for interest in self._interests(change) if _size(change) > limits.MAX_INLINE_RENDERING_BYTES else ():
                 if interest.view.inline:
@@ -113,10 +115,10 @@ class Sender:
         for view, entries in missing.items():
             await view.items(list(entries))
 
-    def _steps(self, number: int, changes: Sequence[Change]) -> Iterator[bool]:
+    def _steps(self, number: int, changes: Sequence[ObjectChange]) -> Iterator[bool]:
         """Send changes; yield where others may run, with True where they should."""
         events: dict[WatcherGroup, list[Event]] = {}
-        unconverted: dict[WatcherGroup, list[Change]] = {}
+        unconverted: dict[WatcherGroup, list[ObjectChange]] = {}
         for change in changes:
             for place, group in enumerate(self._matching(change)):
                 if place % _GROUPS == _GROUPS - 1:
@@ -139,21 +141,21 @@ class Sender:
         for change in changes:
             change.drop_events()
 
-    def _matching(self, change: Change) -> Iterator[WatcherGroup]:
+    def _matching(self, change: ObjectChange) -> Iterator[WatcherGroup]:
         for groups in self._scopes(change):
             yield from groups.matching(change)
 
-    def _interests(self, change: Change) -> Iterator[Interest]:
+    def _interests(self, change: ObjectChange) -> Iterator[Interest]:
         for groups in self._scopes(change):
             yield from (group.interest for group in groups)
 
-    def _scopes(self, change: Change) -> list[WatcherGroups]:
+    def _scopes(self, change: ObjectChange) -> list[WatcherGroups]:
         slash = change.key.find("/") + 1
         scopes = ("", change.key[:slash], change.key) if slash else ("", change.key)
         return [self._groups[scope] for scope in scopes if scope in self._groups]
 
 
-def _size(change: Change) -> int:
+def _size(change: ObjectChange) -> int:
     """Return the bytes of the objects of a change."""
     return sum(state.size for state in (change.entry, change.previous) if state is not None)
 
@@ -163,7 +165,7 @@ def _woken(watchers: int, size: int) -> int:
     return watchers * (1 + size // _BYTES_PER_WATCHER)
 
 
-def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+def _batches(changes: Sequence[ObjectChange]) -> Iterator[Sequence[ObjectChange]]:
     first = size = 0
     for place, change in enumerate(changes):
         if place > first and (place - first == _BATCH_CHANGES or size + change.size > _BATCH_BYTES):
@@ -173,16 +175,16 @@ def _batches(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     yield changes[first:]
 
 
-def _offer(group: WatcherGroup, number: int, change: Change, events: dict[WatcherGroup, list[Event]]) -> None:
+def _offer(group: WatcherGroup, number: int, change: ObjectChange, events: dict[WatcherGroup, list[Event]]) -> None:
     try:
         event = group.interest.event(change)
-    except json_rendering.RENDERING_ERRORS as error:
+    except RENDERING_ERRORS as error:
         # ends the watches of this group only; other versions may show the change
         earlier = events.pop(group, [])
         for watch in group.joined_before(number):
             if earlier:
                 watch.push(earlier, 0)
-            watch.fail(json_rendering.status_error(error))
+            watch.fail(event_lines.status_error(error))
         return
     if event is not None:
         events.setdefault(group, []).append(event)

@@ -12,10 +12,12 @@ from apiext.scheduling.tasks import SharedWork
 from apiext.scheduling.time_slice import in_slices
 from apiext.storage import keys
 from apiext.storage.cacher.selector_indexes import SelectorIndexes
-from apiext.storage.interface import CorruptObjectError, Item, Selection
-from apiext.storage.rendering.object_change import Change, selection_key
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.errors import CorruptObjectError
+from apiext.storage.interface import Item, Selection
+from apiext.storage.rendering.interest import selection_key
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 
 _STEP: Final = 512
 """Items per step."""
@@ -35,7 +37,7 @@ class SortedView:
 
     __slots__ = ("_generation", "_indexes", "_remembered", "_selections", "_view", "_work", "items")
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: VersionView) -> None:
         self._view = view
         self._generation = _UNFILLED
         self.items: list[Item] = []
@@ -49,7 +51,7 @@ class SortedView:
         """Return the number of missing changes, None before the first fill."""
         return generation - self._generation if self._generation != _UNFILLED else None
 
-    def fill(self, entries: Sequence[Entry], generation: int) -> Steps[bool]:
+    def fill(self, entries: Sequence[StoredEntry], generation: int) -> Steps[bool]:
         """Take all entries of a generation; return False if one is not rendered."""
         items: list[Item] = []
         for first in range(0, len(entries), _STEP):
@@ -63,7 +65,7 @@ class SortedView:
         self._set(items, generation)
         return True
 
-    def update(self, changes: Sequence[Change]) -> bool:
+    def update(self, changes: Sequence[ObjectChange]) -> bool:
         """Apply the next changes; return False if one of them is not rendered and cannot be."""
         if not all(change.entry is None or self._view.is_ready(change.entry) for change in changes):
             return False

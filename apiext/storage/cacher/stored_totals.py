@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.steps import Steps
 
 if TYPE_CHECKING:
-    from apiext.storage.rendering.object_change import Change
-    from apiext.storage.rendering.stored_entry import Entry
+    from apiext.storage.rendering.object_change import ObjectChange
+    from apiext.storage.rendering.stored_entry import StoredEntry
 
 _STEP: Final = 64
 """Entries counted at once."""
@@ -26,7 +26,7 @@ class StoredTotals:
         self.stored_bytes = 0
 
     @classmethod
-    def steps(cls, entries: Iterable[Entry]) -> Steps[StoredTotals]:
+    def steps(cls, entries: Iterable[StoredEntry]) -> Steps[StoredTotals]:
         """Return the totals of entries."""
         totals = cls()
         for number, entry in enumerate(entries):
@@ -36,7 +36,7 @@ class StoredTotals:
                 yield
         return totals
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: ObjectChange) -> None:
         """Count a change."""
         before, after = change.previous, change.entry
         if before is not None:

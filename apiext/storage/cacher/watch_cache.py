@@ -23,14 +23,16 @@ from apiext.storage.cacher.history import History
 from apiext.storage.cacher.sorted_view import SortedView
 from apiext.storage.cacher.stored_totals import StoredTotals
 from apiext.storage.cacher.write_renderings import WriteRenderings
-from apiext.storage.interface import Codec, CorruptObjectError, Item, Selection
+from apiext.storage.errors import CorruptObjectError
+from apiext.storage.interface import Codec, Item, Selection
 from apiext.storage.keys import prefix_end
-from apiext.storage.pages import pages
+from apiext.storage.paged_reads import pages
 from apiext.storage.rendering import stored_entry as entries
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.object_change import Change, is_everything
-from apiext.storage.rendering.stored_entry import CorruptEntry, Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.interest import is_everything
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import EncryptedEntry, StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 
 _STEP: Final = 64
 """Changes applied or undone at once."""
@@ -45,7 +47,7 @@ _FILL_SPEED: Final = 32
 _KEY: Final = attrgetter("key")
 
 
-class _State(list[Entry]):
+class _State(list[StoredEntry]):
     """Entries that readers of one generation share. It must not be changed."""
 
     __slots__ = ("__weakref__",)
@@ -72,16 +74,16 @@ class WatchCache:
         self._base = 0
         self._loading: asyncio.Task[None] | None = None
         self._events_while_loading: list[BackendEvent] | None = None
-        self._views: dict[int, View] = {}
-        self._sorted_views: dict[View, SortedView] = {}
+        self._views: dict[int, VersionView] = {}
+        self._sorted_views: dict[VersionView, SortedView] = {}
         self._fills: SharedWork[bool] = SharedWork()
-        self._released: list[View] = []
+        self._released: list[VersionView] = []
         self._states: WeakValueDictionary[tuple[int, str, str], _State] = WeakValueDictionary()
         """The entries that readers currently hold, by generation and range."""
         self.renderings = WriteRenderings()
-        self._ahead: dict[View, tuple[Codec, str]] = {}
+        self._ahead: dict[VersionView, tuple[Codec, str]] = {}
         """The scopes that readers want in their views once the cache is loaded."""
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, StoredEntry] = {}
         self.keys: list[str] = []
         self.totals = StoredTotals()
         self.history = History(clock=clock)
@@ -142,11 +144,11 @@ class WatchCache:
         self.loaded = True
         self.apply(early or [])
 
-    async def _list(self, revision: int) -> tuple[dict[str, Entry], int]:
+    async def _list(self, revision: int) -> tuple[dict[str, StoredEntry], int]:
         """List the backend at a revision (0: the latest)."""
         prefix = self._renderer.prefix
         while True:
-            state: dict[str, Entry] = {}
+            state: dict[str, StoredEntry] = {}
             at = revision
             try:
                 async for result in pages(self._backend, prefix, revision=revision):
@@ -161,7 +163,7 @@ class WatchCache:
             else:
                 return state, at
 
-    async def _render_ahead(self, page: Sequence[Entry]) -> None:
+    async def _render_ahead(self, page: Sequence[StoredEntry]) -> None:
         """Render what waiting readers want of a page, while the backend reads the next one."""
         pace = Pace()
         for view, (_, scope) in tuple(self._ahead.items()):
@@ -197,9 +199,9 @@ class WatchCache:
             self._events_while_loading.extend(events)
         if not self.loaded:
             return
-        changes: list[Change] = []
+        changes: list[ObjectChange] = []
         # a batch may change a key twice
-        latest: dict[str, Entry | None] = {}
+        latest: dict[str, StoredEntry | None] = {}
         for event in events:
             # skip changes from before the list or the last applied event
             if event.revision <= self.changed_at:
@@ -208,22 +210,22 @@ class WatchCache:
             previous = latest[key] if key in latest else self.entries.get(key)
             entry = self._entry(key, event)
             if entry is not None or previous is not None:
-                changes.append(Change(key=key, revision=event.revision, entry=entry, previous=previous))
+                changes.append(ObjectChange(key=key, revision=event.revision, entry=entry, previous=previous))
                 latest[key] = entry
         self._commit(changes)
         if events:
             self.renderings.drop(events[-1].revision)
 
-    def _entry(self, key: str, event: BackendEvent) -> Entry | None:
+    def _entry(self, key: str, event: BackendEvent) -> StoredEntry | None:
         if event.value is None:
             return None
         entry = entries.read(self._renderer, key, event.value, event.revision)
         # the error of an entry that is corrupt is the reader's
-        if not isinstance(entry, CorruptEntry):
+        if not isinstance(entry, EncryptedEntry):
             self.renderings.give(entry)
         return entry
 
-    def _commit(self, changes: Sequence[Change]) -> None:
+    def _commit(self, changes: Sequence[ObjectChange]) -> None:
         if not changes:
             return
         for change in changes:
@@ -240,7 +242,7 @@ class WatchCache:
         self.changed_at = max(self.changed_at, changes[-1].revision)
         self.dispatcher.dispatch(changes)
 
-    def add_rendering(self, view: View, item: Item) -> None:
+    def add_rendering(self, view: VersionView, item: Item) -> None:
         """Cache the rendering of a write, for the entry of its change."""
         if not self.loaded or not item.revision:
             return
@@ -251,11 +253,11 @@ class WatchCache:
         elif item.revision > self.changed_at:
             self.renderings.add(view, item)
 
-    def view(self, codec: Codec) -> View:
+    def view(self, codec: Codec) -> VersionView:
         """Return the view of a codec; it is released with the codec."""
         view = self._views.get(id(codec))
         if view is None:
-            view = self._views[id(codec)] = View(codec, self._renderer, partial(self._release, id(codec)))
+            view = self._views[id(codec)] = VersionView(codec, self._renderer, partial(self._release, id(codec)))
         return view
 
     def keep_view(self, old: Codec, new: Codec) -> None:
@@ -265,12 +267,12 @@ class WatchCache:
             self._views[id(new)] = view
             view.use(new, partial(self._release, id(new)))
 
-    def _release(self, identity: int, view: View) -> None:
+    def _release(self, identity: int, view: VersionView) -> None:
         self._views.pop(identity, None)
         self._sorted_views.pop(view, None)
         self._released.append(view)
 
-    async def sorted_view(self, view: View, selection: Selection) -> SortedView | None:
+    async def sorted_view(self, view: VersionView, selection: Selection) -> SortedView | None:
         """Return the sorted view of the present generation, with an index for a selection; None if an item is not rendered yet."""
         sorted_view = self._sorted_views.get(view)
         if sorted_view is None:
@@ -286,7 +288,7 @@ class WatchCache:
         await sorted_view.prepare(selection)
         return sorted_view if await self._catch_up(sorted_view) else None
 
-    async def _fill(self, view: View, sorted_view: SortedView) -> bool:
+    async def _fill(self, view: VersionView, sorted_view: SortedView) -> bool:
         if len(self.entries) <= _FEW:
             return at_once(sorted_view.fill(self.range(""), self.generation))
         return await self._fills.run(view, lambda: in_slices(sorted_view.fill(self.range(""), self.generation)))
@@ -310,7 +312,7 @@ class WatchCache:
         end = bisect_left(self.keys, prefix_end(scope), lo=first) if scope else len(self.keys)
         return slice(first, end)
 
-    def range(self, scope: str, start: str = "") -> Sequence[Entry]:
+    def range(self, scope: str, start: str = "") -> Sequence[StoredEntry]:
         """Return the entries of a prefix in order, from a start key relative to it."""
         if keys.is_single(scope):
             entry = self.entries.get(scope)
@@ -322,21 +324,21 @@ class WatchCache:
             state = self._states[what] = _State(map(self.entries.__getitem__, self.keys[self.key_range(scope, start)]))
         return state
 
-    def range_at(self, revision: int, scope: str, start: str = "") -> Steps[Sequence[Entry]]:
+    def range_at(self, revision: int, scope: str, start: str = "") -> Steps[Sequence[StoredEntry]]:
         """Return the entries of a prefix at a past revision. Later changes do not matter.
 
         Raises:
             StatusError: 410 if the history begins later.
         """
         begin, changes, state = scope + start, self.history.since(revision), self.range(scope, start)
-        past: dict[str, Entry | None] = {}
+        past: dict[str, StoredEntry | None] = {}
         for number, change in enumerate(reversed(changes)):
             # of a key's changes, the first one has the entry at the revision
             if keys.covers(scope, change.key) and change.key >= begin:
                 past[change.key] = change.previous
             if not number % _STEP:
                 yield
-        found: list[Entry] = []
+        found: list[StoredEntry] = []
         first = 0
         for key in sorted(past):
             place = bisect_left(state, key, lo=first, key=_KEY)

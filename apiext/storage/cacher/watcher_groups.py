@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from apiext.storage.rendering import json_rendering
-from apiext.storage.rendering.object_change import Change, Interest, equal_field
-from apiext.storage.rendering.version_view import View
+from apiext.storage.errors import RENDERING_ERRORS
+from apiext.storage.rendering.interest import Interest, equal_field
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
 
 
@@ -26,7 +27,7 @@ class WatcherGroup:
         return [watch for watch, joined in self.watchers.items() if joined < number]
 
 
-_Place = tuple[View | None, str, str, str | None]
+_Place = tuple[VersionView | None, str, str, str | None]
 """A view, `label` or `field`, its name, and its value; None for a label of any value. No view for interests without such a requirement."""
 _EVERY_CHANGE: Final[_Place] = (None, "", "", None)
 _MAX_REQUIREMENTS: Final = 16
@@ -39,7 +40,7 @@ class WatcherGroups:
     __slots__ = ("_indexes",)
 
     def __init__(self) -> None:
-        self._indexes: dict[tuple[View | None, str], dict[str, dict[str | None, dict[object, WatcherGroup]]]] = {}
+        self._indexes: dict[tuple[VersionView | None, str], dict[str, dict[str | None, dict[object, WatcherGroup]]]] = {}
         """Groups by view and `label` or `field`, by name, by value, by the identity of their interest. No member is empty."""
 
     def __bool__(self) -> bool:
@@ -78,7 +79,7 @@ class WatcherGroups:
             del self._indexes[view, kind]
         return True
 
-    def matching(self, change: Change) -> list[WatcherGroup]:
+    def matching(self, change: ObjectChange) -> list[WatcherGroup]:
         """Return the groups that a change may concern."""
         found: list[WatcherGroup] = []
         for (view, kind), names in self._indexes.items():
@@ -104,13 +105,15 @@ def _place(interest: Interest) -> _Place:
     return (interest.view, "label", required[0][0], None) if required else _EVERY_CHANGE
 
 
-def _values(view: View | None, kind: str, change: Change, names: Mapping[str, Iterable[str | None]]) -> Iterable[tuple[str, str | None]]:
+def _values(
+    view: VersionView | None, kind: str, change: ObjectChange, names: Mapping[str, Iterable[str | None]]
+) -> Iterable[tuple[str, str | None]]:
     """Return the indexed names with their values before and after a change; all if the object cannot be decoded: all must fail."""
     if view is None:
         return (("", None),)
     try:
         items = [view.item(entry) for entry in (change.entry, change.previous) if entry is not None]
-    except json_rendering.RENDERING_ERRORS:
+    except RENDERING_ERRORS:
         return [(name, value) for name, values in names.items() for value in values]
     found: dict[tuple[str, str | None], None] = {}
     for item in items:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from apiext.storage.interface import Item
-from apiext.storage.rendering.json_rendering import at_revision
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.renderer import at_revision
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 
 
 class WriteRenderings:
@@ -17,15 +17,15 @@ class WriteRenderings:
     __slots__ = ("_expected", "_made")
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[View, Item]] = {}
-        self._expected: dict[tuple[str, bytes], tuple[View, Item]] = {}
+        self._made: dict[str, tuple[VersionView, Item]] = {}
+        self._expected: dict[tuple[str, bytes], tuple[VersionView, Item]] = {}
 
-    def add(self, view: View, item: Item) -> None:
+    def add(self, view: VersionView, item: Item) -> None:
         """Keep the rendering of a write whose event has not arrived."""
         self._made[item.key] = (view, item)
 
     @contextmanager
-    def expected(self, view: View, raw: bytes, draft: Item) -> Iterator[None]:
+    def expected(self, view: VersionView, raw: bytes, draft: Item) -> Iterator[None]:
         """Use a rendering without resourceVersion for an event with these stored bytes that comes within the block."""
         what = draft.key, raw
         self._expected[what] = (view, draft)
@@ -34,7 +34,7 @@ class WriteRenderings:
         finally:
             self._expected.pop(what, None)
 
-    def give(self, entry: Entry) -> None:
+    def give(self, entry: StoredEntry) -> None:
         """Let an entry of an event adopt the rendering of its write, if there is one."""
         made = self._made.get(entry.key)
         if made is not None and made[1].revision == entry.revision:

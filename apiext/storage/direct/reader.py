@@ -11,12 +11,13 @@ from apiext.scheduling.time_slice import Pace
 from apiext.storage import continue_token, keys, list_plan, versioner
 from apiext.storage.backend import Backend, CompactedError, FutureRevisionError, KeyValue, RangeResult
 from apiext.storage.corrupt_objects import Corruption
-from apiext.storage.interface import Codec, CorruptObjectError, Item, KeyNotFoundError, ListResult
+from apiext.storage.errors import CorruptObjectError, KeyNotFoundError
+from apiext.storage.interface import Codec, Item, ListResult, RenderResult
 from apiext.storage.list_plan import ListPlan
-from apiext.storage.rendering import object_change, stored_entry
-from apiext.storage.rendering.json_rendering import Renderer, RenderResult
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering import interest, stored_entry
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 
 _PAGE_KEYS: Final = 1000
 _MAX_PAGE_KEYS: Final = 10000
@@ -40,13 +41,13 @@ class DirectReader:
             raise errors.too_large_resource_version(minimum, revision, 0)
         if pair is None:
             raise KeyNotFoundError(self.prefix + key, "key not found")
-        return await View(codec, self._renderer).shown(stored_entry.read(self._renderer, key, pair.value, pair.revision))
+        return await VersionView(codec, self._renderer).shown(stored_entry.read(self._renderer, key, pair.value, pair.revision))
 
     async def list(self, plan: ListPlan, codec: Codec) -> ListResult:
         """Return the result of a planned list."""
         if keys.is_single(plan.scope):
             return await self._serve_one(plan, codec)
-        unfiltered = object_change.is_everything(plan.selection)
+        unfiltered = interest.is_everything(plan.selection)
         size, revision, start = plan.limit or _PAGE_KEYS, plan.exact, plan.start
         items: list[Item] = []
         corruption, total = Corruption(self.resource), 0
@@ -92,10 +93,10 @@ class DirectReader:
     ) -> bool:
         """Append the selected items. Return False if they reach the limit before the last pair."""
         pace = Pace()
-        view = View(codec, self._renderer)
+        view = VersionView(codec, self._renderer)
         # an inline view renders each entry when its turn comes
         entries = (stored_entry.read(self._renderer, pair.key[len(self.prefix) :], pair.value, pair.revision) for pair in pairs)
-        shown: Iterable[Entry | RenderResult] = entries if view.inline else await view.items(list(entries))
+        shown: Iterable[StoredEntry | RenderResult] = entries if view.inline else await view.items(list(entries))
         item: RenderResult
         for each in shown:
             if plan.limit and len(items) >= plan.limit:
@@ -103,7 +104,7 @@ class DirectReader:
             if pace.due:
                 await pace.pause()
             try:
-                if not isinstance(each, Entry):
+                if not isinstance(each, StoredEntry):
                     item = each
                 elif view.is_ready(each):
                     item = view.render(each, each.revision)

@@ -6,50 +6,72 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from apiext.storage.direct.store import DirectStore
-from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.interface import DEFAULT_WRITE
+from apiext.storage.rendering.renderer import Renderer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
     from apiext.storage.backend import Backend, KeyValue, WriteResult
-    from apiext.storage.interface import Codec, Item
+    from apiext.storage.interface import Codec, Item, ServerStore, WriteOptions
     from apiext.storage.writer import WriteEncoding
-    from apiext.workers.server_link import ServerLink
 
 
 @dataclass(frozen=True, slots=True)
 class _RemoteBackend:
-    """The methods of a Backend that a RemoteStore uses. The server applies its guard. Its answers block."""
+    """The methods of a Backend that a RemoteStore uses. The server applies its guard."""
 
-    _link: ServerLink
+    _server: ServerStore
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """See Backend.get."""
-        answer: tuple[KeyValue | None, int] = self._link.ask("get", key)
-        return answer
+        return await self._server.get(key)
 
     async def delete(self, key: str, *, expected: int, guard: None = None) -> WriteResult:
         """See Backend.delete."""
-        result: WriteResult = self._link.ask("delete", key, expected)
-        return result
+        return await self._server.delete(key, expected)
 
 
 class RemoteStore(DirectStore):
-    """Gets and writes single objects through Store.answers of the server's store. It has no lists and watches."""
+    """Gets and writes single objects by the store of the server. It has no lists and watches."""
 
-    def __init__(self, link: ServerLink, resource: GroupResource) -> None:
-        prefix: str = link.ask("prefix")
-        super().__init__(backend=cast("Backend", _RemoteBackend(link)), renderer=Renderer(prefix), resource=resource, bookmark_interval=0.0)
-        self._link = link
+    def __init__(self, server: ServerStore, prefix: str, resource: GroupResource) -> None:
+        """Create the store of a resource with a key prefix."""
+        backend = cast("Backend", _RemoteBackend(server))
+        super().__init__(backend=backend, renderer=Renderer(prefix), resource=resource, bookmark_interval=0.0)
+        self._server = server
         self._has_draft = False
         """Whether the server has the rendering of the last write."""
+        self._written: Item | None = None
+        """What was written without a draft, and is not shown to the server yet."""
+
+    def written(self, codec: Codec, item: Item) -> None:
+        """Process the rendering of a created or updated object."""
+        self._written = None if self._has_draft else item
+
+    async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
+        """Implement Store.create."""
+        item = await super().create(key, obj, codec, options)
+        await self._show()
+        return item
+
+    async def guaranteed_update(
+        self, key: str, codec: Codec, update: Callable[[Object, int], Awaitable[Object]], options: WriteOptions = DEFAULT_WRITE
+    ) -> tuple[Item, bool]:
+        """Implement Store.guaranteed_update."""
+        outcome = await super().guaranteed_update(key, codec, update, options)
+        await self._show()
+        return outcome
+
+    async def _show(self) -> None:
+        """Give the rendering of the last write to the server, for the event of the write."""
+        item, self._written = self._written, None
+        if item is not None:
+            await self._server.written(item)
 
     async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
         draft = encoding.draft or self.renderer.draft(codec, key, encoding.encoded, encoding.source)
         self._has_draft = draft is not None
-        result: WriteResult = self._link.ask("commit", self._backend_key(key), encoding.encoded.stored, expected, draft)
-        return result
-
-    def written(self, codec: Codec, item: Item) -> None:
-        """Give the rendering to the server, for the event of the write."""
-        if not self._has_draft:
-            self._link.ask("written", item)
+        return await self._server.commit(self._backend_key(key), encoding.encoded.stored, expected, draft)

@@ -8,16 +8,25 @@ from apiext.storage.backend import Backend
 from apiext.storage.direct.reader import DirectReader
 from apiext.storage.direct.watch import DirectWatch
 from apiext.storage.interface import Codec, Event, Item, ListOptions, ListResult, Watch, WatchOptions
-from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.watch_queue import WatchQueue
+from apiext.storage.write_guards import WriteGuard
 from apiext.storage.writer import Writer
 
 
 class DirectStore(Writer):
     """Implements Store without a cache: every read asks the backend, every watch opens a watch of the backend."""
 
-    def __init__(self, *, backend: Backend, renderer: Renderer, resource: GroupResource, bookmark_interval: float) -> None:
-        super().__init__(backend=backend, renderer=renderer)
+    def __init__(
+        self,
+        *,
+        backend: Backend,
+        renderer: Renderer,
+        resource: GroupResource,
+        bookmark_interval: float,
+        guard: WriteGuard | None = None,
+    ) -> None:
+        super().__init__(backend=backend, renderer=renderer, guard=guard)
         self._reader = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._bookmark_interval = bookmark_interval
         self._watches: set[WatchQueue[Event]] = set()

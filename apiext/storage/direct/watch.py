@@ -10,12 +10,14 @@ from typing import Final
 from apiext.meta import errors, limits
 from apiext.storage import keys, versioner
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError
-from apiext.storage.interface import Codec, CorruptObjectError, Event, EventType, Item, WatchOptions
-from apiext.storage.rendering import converting_watch, json_rendering, stored_entry
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.object_change import Change, Interest
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.errors import RENDERING_ERRORS, CorruptObjectError
+from apiext.storage.interface import Codec, Event, EventType, Item, WatchOptions
+from apiext.storage.rendering import converting_watch, event_lines, stored_entry
+from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
 
 _EXPIRED: Final = "The resourceVersion for the provided watch is too old."
@@ -48,7 +50,7 @@ class DirectWatch(WatchQueue[Event]):
         self._options = options
         self._requested = versioner.parse_for_watch(options.resource_version)
         self._bookmark_interval = bookmark_interval
-        self._interest = Interest(view=View(codec, renderer), codec=codec, scope=scope, selection=options.selection)
+        self._interest = Interest(view=VersionView(codec, renderer), codec=codec, scope=scope, selection=options.selection)
         # a single key is watched by its prefix, because the backend matches prefixes
         self._prefix = renderer.prefix + (scope[: scope.rfind("/") + 1] if keys.is_single(scope) else scope)
         self._task: asyncio.Task[None] | None = None
@@ -89,10 +91,10 @@ class DirectWatch(WatchQueue[Event]):
         self._backlog = self._initial(entries, current, error)
         return current
 
-    async def _state(self) -> tuple[list[Entry], int, CorruptObjectError | errors.StatusError | None]:
+    async def _state(self) -> tuple[list[StoredEntry], int, CorruptObjectError | errors.StatusError | None]:
         """Return the entries and their revision; an error for the one after them that cannot be converted."""
         start, revision = "", 0
-        entries: list[Entry] = []
+        entries: list[StoredEntry] = []
         while True:
             result = await self._backend.list(self._prefix, start=start, revision=revision, limit=_PAGE_KEYS)
             revision = revision or result.revision
@@ -110,15 +112,15 @@ class DirectWatch(WatchQueue[Event]):
                 return entries, revision, None
             start = f"{result.items[-1].key}\0"
 
-    def _initial(self, entries: list[Entry], revision: int, error: Exception | None) -> Iterator[Event | None]:
+    def _initial(self, entries: list[StoredEntry], revision: int, error: Exception | None) -> Iterator[Event | None]:
         """Yield the initial events. Raises the error after them."""
         view = self._interest.view
         for each in entries:
-            yield json_rendering.event(EventType.ADDED, view.item(each)) if self._interest.wants(each) else None
+            yield event_lines.event(EventType.ADDED, view.item(each)) if self._interest.wants(each) else None
         if error is not None:
             raise error
         if self._options.send_initial_events and self._options.allow_bookmarks:
-            yield json_rendering.bookmark(view.gvk, revision, initial_events_end=True)
+            yield event_lines.bookmark(view.gvk, revision, initial_events_end=True)
 
     async def _run(self) -> None:
         try:
@@ -126,8 +128,8 @@ class DirectWatch(WatchQueue[Event]):
             self.finish()
         except CompactedError:
             self.fail(errors.expired(_EXPIRED))
-        except json_rendering.RENDERING_ERRORS as error:
-            self.fail(json_rendering.status_error(error))
+        except RENDERING_ERRORS as error:
+            self.fail(event_lines.status_error(error))
         except BackendError as error:
             self.fail(errors.internal(str(error)))
 
@@ -161,14 +163,14 @@ class DirectWatch(WatchQueue[Event]):
         if error is not None:
             raise error
 
-    def _change(self, event: BackendEvent) -> Change:
+    def _change(self, event: BackendEvent) -> ObjectChange:
         key = event.key[len(self._renderer.prefix) :]
         now, before = None, None
         if event.value is not None:
             now = stored_entry.read(self._renderer, key, event.value, event.revision)
         if event.previous is not None:
             before = stored_entry.read(self._renderer, key, event.previous.value, event.previous.revision)
-        return Change(key=key, revision=event.revision, entry=now, previous=before)
+        return ObjectChange(key=key, revision=event.revision, entry=now, previous=before)
 
     def _push(self, events: list[Event]) -> None:
         if events:
@@ -186,5 +188,5 @@ class DirectWatch(WatchQueue[Event]):
 
     def _bookmark(self, remaining: float) -> None:
         if self._revision > self._start_revision:
-            self._push([json_rendering.bookmark(self._interest.view.gvk, self._revision)])
+            self._push([event_lines.bookmark(self._interest.view.gvk, self._revision)])
         self._schedule_bookmark(remaining)

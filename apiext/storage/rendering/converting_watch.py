@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 
 from apiext.meta import errors
 from apiext.storage.interface import Event, Item
-from apiext.storage.rendering import json_rendering
-from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering import event_lines
+from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.watch_queue import WatchQueue
 
-Step = Change | Event
+Step = ObjectChange | Event
 """A change to convert, or an event that is ready, such as a bookmark."""
 
 
@@ -27,7 +28,7 @@ async def convert(interest: Interest, steps: Sequence[Step]) -> tuple[list[Event
         for entry in interest.needed(step):
             item = shown[entry]
             if not isinstance(item, Item):
-                return events, json_rendering.status_error(item)
+                return events, event_lines.status_error(item)
         event = interest.event(step)
         step.drop_events()
         if event is not None:
@@ -57,7 +58,7 @@ class ConvertingWatch:
             self._steps = []
             if error is not None:
                 self._queue.close()
-                return [*events, json_rendering.error_event(error)]
+                return [*events, event_lines.error_event(error)]
             if events:
                 return events
 

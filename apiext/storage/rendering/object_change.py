@@ -1,25 +1,24 @@
-"""A change of one object, and the interest of a watcher in it."""
+"""A change of one object, and its events, each rendered once for all watchers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apiext.storage import keys
-from apiext.storage.interface import EVERYTHING, Codec, CorruptObjectError, Event, EventType, Item, Selection, UnknownPastError
-from apiext.storage.rendering import json_rendering
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.interface import Event, EventType, Item
+from apiext.storage.rendering import event_lines
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Change:
+class ObjectChange:
     """The new entry (None: deleted) and the previous one (None: created) of an object, at the revision of the change."""
 
     key: str
     revision: int
-    entry: Entry | None
-    previous: Entry | None
-    _events: dict[tuple[View, EventType], Event] | None = field(default=None, init=False)
+    entry: StoredEntry | None
+    previous: StoredEntry | None
+    _events: dict[tuple[VersionView, EventType], Event] | None = field(default=None, init=False)
     """None while there are none: a history keeps many changes."""
 
     @property
@@ -28,7 +27,7 @@ class Change:
         state = self.entry or self.previous
         return state.size if state is not None else 0
 
-    def event(self, view: View, type_: EventType) -> Event:
+    def event(self, view: VersionView, type_: EventType) -> Event:
         """Return the event of a type in a view; render it once.
 
         Raises:
@@ -38,10 +37,10 @@ class Change:
             self._events = {}
         event = self._events.get((view, type_))
         if event is None:
-            event = self._events[view, type_] = json_rendering.event(type_, self._subject(view, type_))
+            event = self._events[view, type_] = event_lines.event(type_, self._subject(view, type_))
         return event
 
-    def _subject(self, view: View, type_: EventType) -> Item:
+    def _subject(self, view: VersionView, type_: EventType) -> Item:
         """Return the object of the event; for DELETED, the last state at the revision of the change."""
         if type_ is EventType.DELETED and self.previous is not None:
             return view.at(self.previous, self.revision)
@@ -52,84 +51,3 @@ class Change:
     def drop_events(self) -> None:
         """Drop the event lines. After dispatch, only the queues of slow watchers hold them."""
         self._events = None
-
-
-class Interest:
-    """What a watcher selects: a scope of keys, a selection, a version, and the revisions after a start."""
-
-    __slots__ = ("_all", "after", "codec", "identity", "scope", "selection", "view")
-
-    def __init__(self, *, view: View, codec: Codec, scope: str, selection: Selection, after: int = 0) -> None:
-        self.view = view
-        self.codec = codec
-        self.scope = scope
-        self.selection = selection
-        self.after = after
-        self._all = is_everything(selection)
-        self.identity = (id(view), scope, *selection_key(selection), after)
-        """Watchers with equal identities get equal events."""
-
-    def covers(self, key: str) -> bool:
-        """Report whether a key is in the scope."""
-        return keys.covers(self.scope, key)
-
-    def wants(self, entry: Entry) -> bool:
-        """Report whether an object is selected.
-
-        Raises:
-            CorruptObjectError: the object cannot be decoded.
-        """
-        if self._all:
-            return True
-        item = self.view.item(entry)
-        return self.selection.matches(item.labels, item.fields)
-
-    def needed(self, change: Change) -> list[Entry]:
-        """Return the entries whose renderings `event` uses."""
-        if change.revision <= self.after:
-            return []
-        found = [entry for entry in (change.entry, change.previous) if entry is not None]
-        return found[:1] if self._all else found
-
-    def event(self, change: Change) -> Event | None:
-        """Return the watcher's event for a change in its scope, or None.
-
-        An object that begins to match is ADDED, one that no longer matches is DELETED (apiserver cacher: convertToWatchEvent).
-
-        Raises:
-            CorruptObjectError: the object cannot be decoded; UnknownPastError if it is gone, or not selected now, and may have been seen.
-        """
-        if change.revision <= self.after:
-            return None
-        now = change.entry is not None and self.wants(change.entry)
-        try:
-            before = change.previous is not None and self.wants(change.previous)
-            if before and change.entry is None:
-                return change.event(self.view, EventType.DELETED)
-        except CorruptObjectError as error:
-            if not now:
-                raise UnknownPastError(error.key, error.message) from error
-            before = False
-        if now:
-            # nobody has seen an unreadable object
-            seen = before and change.previous not in self.view.failures
-            return change.event(self.view, EventType.MODIFIED if seen else EventType.ADDED)
-        return change.event(self.view, EventType.DELETED) if before else None
-
-
-def is_everything(selection: Selection) -> bool:
-    """Report whether a selection selects all objects."""
-    return selection is EVERYTHING or not selection.size
-
-
-def equal_field(selection: Selection) -> tuple[str, str] | None:
-    """Return the first selectable field of the CRD whose value the selection requires, and the value; None if there is none."""
-    if selection.fields is None:
-        return None
-    return next((one for one in selection.fields.required.items() if not one[0].startswith("metadata.")), None)
-
-
-def selection_key(selection: Selection) -> tuple[str, str]:
-    """Return the text of a selection; selections with equal texts select the same objects."""
-    labels, fields = selection.labels, selection.fields
-    return labels.text if labels is not None else "", fields.text if fields is not None else ""

@@ -12,10 +12,9 @@ from typing import Any, Final
 from apiext.scheduling.small_requests import SMALL_REQUESTS
 from apiext.scheduling.tasks import shared_task
 from apiext.scheduling.time_slice import Pace
-from apiext.storage.interface import Codec
-from apiext.storage.rendering.json_rendering import RenderResult
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.webhook.circuit_breaker import PATIENCE_SECONDS, too_many_waiting
+from apiext.storage.interface import Codec, RenderResult
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.waiting_limit import WaitingLimit
 
 _MAX_ENTRIES: Final = 500
 """Entries of a batch."""
@@ -30,10 +29,7 @@ _RUNNING: Final = 4
 _RUNNING_BULK: Final = _RUNNING - 1
 """Batches of long lists that are rendered at a time; the rest is free for other readers."""
 
-_MAX_WAITING: Final = 100
-"""Readers that may wait for batches that take long: a quarter of the server's concurrent reads."""
-
-Results = dict[Entry, RenderResult]
+Results = dict[StoredEntry, RenderResult]
 
 
 @dataclass(slots=True, eq=False)
@@ -42,11 +38,11 @@ class Batch:
 
     codec: Codec
     done: asyncio.Future[Results]
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[StoredEntry] = field(default_factory=list)
     size: int = 0
     task: asyncio.Task[None] | None = None
 
-    def add(self, entry: Entry, most: int) -> bool:
+    def add(self, entry: StoredEntry, most: int) -> bool:
         """Add an entry; return False if the batch is full, with `most` entries or the limit of bytes."""
         if self.entries and (len(self.entries) >= most or self.size + entry.size > _MAX_BYTES):
             return False
@@ -62,13 +58,31 @@ class RenderQueue:
     others' batch.
     """
 
-    __slots__ = ("_batches", "_bulk", "_few", "_most", "_render", "_running", "_running_bulk", "_silent_since", "_view", "_waiting")
+    __slots__ = (
+        "_batches",
+        "_bulk",
+        "_few",
+        "_limit",
+        "_most",
+        "_render",
+        "_running",
+        "_running_bulk",
+        "_silent_since",
+        "_view",
+        "_waiting",
+    )
 
-    def __init__(self, view: object, render: Callable[[Codec, Sequence[Entry]], Coroutine[Any, Any, Results]]) -> None:
+    def __init__(
+        self,
+        view: object,
+        render: Callable[[Codec, Sequence[StoredEntry]], Coroutine[Any, Any, Results]],
+        limit: WaitingLimit | None = None,
+    ) -> None:
         """Create the queue of a view; `render` returns the result of each entry."""
         self._view = view
         self._render = render
-        self._batches: dict[Entry, Batch] = {}
+        self._limit = limit
+        self._batches: dict[StoredEntry, Batch] = {}
         self._most = _MAX_ENTRIES
         """Entries of a new batch."""
         self._few: deque[Batch] = deque()
@@ -77,12 +91,13 @@ class RenderQueue:
         self._silent_since = 0.0
         """When the latest batch ended, or the first one began after a time without any."""
 
-    async def results(self, codec: Codec, entries: Sequence[Entry]) -> Results:
+    async def results(self, codec: Codec, entries: Sequence[StoredEntry]) -> Results:
         """Return the renderings, or the errors, of entries that are not rendered yet."""
         SMALL_REQUESTS.end()
         pending = await self._batched(codec, entries)
-        if self._waiting >= _MAX_WAITING and time.monotonic() - self._silent_since > PATIENCE_SECONDS:
-            return dict.fromkeys(entries, too_many_waiting())
+        limit = self._limit
+        if limit is not None and self._waiting >= limit.readers and time.monotonic() - self._silent_since > limit.seconds:
+            return dict.fromkeys(entries, limit.refusal())
         results: Results = {}
         self._waiting += 1
         try:
@@ -93,7 +108,7 @@ class RenderQueue:
             self._waiting -= 1
         return results
 
-    async def _batched(self, codec: Codec, entries: Sequence[Entry]) -> deque[asyncio.Future[Results]]:
+    async def _batched(self, codec: Codec, entries: Sequence[StoredEntry]) -> deque[asyncio.Future[Results]]:
         """Put entries into batches, and return the results of these."""
         pace = Pace()
         queue = self._few if len(entries) <= _FEW else self._bulk
@@ -115,7 +130,7 @@ class RenderQueue:
             self._start()
         return deque(batch.done for batch in batches)
 
-    def _add(self, codec: Codec, entry: Entry, queue: deque[Batch]) -> Batch:
+    def _add(self, codec: Codec, entry: StoredEntry, queue: deque[Batch]) -> Batch:
         """Add an entry to the last batch of a queue, or to a new one."""
         last = queue[-1] if queue else None
         if last is None or last.codec is not codec or not last.add(entry, self._most):

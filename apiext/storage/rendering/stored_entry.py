@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from apiext.storage import stored_object
-from apiext.storage.interface import CorruptObjectError, EncryptedObjectError, Item
-from apiext.storage.rendering.json_rendering import Renderer, stored_size, without_revision
+from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
+from apiext.storage.interface import Item
+from apiext.storage.rendering.renderer import Renderer, stored_size, without_revision
 
 
-class Entry:
+class StoredEntry:
     """An object at one revision. Immutable, except for its cached renderings, one for each view (`storage/rendering/version_view.py`).
 
     The stored bytes are dropped when they can be restored from a rendering; an entry then costs about the size of its JSON.
@@ -90,7 +91,7 @@ class Entry:
                 self._item = None
 
 
-class CorruptEntry(Entry):
+class EncryptedEntry(StoredEntry):
     """An encrypted value. Every access raises the error; other entries are not affected."""
 
     __slots__ = ("_error",)
@@ -110,9 +111,9 @@ class CorruptEntry(Entry):
         raise EncryptedObjectError(self._error.key, self._error.message)
 
 
-def read(renderer: Renderer, key: str, value: bytes, revision: int) -> Entry:
+def read(renderer: Renderer, key: str, value: bytes, revision: int) -> StoredEntry:
     """Return the entry for a stored value, under its relative key."""
     try:
-        return Entry(key, revision, renderer.open(key, value))
+        return StoredEntry(key, revision, renderer.open(key, value))
     except CorruptObjectError as error:
-        return CorruptEntry(key, revision, error)
+        return EncryptedEntry(key, revision, error)

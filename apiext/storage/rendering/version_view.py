@@ -10,18 +10,18 @@ from apiext.meta import limits
 from apiext.meta.gvk import GroupVersionKind
 from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.scheduling.time_slice import Pace
-from apiext.storage.interface import Codec, CorruptObjectError, Item
-from apiext.storage.rendering.batch import StoredBytes, render_all
-from apiext.storage.rendering.json_rendering import RENDERING_ERRORS, Renderer, RenderResult, at_revision, with_revision
+from apiext.storage.errors import RENDERING_ERRORS, CorruptObjectError
+from apiext.storage.interface import Codec, Item, RemoteCodec, RenderingJob, RenderResult, StoredBytes
+from apiext.storage.rendering.batch_rendering import render_all
 from apiext.storage.rendering.render_queue import RenderQueue
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.workers.restarts import KeptAnswers
+from apiext.storage.rendering.renderer import Renderer, at_revision, with_revision
+from apiext.storage.rendering.stored_entry import StoredEntry
 
 _KEPT_FAILURES: Final = 100
 """Entries that a view knows to be unreadable: as many as the error of a list names."""
 
 
-class View:
+class VersionView:
     """Renders entries with a codec.
 
     A view refers to its codec weakly: readers and watchers hold the codec.
@@ -29,7 +29,7 @@ class View:
 
     __slots__ = ("__weakref__", "_codec", "_queue", "_remote", "_renderer", "failures", "gvk", "inline")
 
-    def __init__(self, codec: Codec, renderer: Renderer, released: Callable[[View], None] | None = None) -> None:
+    def __init__(self, codec: Codec, renderer: Renderer, released: Callable[[VersionView], None] | None = None) -> None:
         self.gvk: GroupVersionKind = codec.gvk
         self.inline: bool = codec.conversion is None
         """Whether `item` can be used for small entries at once; otherwise all entries are rendered by `items` first."""
@@ -37,11 +37,11 @@ class View:
         self._queue: RenderQueue | None = None
         self.use(codec, released)
 
-    def use(self, codec: Codec, released: Callable[[View], None] | None) -> None:
+    def use(self, codec: Codec, released: Callable[[VersionView], None] | None) -> None:
         """Render with a codec, instead of one that renders equally; `released` is called when it is garbage."""
-        self._remote = codec.remote if self._renderer.workers is not None else None
+        self._remote = codec.remote
         self._codec = weakref.ref(codec, None if released is None else lambda _: released(self))
-        self.failures: dict[Entry, CorruptObjectError] = {}
+        self.failures: dict[StoredEntry, CorruptObjectError] = {}
         """The errors of the last entries that could not be decoded, in an inline view; a conversion may succeed later."""
 
     def _held(self) -> Codec:
@@ -50,16 +50,16 @@ class View:
             raise AssertionError("the codec of a view in use is garbage")
         return codec
 
-    def is_ready(self, entry: Entry) -> bool:
+    def is_ready(self, entry: StoredEntry) -> bool:
         """Report whether `item` returns at once: the entry is rendered, or small in an inline view. Otherwise use `items`."""
         if entry.cached(self) is not None:
             return True
         return self.inline and not self._is_large(entry)
 
-    def _is_large(self, entry: Entry) -> bool:
+    def _is_large(self, entry: StoredEntry) -> bool:
         return self._remote is not None and entry.size > limits.MAX_INLINE_RENDERING_BYTES
 
-    def item(self, entry: Entry) -> Item:
+    def item(self, entry: StoredEntry) -> Item:
         """Return the rendering of an entry, which keeps it. In a view that is not inline, it must be cached.
 
         Raises:
@@ -74,25 +74,25 @@ class View:
                 raise
         return item
 
-    def _remember(self, entry: Entry, error: CorruptObjectError) -> None:
+    def _remember(self, entry: StoredEntry, error: CorruptObjectError) -> None:
         if len(self.failures) >= _KEPT_FAILURES and entry not in self.failures:
             del self.failures[next(iter(self.failures))]
         self.failures[entry] = CorruptObjectError(error.key, error.message)
 
-    def at(self, entry: Entry, revision: int) -> Item:
+    def at(self, entry: StoredEntry, revision: int) -> Item:
         """Return an entry's object with another resourceVersion, as in a DELETED event. Raises as `item`."""
         item = entry.cached(self)
         if item is not None and entry.is_stored_as_shown(self):
             return with_revision(item, revision)
         return self.render(entry, revision) if item is None and self.inline else at_revision(self.item(entry), revision)
 
-    def render(self, entry: Entry, revision: int) -> Item:
+    def render(self, entry: StoredEntry, revision: int) -> Item:
         """Render an entry's object with a resourceVersion, in an inline view. Raises as `item`."""
         if not self.inline:
             raise AssertionError("an entry is used before it was converted")
         return self._renderer.item(self._held(), entry.key, entry.raw, revision)
 
-    async def shown(self, entry: Entry) -> Item:
+    async def shown(self, entry: StoredEntry) -> Item:
         """Return the rendering of an entry, which keeps it.
 
         Raises:
@@ -110,24 +110,24 @@ class View:
             # the variable would be a reference cycle through the traceback
             del shown
 
-    async def items(self, entries: Sequence[Entry]) -> list[RenderResult]:
+    async def items(self, entries: Sequence[StoredEntry]) -> list[RenderResult]:
         """Return the renderings of entries; in the place of one that fails stands its error.
 
         Entries keep their renderings. An entry that several readers want at the same time is converted once.
         """
         if self._queue is None:
-            self._queue = RenderQueue(self, self._render_batch)
+            self._queue = RenderQueue(self, self._render_batch, self._renderer.waiting)
         results = await self._queue.results(self._held(), entries)
         for entry, result in results.items() if self.inline else ():
             if isinstance(result, CorruptObjectError):
                 self._remember(entry, result)
         return [entry.cached(self) or results[entry] for entry in entries]
 
-    async def _render_batch(self, codec: Codec, entries: Sequence[Entry]) -> dict[Entry, RenderResult]:
+    async def _render_batch(self, codec: Codec, entries: Sequence[StoredEntry]) -> dict[StoredEntry, RenderResult]:
         """Render entries after one conversion of them all; with a large one, they are rendered in a worker process."""
         pace = Pace()
-        shown: dict[Entry, RenderResult] = {}
-        stored: dict[Entry, StoredBytes] = {}
+        shown: dict[StoredEntry, RenderResult] = {}
+        stored: dict[StoredEntry, StoredBytes] = {}
         for entry in entries:
             try:
                 stored[entry] = (entry.key, entry.raw, entry.revision)
@@ -135,33 +135,37 @@ class View:
                 shown[entry] = error
             if pace.due:
                 await pace.pause()
+        remote = self._remote
+        if remote is None:
+            return shown | self._adopted(stored, await render_all(self._renderer, codec, list(stored.values())))
         large = [entry for entry in stored if self._is_large(entry)]
         if large and not self.inline:
-            return shown | await self._render_remotely(stored)
+            return shown | await self._render_remotely(stored, self._job(remote, stored))
         for entry in large:
-            shown |= await self._render_remotely({entry: stored.pop(entry)})
-        if self.inline or self._remote is None or self._renderer.workers is None:
+            one = {entry: stored.pop(entry)}
+            shown |= await self._render_remotely(one, self._job(remote, one))
+        if self.inline:
             return shown | self._adopted(stored, await render_all(self._renderer, codec, list(stored.values())))
-        kept = KeptAnswers(self._renderer.workers, self._remote.answers)
+        job = self._job(remote, stored)
         try:
-            with kept.recording(), InlineWork(trusting=True):
-                results = await render_all(self._renderer, codec, list(stored.values()))
+            with InlineWork(trusting=True):
+                results = await render_all(self._renderer, codec, list(stored.values()), job)
         except HeavyWorkError:
-            return shown | await self._render_remotely(stored, kept)
+            return shown | await self._render_remotely(stored, job)
         return shown | self._adopted(stored, results)
 
-    async def _render_remotely(self, stored: Mapping[Entry, StoredBytes], kept: KeptAnswers | None = None) -> dict[Entry, RenderResult]:
+    def _job(self, remote: RemoteCodec, stored: Mapping[StoredEntry, StoredBytes]) -> RenderingJob:
+        return remote.job(self._renderer.prefix, list(stored.values()))
+
+    async def _render_remotely(self, stored: Mapping[StoredEntry, StoredBytes], job: RenderingJob) -> dict[StoredEntry, RenderResult]:
         """Render entries in a worker process."""
-        remote, workers = self._remote, self._renderer.workers
-        if remote is None or workers is None:
-            raise AssertionError("only a view with workers renders remotely")
         try:
-            results = await remote.render(workers, self._renderer.prefix, list(stored.values()), kept)
+            results = await job.run()
         except RENDERING_ERRORS as error:
             return dict.fromkeys(stored, error)
         return self._adopted(stored, results)
 
-    def _adopted(self, entries: Iterable[Entry], results: Sequence[RenderResult]) -> dict[Entry, RenderResult]:
+    def _adopted(self, entries: Iterable[StoredEntry], results: Sequence[RenderResult]) -> dict[StoredEntry, RenderResult]:
         return {
             entry: entry.adopt(self, result) if isinstance(result, Item) else result for entry, result in zip(entries, results, strict=True)
         }

@@ -12,8 +12,9 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 
 from apiext.meta import errors, limits
 from apiext.scheduling.time_slice import Pace
+from apiext.storage.errors import RENDERING_ERRORS
 from apiext.storage.interface import Event
-from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering import event_lines
 
 
 class _Sized(Protocol):
@@ -72,7 +73,7 @@ class WatchQueue(Generic[T]):
     def fail(self, error: errors.StatusError) -> None:
         """End the watch with a Status after the queued events."""
         if not self.finished:
-            self._batches.append(([cast("T", json_rendering.error_event(error))], 0))
+            self._batches.append(([cast("T", event_lines.error_event(error))], 0))
             self.finish()
 
     def finish(self) -> None:
@@ -144,8 +145,8 @@ class WatchQueue(Generic[T]):
                     await pace.pause()
                     if self._backlog is None:
                         return []
-        except json_rendering.RENDERING_ERRORS as error:
-            chunk.append(cast("T", json_rendering.error_event(json_rendering.status_error(error))))
+        except RENDERING_ERRORS as error:
+            chunk.append(cast("T", event_lines.error_event(event_lines.status_error(error))))
             self._batches.clear()
             self.finish()
         self._backlog = None

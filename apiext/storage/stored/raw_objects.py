@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from apiext.storage.backend import Backend, KeyValue
-from apiext.storage.pages import latest_pages
+from apiext.storage.paged_reads import latest_pages
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 _TOGETHER: Final = 128

@@ -11,16 +11,16 @@ from apiext.scheduling.time_slice import Pace
 from apiext.storage import stored_object
 from apiext.storage.backend import ValueTooLargeError
 from apiext.storage.interface import Item
-from apiext.storage.pages import latest_pages
+from apiext.storage.paged_reads import latest_pages
 from apiext.storage.rendering import stored_entry as entries
-from apiext.storage.rendering.json_rendering import as_stored
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.renderer import as_stored
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 if TYPE_CHECKING:
     from apiext.storage.backend import Backend, KeyValue
     from apiext.storage.interface import Codec
-    from apiext.storage.rendering.json_rendering import Renderer
+    from apiext.storage.rendering.renderer import Renderer
 
 _BATCH: Final = 100
 """Objects to convert together."""
@@ -57,7 +57,7 @@ class Reencoder:
             BackendError: the store does not answer.
             StatusError: the guard refuses writes.
         """
-        view, pace = View(codec, self._renderer), Pace()
+        view, pace = VersionView(codec, self._renderer), Pace()
         async for page in latest_pages(self._backend, self._renderer.prefix):
             todo = []
             for pair in page:
@@ -69,7 +69,7 @@ class Reencoder:
                 async for part in self._rewrite(codec, view, todo[first : first + _BATCH]):
                     yield part
 
-    async def _rewrite(self, codec: Codec, view: View, pairs: Sequence[KeyValue]) -> AsyncGenerator[Reencoded]:
+    async def _rewrite(self, codec: Codec, view: VersionView, pairs: Sequence[KeyValue]) -> AsyncGenerator[Reencoded]:
         prefix = self._renderer.prefix
         found = [entries.read(self._renderer, pair.key[len(prefix) :], pair.value, pair.revision) for pair in pairs]
         shown = await view.items(found)

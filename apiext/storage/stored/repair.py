@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
 from apiext.scheduling.time_slice import Pace
 from apiext.storage import stored_object
-from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
+from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.rendering import stored_entry as entries
-from apiext.storage.rendering.json_rendering import Renderer, as_stored
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.renderer import Renderer, as_stored
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apiext.storage.backend import Backend, KeyValue, WriteResult
     from apiext.storage.interface import Codec
-    from apiext.storage.rendering.stored_entry import Entry
+    from apiext.storage.rendering.stored_entry import StoredEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class Repair:
                 found.append(UnreadableObject(one.key, pair.revision, len(pair.value), version, error.message))
         return found
 
-    async def _errors(self, read: Sequence[Entry]) -> list[CorruptObjectError | None]:
+    async def _errors(self, read: Sequence[StoredEntry]) -> list[CorruptObjectError | None]:
         """Return the error of each entry that cannot be decoded."""
         if self._codec.conversion is None:
-            shown = await View(self._codec, self._renderer).items(read)
+            shown = await VersionView(self._codec, self._renderer).items(read)
             return [one if isinstance(one, CorruptObjectError) else None for one in shown]
         errors: list[CorruptObjectError | None] = []
         pace = Pace()
@@ -76,13 +76,13 @@ class Repair:
                 await pace.pause()
         return errors
 
-    async def _error(self, entry: Entry) -> CorruptObjectError | None:
+    async def _error(self, entry: StoredEntry) -> CorruptObjectError | None:
         """Return the error of an entry that cannot be decoded; a worker process decodes a large one."""
-        remote, workers = self._codec.remote, self._renderer.workers
+        remote = self._codec.remote
         try:
             stored = (entry.key, entry.raw, entry.revision)
-            if remote is not None and workers is not None and entry.size > MAX_INLINE_RENDERING_BYTES:
-                return await remote.check(workers, self._renderer.prefix, stored)
+            if remote is not None and entry.size > MAX_INLINE_RENDERING_BYTES:
+                return await remote.check(self._renderer.prefix, stored)
             self._renderer.decode(self._codec, *stored)
         except CorruptObjectError as error:
             return error
@@ -102,7 +102,7 @@ class Repair:
         if error is not None:
             raise error
         full = self._renderer.prefix + key
-        stored = as_stored(self._codec, await View(self._codec, self._renderer).shown(entry)) if encode else data
+        stored = as_stored(self._codec, await VersionView(self._codec, self._renderer).shown(entry)) if encode else data
         return _revision(full, await self._writes.update(full, stored, revision), revision)
 
     async def delete(self, key: str, *, revision: int) -> None:
@@ -118,7 +118,7 @@ class Repair:
             raise InvalidObjectError(full, "the object can be read, and is deleted through the API")
         _revision(full, await self._writes.delete(full, revision), revision)
 
-    def _entry(self, key: str, data: bytes, revision: int) -> Entry:
+    def _entry(self, key: str, data: bytes, revision: int) -> StoredEntry:
         return entries.read(self._renderer, key, data, revision)
 
 

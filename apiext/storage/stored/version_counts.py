@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.scheduling.time_slice import Pace
 from apiext.storage import stored_object
 from apiext.storage.backend import CompactedError
-from apiext.storage.pages import pages
+from apiext.storage.paged_reads import pages
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource

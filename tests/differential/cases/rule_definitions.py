@@ -31,7 +31,6 @@ KEYED: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [
 NAMED: Final = struct(name=STRING, count=INTEGER) | {"required": ["name"]}
 
 _SPECS: dict[str, Schema] = {
-    "syntax": ruled(struct(a=INTEGER), "self.a >"),
     "several lines": ruled(struct(a=INTEGER), {"rule": "self.a\n  > 'x'", "message": "m"}),
     "unknown name": ruled(struct(a=INTEGER), "other.a > 1"),
     "unknown field": ruled(struct(a=INTEGER), "self.b > 1"),

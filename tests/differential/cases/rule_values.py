@@ -92,13 +92,10 @@ PROTOBUF: Final = tuple(
         *(
             f"@Struct{{fields: {fields}}} == {{}}"
             for fields in (
-                "dyn({1: 2})",
                 "dyn(1)",
                 "dyn([])",
                 "dyn(null)",
-                "{'a': type(1)}",
                 "{'a': optional.none()}",
-                "{'a': quantity('1')}",
             )
         ),
         "@Value{} == null && @Value{null_value: 0} == null && @Value{null_value: @NullValue.NULL_VALUE} == null",
@@ -107,22 +104,10 @@ PROTOBUF: Final = tuple(
         "@Value{struct_value: {'a': 1}} == {'a': 1} && @Value{list_value: [1, 2]} == [1, 2]",
         "@Value{struct_value: @Struct{}} == {}",
         "@Value{null_value: 5000000000} == null",
-        *(
-            f"@Value{{{member}: dyn({value})}} == null"
-            for member, value in (
-                ("struct_value", "[1]"),
-                ("list_value", "1"),
-                ("string_value", "1"),
-                ("number_value", "1"),
-                ("bool_value", "1"),
-                ("null_value", "'a'"),
-                ("null_value", "null"),
-            )
-        ),
         "@ListValue{} == [] && @ListValue{values: [1, 2]} == [1, 2]",
         "@ListValue{values: self.l} == self.l",
         "type(@ListValue{values: [1]}[0]) == double",
-        *(f"@ListValue{{values: {values}}} == []" for values in ("dyn(1)", "dyn({})", "[type(1)]", "[{1: 2}]", "dyn(null)")),
+        *(f"@ListValue{{values: {values}}} == []" for values in ("dyn(1)", "dyn({})", "dyn(null)")),
         "@NullValue.NULL_VALUE == 0",
     )
 )
@@ -150,14 +135,8 @@ EMPTY: Final = tuple(
         "'%s'.format([type(@Empty{})]) == 'a'",
         "[@Empty{}, @Empty{}].distinct().size() == 1",
         "@Struct{fields: {'a': @Empty{}}} == {'a': {}} && @ListValue{values: [@Empty{}]} == [{}]",
-        "@Value{struct_value: dyn(@Empty{})} == {}",
-        "@Value{list_value: dyn(@Empty{})} == []",
         "@Struct{fields: dyn(@Empty{})} == {}",
         "@ListValue{values: dyn(@Empty{})} == []",
-        *(
-            f"@{kind}Value{{value: dyn(@Empty{{}})}} == null"
-            for kind in ("Int64", "Int32", "UInt64", "Double", "Float", "Bool", "String", "Bytes")
-        ),
     )
 )
 ANY: Final = tuple(
@@ -175,46 +154,14 @@ ANY: Final = tuple(
         "@Any{?type_url: optional.none()} == 1",
         *(f"@Any{{type_url: '{url}'}} == null" for url in ("x", "type.googleapis.com/no.Such", '\\u00e9\\t"')),
         "@Any{value: b'zz'} == null",
-        "@Any{type_url: dyn(1)} == null",
-        "@Any{value: dyn('a')} == null",
     )
 )
 JSON: Final = tuple(
     rule.replace("@", "google.protobuf.")
     for rule in (
-        *(
-            f"@Value{{{member}: {value}}} == null"
-            for member, values in {
-                "list_value": ("self.l", "[self.l]", "[self.m]", "[self]", "dyn(self.m)", "dyn(self)"),
-                "struct_value": ("self.m", "{'a': self.l}", "{'a': self.m}", "{'a': self}", "dyn(self.l)"),
-                "string_value": ("dyn(self.l)", "dyn(self.m)", "dyn(self.o)", "dyn(@Empty{})"),
-                "null_value": ("dyn(self.l)", "dyn(@Empty{})"),
-            }.items()
-            for value in values
-        ),
-        "@Struct{fields: {'a': self.l}} == {}",
-        "@Struct{fields: {'a': self.o}} == {}",
         "@Struct{fields: dyn(self.o)} == {'a': 'a'} && @Struct{fields: dyn(self.m)} == self.m",
-        *(f"@ListValue{{values: [{value}]}} == []" for value in ("self.l", "self.m", "self.o", "self")),
         *(f"@Value{{list_value: {value}}} == ['a', 'a']" for value in ("self.l + self.l", "self.l + ['a']", "['a'] + self.l")),
         *(f"@Value{{list_value: self.l.{method}}} == ['a']" for method in ("map(x, x)", "filter(x, true)", "slice(0, 1)", "sort()")),
         "@Value{list_value: @ListValue{values: self.l}} == ['a']",
-        "@Int64Value{value: dyn(self.l)} == 1",
-        "@Int64Value{value: dyn(self.m)} == 1",
-        "@BytesValue{value: dyn([1])} == b''",
-        *(
-            f"@Value{{list_value: dyn({value})}} == [1]"
-            for value in (
-                "{}",
-                "{'values': [1]}",
-                "{'Values': [1]}",
-                "{'values': 1}",
-                "{'values': dyn({})}",
-                "{'a': 1}",
-                "{'a_b-c': 1}",
-                "{'': 1}",
-                "{1: [1]}",
-            )
-        ),
     )
 )

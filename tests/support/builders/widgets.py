@@ -10,9 +10,8 @@ from typing import Any
 from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
-from apiext.storage.encoded_object import Encoded
-from apiext.storage.interface import Conversion, Event, EventType, Item, Selection, Store, Watch, WatchOptions
-from apiext.storage.rendering.remote_codec import RemoteCodec
+from apiext.storage.encoded_object import EncodedObject
+from apiext.storage.interface import Conversion, Event, EventType, Item, RemoteCodec, Selection, Store, Watch, WatchOptions
 from apiext.workers.server_link import ServerLink
 from tests.support.builders import crds
 
@@ -22,17 +21,17 @@ WIDGETS = GroupResource("example.com", "widgets")
 class WidgetCodec:
     """Implements storage.interface.Codec for widgets without a schema, in any version; stored as v1."""
 
-    def __init__(self, version: str = "v1") -> None:
+    def __init__(self, version: str = "v1", *, conversion: Conversion | None = None, remote: RemoteCodec | None = None) -> None:
         self.gvk = GroupVersionKind("example.com", version, "Widget")
         self.cbor = False
-        self.conversion: Conversion | None = None
-        self.remote: RemoteCodec | None = None
+        self.conversion = conversion
+        self.remote = remote
         self.decoded = 0
 
-    def encode(self, obj: json_codec.Object) -> Encoded:
+    def encode(self, obj: json_codec.Object) -> EncodedObject:
         """Encode the object as v1 without its resourceVersion."""
         metadata = {name: member for name, member in obj["metadata"].items() if name != "resourceVersion"}
-        return Encoded(json_codec.dumps(obj | {"apiVersion": "example.com/v1", "metadata": metadata}) + b"\n")
+        return EncodedObject(json_codec.dumps(obj | {"apiVersion": "example.com/v1", "metadata": metadata}) + b"\n")
 
     def decode(self, data: bytes) -> json_codec.Object:
         """Decode the object in the version of this codec, with a default.

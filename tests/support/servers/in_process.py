@@ -44,7 +44,7 @@ from apiext.serving.handler import ResourceHandler
 from apiext.serving.import_handler import ImportHandler
 from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.namespace_controller import NamespaceController, namespace_phase
-from apiext.serving.remote_scopes import with_remote_builtin
+from apiext.serving.remote.remote_scopes import with_remote_builtin
 from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.cacher.feed import MAX_WAIT
 from apiext.storage.factory import StoreFactory
@@ -94,7 +94,7 @@ class InProcess:
         """Prepare the server. Servers may share a `backend`. `max_wait` is the seconds that reads wait for stale caches."""
         self.backend = backend or MemoryBackend()
         self.workers = WorkerPool()
-        self.stores = StoreFactory(self.backend, max_wait=max_wait, watch_cache=watch_cache, workers=self.workers)
+        self.stores = StoreFactory(self.backend, max_wait=max_wait, watch_cache=watch_cache)
         self.catalog = Catalog()
         phase = functools.partial(namespace_phase, namespace_rest(self.stores))
         plugins = [NamespaceLifecycle(phase)] if lifecycle else []
@@ -103,7 +103,7 @@ class InProcess:
         self.informer = DefinitionInformer(self.stores.store(resource), self.catalog)
         guards = InstanceGuards(self.informer, self.stores.key_prefix(resource))
         self.converters = ConverterFactory(circuits=circuits)
-        self.cache = ServingCache(self.stores, admission, guards, self.converters)
+        self.cache = ServingCache(self.stores, admission, guards, self.converters, self.workers)
         self.catalog.subscribe(self.cache.on_change)
         guard = PruneGuard(count=self.stores.count_stored, refuses=guard_stored_versions)
         self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, guard, admission, Watches()))

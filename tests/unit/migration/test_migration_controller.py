@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiext.endpoints.scopes.write_call import perform
+from apiext.endpoints.scopes.execution import perform
 from apiext.meta import errors
 from apiext.migration import migration_controller, resource_patches
 from tests.support.event_loop import settle

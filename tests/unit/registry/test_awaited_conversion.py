@@ -16,6 +16,7 @@ from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.registry.customresources.strategy import CustomResourceStrategy
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
+from apiext.scheduling.call_log import CallLog
 from apiext.schema.compiled import CompiledSchema
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Store, WatchOptions
@@ -35,7 +36,7 @@ class ColorConverter:
         self.refused = ""
         """A color that cannot be converted."""
 
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
+    async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> Sequence[Converted]:
         """Implement Converter.convert."""
         self.batches.append(len(objects))
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from apiext.meta.encoding import json_codec
 from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.embedded_metadata import CoercionError
-from apiext.storage.encoded_object import Encoded
+from apiext.storage.encoded_object import EncodedObject
 from hack.lib.differential.generated_objects import generate_resource, mutate
 from tests.support.builders.crds import widget
 from tests.support.builders.random_schemas import random_schema
@@ -111,7 +111,7 @@ def _stored(obj: dict[str, Any], **more: str) -> dict[str, Any]:
     return {**obj, "metadata": metadata | more}
 
 
-def _at(encoded: Encoded, revision: int) -> bytes:
+def _at(encoded: EncodedObject, revision: int) -> bytes:
     """Return the JSON of an encoded object with a resourceVersion."""
     place = encoded.revision_at
     return encoded.data[:place] + b'"resourceVersion":"%d",' % revision + encoded.data[place:-1]

@@ -7,13 +7,7 @@ import pytest
 from apiext.meta.gvk import GroupResource
 from apiext.registry.errors import interpret
 from apiext.storage.backend import BackendError, UnavailableError
-from apiext.storage.interface import (
-    CorruptObjectError,
-    InvalidObjectError,
-    KeyExistsError,
-    KeyNotFoundError,
-    StorageError,
-)
+from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, StorageError
 
 RESOURCE = GroupResource("example.com", "widgets")
 

@@ -12,7 +12,7 @@ from apiext.meta.gvk import GroupVersionKind
 from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
 from apiext.storage import stored_object
-from apiext.storage.rendering.json_rendering import Renderer, without_revision
+from apiext.storage.rendering.renderer import Renderer, without_revision
 from tests.support.builders.crds import widget
 
 UID = "3f0f6b2e-5f0e-4b7e-9a51-0d2f6b0a7c11"

@@ -11,13 +11,13 @@ from apiext.meta.log import Logger
 from apiext.registry.request_context import RequestContext
 from apiext.registry.watch_loop import follow
 from apiext.storage.interface import Event, EventType, Item, Watch, WatchOptions
-from apiext.storage.rendering import json_rendering
+from apiext.storage.rendering import event_lines
 from apiext.storage.rendering.watch_queue import WatchQueue
 
 
 def added(name: str) -> Event:
     """Return the event of an object."""
-    return json_rendering.event(EventType.ADDED, Item(key=name, revision=1, data=b"{}", labels={}, fields={}))
+    return event_lines.event(EventType.ADDED, Item(key=name, revision=1, data=b"{}", labels={}, fields={}))
 
 
 @pytest.mark.parametrize("error", [errors.internal("x"), RuntimeError("x")])

@@ -142,7 +142,7 @@ async def test_logs_what_a_file_strands(source: DirectorySource, widgets: InProc
 
 
 def _recording(calls: list[Object]) -> Any:
-    from apiext.endpoints.scopes.write_call import perform_own
+    from apiext.endpoints.scopes.execution import perform_own
 
     async def recorded(*args: Any) -> Any:
         calls.append({})

@@ -6,10 +6,10 @@ import pytest
 
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.meta.encoding.json_codec import Object
-from apiext.registry.builtin.core_types import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.builtin.core_types import EVENT, NAMESPACE
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
-from apiext.registry.protobuf.kinds import Message
+from apiext.registry.protobuf.kinds import Message, message_of
 from apiext.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.storage.interface import Event, EventType
 from tests.support.builders.crds import widget
@@ -46,7 +46,11 @@ def _events(body: bytes) -> list[tuple[str, bytes]]:
 
 @pytest.mark.parametrize(
     "collection,name,message",
-    [("/api/v1/namespaces", "default", NAMESPACE_WIRE), (EVENTS, "e", EVENT_WIRE), (CRDS, "widgets.example.com", DEFINITION_WIRE)],
+    [
+        ("/api/v1/namespaces", "default", message_of(NAMESPACE)),
+        (EVENTS, "e", message_of(EVENT)),
+        (CRDS, "widgets.example.com", DEFINITION_WIRE),
+    ],
 )
 async def test_objects_and_lists(widgets: InProcess, collection: str, name: str, message: Message) -> None:
     """Return the same content as in JSON, for objects and lists; list items have no kind."""
@@ -105,7 +109,7 @@ async def test_watch_frames(widgets: InProcess) -> None:
     partial = await _watched(widgets, f"{WIDGETS}?watch=true&", _as("PartialObjectMetadata"))
 
     assert [kind for kind, _ in whole] == ["ADDED", "BOOKMARK"]
-    read: list[dict[str, Any]] = [kinds.read(raw, NAMESPACE_WIRE) for _, raw in whole]
+    read: list[dict[str, Any]] = [kinds.read(raw, message_of(NAMESPACE)) for _, raw in whole]
     assert read[0]["metadata"]["name"] == "default"
     assert "k8s.io/initial-events-end" in read[1]["metadata"]["annotations"]
     assert [kinds.read(raw, PARTIAL)["metadata"]["name"] for _, raw in partial] == ["a"]

@@ -1,7 +1,8 @@
 """The endpoint of StorageVersions."""
 
-from apiext.registry.builtin.storageversion import STORAGE_VERSION_WIRE
+from apiext.registry.builtin.storageversion import STORAGE_VERSION
 from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import message_of
 from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions"
@@ -32,4 +33,4 @@ async def test_answers_in_protobuf(server: InProcess) -> None:
 
     answer = await server.ask("GET", ONE, Accept="application/vnd.kubernetes.protobuf")
 
-    assert kinds.read(answer.body, STORAGE_VERSION_WIRE)["status"] == status
+    assert kinds.read(answer.body, message_of(STORAGE_VERSION))["status"] == status

@@ -1,7 +1,8 @@
 """The endpoint of StorageVersionMigrations."""
 
-from apiext.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_WIRE
+from apiext.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION
 from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import message_of
 from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
@@ -61,4 +62,4 @@ async def test_protobuf(server: InProcess) -> None:
 
     answer = await server.ask("GET", ONE, Accept="application/vnd.kubernetes.protobuf")
 
-    assert kinds.read(answer.body, STORAGE_VERSION_MIGRATION_WIRE)["spec"] == SPEC
+    assert kinds.read(answer.body, message_of(STORAGE_VERSION_MIGRATION))["spec"] == SPEC

@@ -113,7 +113,7 @@ async def test_patch(widgets: InProcess, content_type: str, patch: object, spec:
             MERGE,
             '{"spec":{"replicas":1e400}}',
             400,
-            "error decoding patch: json: cannot unmarshal number 1e400 into Go value of type float64",
+            "invalid JSON patch",
         ),
     ],
 )
@@ -176,7 +176,7 @@ async def test_field_validation_of_patches(widgets: InProcess, validation: str, 
         ),
         (
             '{"apiVersion":"example.com/v1","kind":"Widget","spec":{"replicas":1e400}}',
-            'Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number 1e400 into Go value of type float64',
+            PARSE + 'json: cannot unmarshal a number beyond float64 ({"apiVersion":"example.com/v1" ...)',
         ),
         (
             '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","namespace":"y"}}',

@@ -44,6 +44,20 @@ async def test_returns_one_store_for_a_resource() -> None:
     await factory.close()
 
 
+async def test_counts_without_a_store() -> None:
+    """Return the number of stored objects of a resource, and make no store: its first user says who guards it."""
+    backend = MemoryBackend()
+    factory, store = await cached(backend)
+    await store.create("a/x", widget("a/x"), WidgetCodec())
+    other, _ = await cached(backend)
+    other.drop(WIDGETS)
+
+    assert await other.count(WIDGETS) == 1
+    assert not other._stores
+    await factory.close()
+    await other.close()
+
+
 async def test_feeds_all_caches_from_one_watch() -> None:
     """Open one backend watch for all resources; each cache gets its own changes."""
     backend, codec = MemoryBackend(), WidgetCodec()

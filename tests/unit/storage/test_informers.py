@@ -15,8 +15,9 @@ from apiext.meta.encoding import json_codec
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher import feed
 from apiext.storage.cacher.cached_store import CachedStore
+from apiext.storage.errors import KeyExistsError, KeyNotFoundError
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import EVERYTHING, EventType, KeyExistsError, KeyNotFoundError, ListOptions, Selection, Store, WatchOptions
+from apiext.storage.interface import EVERYTHING, EventType, ListOptions, Selection, Store, WatchOptions
 from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, where, widget
 from tests.support.event_loop import settle
 from tests.support.servers.memory_backend import MemoryBackend

@@ -38,41 +38,6 @@ class Issuer:
         return web.json_response({"id_token": self._token, "refresh_token": "next"}, status=self._status)
 
 
-async def test_gcp_runs_gcloud(tmp_path: Path) -> None:
-    """Return the cached token of the kubeconfig first, then what the program prints at the keys."""
-    (tmp_path / "gcloud").write_text(
-        '#!/bin/sh\necho \'{"credential": {"access_token": "\'$1\'", "token_expiry": "2100-01-01T00:00:00Z"}}\'\n'
-    )
-    (tmp_path / "gcloud").chmod(0o755)
-    config = {
-        "cmd-path": str(tmp_path / "gcloud"),
-        "cmd-args": "new --format=json",
-        "token-key": "{.credential.access_token}",
-        "expiry-key": "{.credential.token_expiry}",
-        "access-token": "cached",
-        "expiry": "2100-01-01T00:00:00Z",
-    }
-    fetch = auth_provider({"name": "gcp", "config": config}, tmp_path)
-
-    assert [(await fetch()).authorization for _ in range(2)] == ["Bearer cached", "Bearer new"]
-    for expiry in ("2001-01-01T00:00:00Z", "tomorrow"):
-        expired = await auth_provider({"name": "gcp", "config": config | {"expiry": expiry}}, tmp_path)()
-        assert (expired.authorization, expired.expires) == ("Bearer new", FUTURE)
-
-
-@pytest.mark.parametrize(
-    "script,reason",
-    [("echo no login >&2; exit 2", "exit code 2: no login"), ("echo '{}'", "printed no token"), ("echo x", "printed no token")],
-)
-async def test_gcp_fails_with_stderr(tmp_path: Path, script: str, reason: str) -> None:
-    """Raise what gcloud prints to stderr, or that it prints no token."""
-    (tmp_path / "gcloud").write_text(f"#!/bin/sh\n{script}\n")
-    (tmp_path / "gcloud").chmod(0o755)
-
-    with pytest.raises(CredentialError, match=reason):
-        await auth_provider({"name": "gcp", "config": {"cmd-path": str(tmp_path / "gcloud")}}, tmp_path)()
-
-
 async def test_oidc_refreshes(tmp_path: Path) -> None:
     """Return the ID token while it is valid, then refresh it, each time with the newest refresh token."""
     issuer = Issuer(_token(FUTURE))

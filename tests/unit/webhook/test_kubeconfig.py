@@ -97,7 +97,10 @@ def test_skips_verification(tmp_path: Path) -> None:
         (_config({"server": "https://a"}, {"exec": {"apiVersion": V1, "interactiveMode": "Always"}}), "and there is no terminal"),
         (_config({"server": "https://a"}, {"exec": {"command": "a"}, "auth-provider": {"name": "b"}}), "both exec and auth-provider"),
         (_config({"server": "https://a"}, {"auth-provider": {"name": "azure"}}), "'azure' is not supported; use an exec plugin"),
-        (_config({"server": "https://a"}, {"auth-provider": {"name": "gcp"}}), "the user's auth-provider gcp has no cmd-path"),
+        (
+            _config({"server": "https://a"}, {"auth-provider": {"name": "gcp"}}),
+            "the user's auth-provider 'gcp' is not supported; use an exec plugin",
+        ),
         (_config({"server": "https://a"}, {"auth-provider": {"name": "oidc"}}), "oidc has neither id-token nor refresh-token"),
         (_config({"server": "https://a", "certificate-authority-data": "?"}), "certificate-authority-data is not base64"),
         (_config({"server": "https://a", "certificate-authority": "none"}), "none: No such file or directory"),

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 from collections.abc import AsyncIterator, Callable
+from typing import Protocol
 
 import pytest
 
@@ -13,7 +14,7 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import CompactedError
 from apiext.workers.pool import WorkerPool
-from apiext.workers.server_link import Job, ServerLink
+from apiext.workers.server_link import Job, ServerLink, answers_of
 from apiext.workers.worker import Worker
 from tests.support.event_loop import until
 
@@ -66,10 +67,25 @@ def large() -> int:
     return os.getpid()
 
 
+class Numbers(Protocol):
+    """What jobs may call in the server."""
+
+    async def next(self, value: int) -> int:
+        """Return another number."""
+        ...
+
+
+class Waiting(Protocol):
+    """What jobs may call in the server, which takes long."""
+
+    async def wait(self, user: str) -> str:
+        """Return the user."""
+        ...
+
+
 async def question(link: ServerLink, user: str) -> str:
     """Ask the server, which takes long."""
-    answer: str = link.ask("wait", user)
-    return answer
+    return link.ask(Waiting.wait, user)
 
 
 def limit() -> int:
@@ -79,8 +95,8 @@ def limit() -> int:
 
 async def doubled(link: ServerLink, number: int) -> tuple[int, int]:
     """Ask for a number, then for its double. Return both."""
-    first = link.ask("number", number)
-    return first, link.ask("number", 2 * first)
+    first = link.ask(Numbers.next, number)
+    return first, link.ask(Numbers.next, value=2 * first)
 
 
 async def kept(link: ServerLink) -> int:
@@ -92,7 +108,7 @@ async def kept(link: ServerLink) -> int:
 async def is_told_of_the_end(link: ServerLink) -> object:
     """Ask a question whose request ends meanwhile, and leave a note about it for the next job."""
     try:
-        return link.ask("slow")
+        return link.ask(Waiting.wait, "a")
     except asyncio.CancelledError:
         link.kept["jobs"] = 99
         raise
@@ -130,14 +146,16 @@ async def test_a_result_that_cannot_be_copied_is_an_error(pool: WorkerPool) -> N
 async def test_a_job_asks_the_server(pool: WorkerPool) -> None:
     """Answer the questions of a job; an error of the answer is raised in the job."""
 
-    async def number(value: int) -> int:
-        if value > 9:
-            raise StatusError(404, "NotFound", "too large")
-        return value + 1
+    class Next:
+        async def next(self, value: int) -> int:
+            if value > 9:
+                raise StatusError(404, "NotFound", "too large")
+            return value + 1
 
-    assert await pool.converse(doubled, 3, answers={"number": number}) == (4, 9)
+    numbers: Numbers = Next()
+    assert await pool.converse(doubled, 3, answers=answers_of(Numbers, numbers)) == (4, 9)
     with pytest.raises(StatusError, match="too large"):
-        await pool.converse(doubled, 5, answers={"number": number})
+        await pool.converse(doubled, 5, answers=answers_of(Numbers, numbers))
 
 
 @pytest.mark.parametrize("job", [greedy, greedy_json])
@@ -208,11 +226,11 @@ async def test_a_cancelled_job_that_asks_ends_without_a_kill(pool: WorkerPool) -
     """Raise CancelledError in a job that waits for an answer, and keep the process."""
     asked = asyncio.Event()
 
-    async def slow() -> None:
+    async def slow(_user: str) -> None:
         asked.set()
         await asyncio.Event().wait()
 
-    job = asyncio.ensure_future(pool.converse(is_told_of_the_end, answers={"slow": slow}))
+    job = asyncio.ensure_future(pool.converse(is_told_of_the_end, answers={Waiting.wait: slow}))
     await asked.wait()
     job.cancel()
 
@@ -312,11 +330,11 @@ async def test_a_job_that_waits_for_another_server_blocks_no_one(monkeypatch: py
 
         return await pool.wait_aside(wait(), user)
 
-    first = asyncio.create_task(pool.converse(question, "a", answers={"wait": answer}, user="a"))
+    first = asyncio.create_task(pool.converse(question, "a", answers={Waiting.wait: answer}, user="a"))
     await until(lambda: waiting == ["a"])
     assert (await pool.call(joined, b"x"))[1] == b"x"
     with pytest.raises(StatusError) as refused:
-        await pool.converse(question, "b", answers={"wait": answer}, user="b")
+        await pool.converse(question, "b", answers={Waiting.wait: answer}, user="b")
     assert refused.value.code == 429
     assert not first.done()
     gate.set()

@@ -4,16 +4,20 @@ import asyncio
 import gc
 import os
 import weakref
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol
 
 import pytest
 
 from apiext.meta import limits
+from apiext.scheduling.call_log import CallLog
 from apiext.workers.pool import WorkerPool
-from apiext.workers.restarts import KeptAnswers, converse_again, recorded
-from apiext.workers.server_link import ServerLink
+from apiext.workers.restarts import CallsAside, RestartableJob
+from apiext.workers.server_link import Answers, ServerLink
 from tests.support.event_loop import until
+
+Answer = Callable[[int], Awaitable[Any]]
 
 
 @pytest.fixture
@@ -24,9 +28,29 @@ async def pool() -> AsyncIterator[WorkerPool]:
     await pool.close()
 
 
+class Server(Protocol):
+    """What the jobs may call."""
+
+    async def answer(self, number: int) -> Any:
+        """Return the answer to the call with a number."""
+        ...
+
+
+def answering(answer: Answer) -> Callable[[CallLog], Answers]:
+    """Return the answers of another server, which are called by the log."""
+
+    def answers(log: CallLog) -> Answers:
+        async def find(number: int) -> Any:
+            return await log.call(number, lambda: answer(number), lambda found: len(found) if isinstance(found, bytes) else 0)
+
+        return {Server.answer: find}
+
+    return answers
+
+
 async def asking(link: ServerLink, count: int) -> list[Any]:
-    """Ask questions one after the other, of two kinds in turn, and return the answers."""
-    return [link.ask(("odd", "even")[number % 2], number) for number in range(count)]
+    """Ask questions one after the other, and return the answers."""
+    return [link.ask(Server.answer, number) for number in range(count)]
 
 
 def own_id() -> int:
@@ -34,8 +58,8 @@ def own_id() -> int:
     return os.getpid()
 
 
-async def test_keeps_the_answers_of_earlier_runs(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask each question once, run other jobs meanwhile, and return the result of the last run."""
+async def test_keeps_the_answers_of_earlier_attempts(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make each call once, run other jobs meanwhile, and return the result of the last attempt."""
     monkeypatch.setattr(limits, "MAX_BLOCKED_RENDERING_SECONDS", 0.0)
     asked, gate = list[int](), asyncio.Event()
 
@@ -45,7 +69,7 @@ async def test_keeps_the_answers_of_earlier_runs(pool: WorkerPool, monkeypatch: 
             await gate.wait()
         return number * 10
 
-    job = asyncio.create_task(converse_again(pool, asking, 4, answers=KeptAnswers(pool, {"odd": answer, "even": answer})))
+    job = asyncio.create_task(RestartableJob(pool).converse(asking, 4, answers=answering(answer)))
     await until(lambda: 1 in asked and not pool.running)
     assert await pool.call(own_id)
     assert not job.done()
@@ -64,7 +88,7 @@ async def test_raises_what_an_answer_raises(pool: WorkerPool, monkeypatch: pytes
         raise LookupError("none")
 
     with pytest.raises(LookupError, match="none"):
-        await converse_again(pool, asking, 1, answers=KeptAnswers(pool, {"odd": answer}))
+        await RestartableJob(pool).converse(asking, 1, answers=answering(answer))
 
 
 async def test_stays_where_its_answers_are_many_bytes(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +104,7 @@ async def test_stays_where_its_answers_are_many_bytes(pool: WorkerPool, monkeypa
             await gate.wait()
         return b"x" * 11
 
-    job = asyncio.create_task(converse_again(pool, asking, 5, answers=KeptAnswers(pool, {"odd": answer, "even": answer})))
+    job = asyncio.create_task(RestartableJob(pool).converse(asking, 5, answers=answering(answer)))
     await until(lambda: 1 in asked and not pool.running)
     assert await pool.call(own_id)
     gate.set()
@@ -105,12 +129,31 @@ async def test_kept_errors_hold_nothing(pool: WorkerPool) -> None:
         except OSError as error:
             raise LookupError("none") from error
 
-    kept = KeptAnswers(pool, {"odd": answer})
-    with kept.recording(), pytest.raises(LookupError, match="none"):
-        await recorded("odd", answer())
+    job = RestartableJob(pool)
+    with pytest.raises(LookupError, match="none"):
+        await job.call("a", answer)
     gc.collect()
 
     assert not answers
+
+
+async def test_a_job_that_ends_in_the_server_leaves_no_cycle(pool: WorkerPool) -> None:
+    """Free a job with its answers at once, without the garbage collector."""
+
+    async def answer() -> bytes:
+        return b"x"
+
+    gc.disable()
+    try:
+        job = RestartableJob(pool)
+        jobs = weakref.WeakSet([job])
+        assert await job.call("a", answer, len) == b"x"
+        del job
+        left = len(jobs)
+    finally:
+        gc.enable()
+
+    assert not left
 
 
 async def test_cancels_what_it_waits_for(pool: WorkerPool) -> None:
@@ -125,7 +168,7 @@ async def test_cancels_what_it_waits_for(pool: WorkerPool) -> None:
             ended.set()
         return 0
 
-    job = asyncio.create_task(converse_again(pool, asking, 1, answers=KeptAnswers(pool, {"odd": answer})))
+    job = asyncio.create_task(RestartableJob(pool).converse(asking, 1, answers=answering(answer)))
     await began.wait()
     job.cancel()
     await ended.wait()
@@ -134,18 +177,30 @@ async def test_cancels_what_it_waits_for(pool: WorkerPool) -> None:
 
 
 async def test_continues_what_began_in_the_server(pool: WorkerPool) -> None:
-    """Give a job the answers that an attempt in the server had, and ask on."""
+    """Give a job the answers that an attempt in the server had, by their keys, and call on."""
     asked = list[str]()
 
     async def answer(number: int, where: str = "worker") -> int:
         asked.append(f"{where} {number}")
         return number
 
-    kept = KeptAnswers(pool, {"odd": answer, "even": answer})
-    with kept.recording():
-        assert await recorded("odd", answer(0, "server")) == 0
-        assert await recorded("even", answer(1, "server")) == 1
-    assert await recorded("odd", answer(2, "elsewhere")) == 2
+    job = RestartableJob(pool)
+    assert await job.call(1, lambda: answer(1, "server")) == 1
+    assert await job.call(0, lambda: answer(0, "server")) == 0
+    assert await job.call(1, lambda: answer(1, "again")) == 1
 
-    assert await converse_again(pool, asking, 4, answers=kept) == [0, 1, 2, 3]
-    assert asked == ["server 0", "server 1", "elsewhere 2", "worker 2", "worker 3"]
+    assert await job.converse(asking, 4, answers=answering(answer)) == [0, 1, 2, 3]
+    assert asked == ["server 1", "server 0", "worker 2", "worker 3"]
+
+
+async def test_calls_aside_are_made_anew(pool: WorkerPool) -> None:
+    """Keep no answer for a job that does not start again."""
+    asked = list[int]()
+
+    async def answer(number: int) -> int:
+        asked.append(number)
+        return number
+
+    log = CallsAside(pool, "a")
+    assert [await log.call("key", partial(answer, number)) for number in range(2)] == [0, 1]
+    assert asked == [0, 1]

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import cmp_to_key
 from typing import Final, cast
 
-from apiext.meta.golang.sorting import go_sort
 from apiext.schema.cel.cost.standard import STRING_FACTOR
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import actual_size, allocation
@@ -19,9 +18,6 @@ from apiext.schema.cel.values import Duration, Timestamp
 
 _MAX_RANGE: Final = 1_000_000
 """Elements that `lists.range` makes at most."""
-_MAX_EXACT: Final = 1000
-"""Elements up to which equal ones are left in the reference's order. With more, a call costs more than its limit, unless the type of the
-elements is not declared."""
 _COMPARABLE_KINDS: Final = (int, float, str, bytes, Duration, Timestamp)
 
 
@@ -74,13 +70,8 @@ def _sort_by(elements: list[object], keys: list[object]) -> list[object]:
         raise CelError("list elements must be comparable")
     if any(type(key) is not type(keys[0]) for key in keys):
         raise CelError("list elements must have the same type")
-    indices = list(range(len(keys)))
-    if len(keys) > _MAX_EXACT:
-        key_of = cmp_to_key(order)
-        indices.sort(key=lambda index: key_of(keys[index]))
-    else:
-        go_sort(indices, lambda left, right: order(keys[left], keys[right]) < 0)
-    return [elements[index] for index in indices]
+    key_of = cmp_to_key(order)
+    return [elements[index] for index in sorted(range(len(keys)), key=lambda index: key_of(keys[index]))]
 
 
 def _range(length: int) -> list[int]:

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from apiext.schema.cel.ast import Uint
-from apiext.schema.cel.syntax.tokens import ESCAPE, SyntaxFaultError
+from apiext.schema.cel.syntax.tokens import ESCAPE
 
 _ESCAPED: Final = re.compile(ESCAPE)
 _SIMPLE_ESCAPES: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
@@ -21,12 +21,11 @@ class BadEscapeError(Exception):
 
 
 def literal_value(kind: str, text: str) -> bool | float | str | bytes | None:
-    """Return the value of a token, a number with its sign.
+    """Return the value of a token of a literal, a number with its sign.
 
     Raises:
         BadEscapeError: An escape sequence names no character.
         ValueError: A number is out of range.
-        SyntaxFaultError: The token is no literal.
 
     """
     match kind:
@@ -45,10 +44,8 @@ def literal_value(kind: str, text: str) -> bool | float | str | bytes | None:
             return _unquote_bytes(text)
         case "true" | "false":
             return kind == "true"
-        case "null":
-            return None
         case _:
-            raise SyntaxFaultError
+            return None
 
 
 def _bounded(text: str, allowed: range) -> int:

@@ -1,7 +1,6 @@
 """Parser: from the text of an expression to its syntax tree, with macros expanded (cel-go parser/parser.go, parser/gen/CEL.g4).
 
-The parser accepts what cel-go's accepts, with the same places of nodes and the same limits of depth. Only the wording of syntax errors,
-which ANTLR generates from the grammar, comes from elsewhere: see `syntax_errors.py`.
+The parser accepts what cel-go's accepts, with the same places of nodes and the same limits of depth. It stops at the first syntax error.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from apiext.schema.cel.syntax.literals import BadEscapeError, literal_value
 from apiext.schema.cel.syntax.macros import MacroError, Macros
 from apiext.schema.cel.syntax.node_factory import MacroFactory, NodeFactory, TooManyNodesError
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
-from apiext.schema.cel.syntax.syntax_errors import describe_syntax_errors
-from apiext.schema.cel.syntax.tokens import END, IDENTIFIER, SyntaxFaultError, tokenize
+from apiext.schema.cel.syntax.syntax_errors import EXPRESSION, FIELD_NAME, NAME, SyntaxFaultError
+from apiext.schema.cel.syntax.tokens import END, IDENTIFIER, tokenize
 
 _MAX_DEPTH: Final = 250
 _RELATIONS: Final = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
@@ -25,6 +24,7 @@ _SUMS: Final = {"+": "_+_", "-": "_-_"}
 _PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _UNARY: Final = {"!": "!_", "-": "-_"}
 _NUMBERS: Final = frozenset({"int", "float"})
+_LITERALS: Final = _NUMBERS | {"uint", "string", "bytes", "true", "false", "null"}
 
 
 class _TooDeepError(Exception):
@@ -45,8 +45,8 @@ def parse(source: str, macros: Macros, *, optional_syntax: bool) -> tuple[Expres
     try:
         with deep_recursion():
             expression = _Parser(source, nodes, macros, optional_syntax=optional_syntax).parse()
-    except SyntaxFaultError:
-        raise CompileError(describe_syntax_errors(source)) from None
+    except SyntaxFaultError as error:
+        raise CompileError(display_issues(source, [*nodes.issues, error.issue])) from None
     except (_TooDeepError, TooManyNodesError) as error:
         raise CompileError(display_issues(source, [*nodes.issues, Issue(None, str(error))])) from None
     if nodes.issues:
@@ -58,7 +58,7 @@ class _Parser:
     """A recursive-descent parser with one method for each rule of the grammar."""
 
     def __init__(self, source: str, nodes: NodeFactory, macros: Macros, *, optional_syntax: bool) -> None:
-        tokens = tokenize(source)
+        tokens = self.tokens = tokenize(source)
         self.kinds = tokens.kinds
         self.texts = tokens.texts
         self.offsets = tokens.offsets
@@ -72,8 +72,7 @@ class _Parser:
 
     def parse(self) -> Expression:
         expression = self._expr()
-        if self.kinds[self.at] != END:
-            raise SyntaxFaultError
+        self._expect(END)
         return expression
 
     def _enter(self, rule: str) -> None:
@@ -92,12 +91,15 @@ class _Parser:
         self.at += 1
         return True
 
-    def _expect(self, kind: str) -> int:
+    def _expect(self, kind: str, described: str = "") -> int:
         """Return the index of the token."""
         if self.kinds[self.at] != kind:
-            raise SyntaxFaultError
+            raise self._fault(described or (kind if kind == END else f"'{kind}'"))
         self.at += 1
         return self.at - 1
+
+    def _fault(self, expected: str) -> SyntaxFaultError:
+        return SyntaxFaultError(self.tokens, self.at, expected)
 
     def _expr(self) -> Expression:
         self._enter("expr")
@@ -207,7 +209,7 @@ class _Parser:
         if self.kinds[self.at] == "escaped":
             self.at += 1
             return self.texts[self.at - 1][1:-1]
-        return self.texts[self._expect(IDENTIFIER)]
+        return self.texts[self._expect(IDENTIFIER, FIELD_NAME)]
 
     def _method(self, target: Expression, name: str) -> Expression:
         height = self.height
@@ -238,7 +240,7 @@ class _Parser:
             while self._accept(","):
                 arguments.append(self._expr())
                 height = max(height, self.height)
-            self._expect(")")
+            self._expect(")", "',' or ')'")
         self.height = height
         return tuple(arguments)
 
@@ -271,7 +273,7 @@ class _Parser:
         self.height = 0
         first = self.at
         dot = "." if self._accept(".") else ""
-        token = self._expect(IDENTIFIER)
+        token = self._expect(IDENTIFIER, NAME)
         end = self.at
         while self.kinds[end] == "." and self.kinds[end + 1] == IDENTIFIER:
             end += 2
@@ -304,9 +306,8 @@ class _Parser:
                 break
             self.at += 1
             if self.kinds[self.at] == ",":
-                raise SyntaxFaultError
-        self._accept(",")
-        self._expect("]")
+                raise self._fault(EXPRESSION)
+        self._expect("]", "']'" if self._accept(",") else "',' or ']'")
         self.height = height
         return ListLiteral(node, tuple(elements), tuple(optional))
 
@@ -340,9 +341,8 @@ class _Parser:
                 break
             self.at += 1
             if self.kinds[self.at] == ",":
-                raise SyntaxFaultError
-        self._accept(",")
-        self._expect("}")
+                raise self._fault(FIELD_NAME if named else EXPRESSION)
+        self._expect("}", "'}'" if self._accept(",") else "',' or '}'")
         self.height = height
         return tuple(entries)
 
@@ -351,8 +351,8 @@ class _Parser:
         offset = self.offsets[first]
         sign = "-" if self._accept("-") else ""
         kind, text = self.kinds[self.at], self.texts[self.at]
-        if sign and kind not in _NUMBERS:
-            raise SyntaxFaultError
+        if kind not in (_NUMBERS if sign else _LITERALS):
+            raise self._fault("a number" if sign else EXPRESSION)
         self.at += 1
         try:
             value = literal_value(kind, sign + text)

@@ -1,78 +1,51 @@
-"""Words of syntax errors: cel-cpp generates its parser from cel-go's grammar with the same tool, so its words are nearly the same."""
+"""Syntax errors: what was found at a place, and what was expected there.
+
+The place and the frame are cel-go's; the words are not, because its parser generator makes them from the grammar.
+"""
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from apiext.schema.cel.syntax.source import Issue, display_issues
+from apiext.schema.cel.syntax.source import Issue
+from apiext.schema.cel.syntax.tokens import END, UNRECOGNIZED
 
 if TYPE_CHECKING:
-    from cel_expr_python import cel
+    from apiext.schema.cel.syntax.tokens import Tokens
 
-_ERROR: Final = re.compile(r"^(?:INVALID_ARGUMENT: )?ERROR: <input>:(\d+):(\d+): (.*?)(?: \[INVALID_ARGUMENT\])?$", re.MULTILINE)
-_UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
-_OTHER_WORDS: Final = (
-    (re.compile(r"Syntax error: More than 30 parse errors\."), "Syntax error: error recovery attempt limit exceeded: 30"),
-    (re.compile(r"has\(\) argument must be a field selection"), "invalid argument to has() macro"),
-    (re.compile(r"(?:all|exists|exists_one)\(\) variable name must be a simple identifier"), "argument must be a simple name"),
-    (re.compile(r"\w+\(\) (?:first|second) variable name must be a simple identifier"), "argument must be a simple name"),
-    (re.compile(r"Invalid string literal: Illegal escape sequence: .*"), "invalid unicode code point"),
-    (re.compile(r"Invalid bytes literal: Illegal escape sequence: .*"), "unable to unescape string"),
-    (re.compile(r"(?:map|filter)\(\) variable name must be a simple identifier"), "argument is not an identifier"),
-)
-_FOREIGN: Final = re.compile(
-    r"Syntax error: More than 12 parse errors\.|invalid constant literal expression|Invalid \w+ literal: String must end with .*"
-)
-"""Errors beside others where cel-go has none: it stops later, accepts raw strings that end with a backslash, and skips missing literals."""
-_WITHOUT_NAME: Final = re.compile(r"no viable alternative at input '\.(true|false|null)'")
-_NO_FIELD: Final = re.compile(r"Syntax error: mismatched input .* expecting \{IDENTIFIER, ESC_IDENTIFIER\}")
-_ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+EXPRESSION: Final = "an expression"
+"""What is expected where an operand begins."""
+NAME: Final = "a name"
+"""What is expected after a leading dot."""
+FIELD_NAME: Final = "a field name"
+"""What is expected after the dot of a selection, and as the key of an object."""
+_END: Final = "end of the expression"
+_MAX_SHOWN: Final = 40
+"""Characters of a token that are shown."""
 
 
-@cache
-def _environment() -> cel.Env:
-    """Import cel-cpp, which takes 5 MiB, for the first syntax error only."""
-    from cel_expr_python import cel
-    from cel_expr_python.ext import ext_optional
+class SyntaxFaultError(Exception):
+    """The text is not an expression."""
 
-    config = cel.NewEnvConfigFromYaml("extensions: [{name: two-var-comprehensions}]")
-    return cel.NewEnv(config=config, extensions=[ext_optional.ExtOptional()])
-
-
-def describe_syntax_errors(source: str) -> str:
-    """Return the errors of a text that is no expression."""
-    try:
-        _environment().compile(source, disable_check=True)
-    except RuntimeError as error:
-        issues = _translate(source, str(error))
-        if issues:
-            return display_issues(source, issues)
-    return display_issues(source, [Issue(None, "Syntax error")])
+    def __init__(self, tokens: Tokens, at: int, expected: str) -> None:
+        """Blame a token. `expected` describes what may follow instead: words of this module, or the text of a sign."""
+        super().__init__(_message(tokens.kinds[at], tokens.texts[at], expected))
+        self.issue = Issue(tokens.offsets[at], str(self))
 
 
-def _translate(source: str, text: str) -> list[Issue]:
-    """Return the errors that cel-cpp displays in the words of cel-go."""
-    starts = [0, *(match.end() for match in re.finditer("\n", source))]
-    issues = []
-    for line, column, shown in _ERROR.findall(text):
-        if int(line) > len(starts) or _FOREIGN.fullmatch(shown):
-            continue
-        offset = starts[int(line) - 1] + int(column) - 1
-        message = _WITHOUT_NAME.sub(r"mismatched input '\1' expecting IDENTIFIER", shown.replace(r"'\u003F'", "'?'"))
-        if message.startswith(_UNRECOGNIZED):
-            message = f"{_UNRECOGNIZED}{_raw(source[offset:], message.removeprefix(_UNRECOGNIZED)[:-1])}'"
-        issues.append(Issue(offset, next((words for pattern, words in _OTHER_WORDS if pattern.fullmatch(message)), message)))
-        if _NO_FIELD.fullmatch(message):
-            issues.append(Issue(offset, "unsupported ident kind"))
-    return sorted(issues, key=lambda issue: not issue.message.startswith("Syntax error"))
+def _message(kind: str, text: str, expected: str) -> str:
+    if kind == UNRECOGNIZED:
+        if text in "\"'":
+            return "Syntax error: string literal is not closed or has an invalid escape sequence"
+        if text == "`":
+            return "Syntax error: escaped field name is not closed or has an invalid character"
+        return f"Syntax error: unexpected character {_shown(text)}"
+    found = _END if kind == END else _shown(text)
+    return f"Syntax error: unexpected {found}, expected {f'the {_END}' if expected == END else expected}"
 
 
-def _raw(source: str, shown: str) -> str:
-    """Return the beginning of the source that is shown with its white space escaped."""
-    length = end = 0
-    while end < len(source) and (length < len(shown) or end == 0):
-        length += len(_ESCAPES.get(source[end], " "))
-        end += 1
-    return source[:end]
+def _shown(text: str) -> str:
+    """Return a text in quotes, its beginning if it is long; a string literal has quotes already."""
+    if len(text) > _MAX_SHOWN:
+        text = f"{text[:_MAX_SHOWN]}..."
+    return text if text[-1] in "\"'" else f"'{text}'"

@@ -28,17 +28,15 @@ _TOKEN: Final = re.compile(
 
 IDENTIFIER: Final = "identifier"
 END: Final = "end"
-
-
-class SyntaxFaultError(Exception):
-    """The text is not an expression."""
+UNRECOGNIZED: Final = "unrecognized"
+"""The kind of a character that begins no token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """The tokens of an expression in parallel lists, closed by one of the kind `end`.
 
-    A kind is `identifier`, `escaped`, `int`, `uint`, `float`, `string`, `bytes`, or the text of a sign or keyword.
+    A kind is `identifier`, `escaped`, `int`, `uint`, `float`, `string`, `bytes`, `unrecognized`, or the text of a sign or keyword.
     """
 
     kinds: list[str]
@@ -47,12 +45,7 @@ class Tokens:
 
 
 def tokenize(source: str) -> Tokens:
-    """Split an expression.
-
-    Raises:
-        SyntaxFaultError: A character begins no token.
-
-    """
+    """Split an expression. The tokens end before a character that begins none, which is the last one."""
     tokens = Tokens([], [], [])
     position = 0
     for match in _TOKEN.finditer(source):
@@ -71,7 +64,9 @@ def tokenize(source: str) -> Tokens:
         tokens.texts.append(text)
         tokens.offsets.append(match.start())
     if position != len(source):
-        raise SyntaxFaultError
+        tokens.kinds.append(UNRECOGNIZED)
+        tokens.texts.append(source[position])
+        tokens.offsets.append(position)
     tokens.kinds.append(END)
     tokens.texts.append("")
     tokens.offsets.append(len(source))

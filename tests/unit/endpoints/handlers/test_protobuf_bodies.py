@@ -7,7 +7,8 @@ import pytest
 from apiext.endpoints.handlers.body import parse_body
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.negotiation import PROTOBUF
-from apiext.registry.builtin.core_types import NAMESPACE_WIRE
+from apiext.registry.builtin.core_types import NAMESPACE
+from apiext.registry.protobuf.kinds import message_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ from apiext.registry.builtin.core_types import NAMESPACE_WIRE
 def test_rejects_bad_protobuf(data: bytes, text: str) -> None:
     """Reject a body in the words of kube-apiserver 1.37.1."""
     with pytest.raises(BodyDecodeError) as raised:
-        parse_body(data, PROTOBUF, NAMESPACE_WIRE)
+        parse_body(data, PROTOBUF, message_of(NAMESPACE))
 
     assert str(raised.value) == text
 
@@ -31,7 +32,7 @@ def test_reads_envelope_and_object() -> None:
     """Take the kind from the envelope and the members from the object in it."""
     data = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01n"
 
-    assert parse_body(data, PROTOBUF, NAMESPACE_WIRE) == (
+    assert parse_body(data, PROTOBUF, message_of(NAMESPACE)) == (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}},
         [],
     )

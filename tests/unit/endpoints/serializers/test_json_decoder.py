@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.endpoints.serializers.json_decoder import (
-    MAX_FLOAT,
     BodyDecodeError,
     DepthError,
-    NumberError,
     duplicate_fields,
     parse,
     parse_unique,
@@ -34,8 +32,8 @@ def test_rejects_malformed_json(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", [b'{"a":1e400}', b"-1E+999", b'{"\xff":1e400}'])
 def test_rejects_numbers_beyond_float64(data: bytes) -> None:
-    """Report a number beyond float64 as it was sent; the same digits in a string are no number."""
-    with pytest.raises(NumberError, match=r"json: cannot unmarshal number \S+ into Go value of type float64"):
+    """Refuse a number beyond float64; the same digits in a string are no number."""
+    with pytest.raises(BodyDecodeError, match="json: cannot unmarshal a number beyond float64"):
         parse(data)
 
     assert parse(b'{"a":"1e400"}') == {"a": "1e400"}
@@ -43,24 +41,11 @@ def test_rejects_numbers_beyond_float64(data: bytes) -> None:
 
 def test_rejects_deeper_bodies() -> None:
     """Raise DepthError for more than MAX_DEPTH levels, also in bodies that only the tolerant parser reads."""
-    for text in (b"", b'"\xff",', b"1e400,"):
+    for text in (b"", b'"\xff",'):
         data = b"[" * (MAX_DEPTH - 1) + b"[" + text + b"1]" + b"]" * (MAX_DEPTH - 1)
-        if text == b"1e400,":
-            with pytest.raises(NumberError):
-                parse(data)
-        else:
-            assert parse(data)
+        assert parse(data)
         with pytest.raises(DepthError, match="nested deeper than 200 levels"):
             parse(b"[" + data + b"]")
-
-
-def test_keeps_bodies_with_unreadable_numbers() -> None:
-    """Keep a body with a number beyond float64 with the greatest float64 in its place, and the first such number as it was sent."""
-    with pytest.raises(NumberError) as caught:
-        parse(b'{"a":"1e400","kind":"K","b":[-1E999,1e400],"c":"\xff"}')
-
-    assert caught.value.number == "-1E999"
-    assert caught.value.value == {"a": "1e400", "kind": "K", "b": [-MAX_FLOAT, MAX_FLOAT], "c": "\ufffd"}
 
 
 @pytest.mark.parametrize("levels", [1, MAX_DEPTH - 1])

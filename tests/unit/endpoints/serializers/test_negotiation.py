@@ -52,11 +52,7 @@ def body_type(content_type: str, *, protobuf: bool = False) -> str:
         ("*/", "application/json"),
         ("application/yaml;stream==", "application/yaml"),
         ("application/yaml;stream=other==", "application/yaml"),
-        ("application/json;q= 0.9, application/yaml;q=0.1", "application/yaml"),
         ("application/json;q=0.1, application/yaml;q=0.2=", "application/yaml"),
-        ("application/json;q=\u0661, application/yaml;q=0.5", "application/yaml"),
-        ("application/json;q=0.1, application/yaml;q=0.10000000001", "application/json"),
-        ("application/json;q=1e40, application/yaml;q=1e41", "application/json"),
     ],
 )
 def test_chooses_the_best_clause(accept: str, expected: str) -> None:
@@ -203,7 +199,7 @@ def test_ignores_parameters(params: str) -> None:
     assert body_type(JSON + params) == JSON
 
 
-@pytest.mark.parametrize("params", ["; a", ";a=b;a=c", "; a b=c", ";=b", ';a="b', ";a=b c"])
+@pytest.mark.parametrize("params", ["; a", "; a b=c", ";=b", ';a="b', ";a=b c"])
 def test_rejects_malformed_parameters(params: str) -> None:
     """Reject a Content-Type with malformed parameters."""
     with pytest.raises(StatusError) as refused:

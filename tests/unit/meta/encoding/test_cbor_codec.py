@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from apiext.meta.encoding import cbor_codec
-from apiext.meta.encoding.cbor_codec import MalformedError, TooDeepError, ValueRejectedError
+from apiext.meta.encoding.cbor_codec import TooDeepError
 from apiext.meta.limits import MAX_DEPTH
-
-PRIMITIVE = "cbor: data item of cbor type primitives is not accepted by protocol: "
 
 
 @pytest.mark.parametrize(
@@ -57,43 +55,16 @@ def test_decodes(data: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "data, error, text",
+    "data",
     [
-        ("", MalformedError, "EOF"),
-        ("a161", MalformedError, "unexpected EOF"),
-        ("ff", MalformedError, 'cbor: unexpected "break" code'),
-        ("d9d9f70102", MalformedError, "cbor: 1 bytes of extraneous data starting at index 4"),
-        ("f97e00", MalformedError, PRIMITIVE + "floating-point NaN"),
-        ("f9fc00", MalformedError, PRIMITIVE + "floating-point infinity"),
-        ("c24101", MalformedError, "cbor: data item of cbor type tag is not accepted by protocol: bignum"),
-        (
-            "f7",
-            ValueRejectedError,
-            PRIMITIVE + "simple value 23 is not recognized",
-        ),
-        ("e0", ValueRejectedError, PRIMITIVE + "simple value 0 is not recognized"),
-        ("61ff", ValueRejectedError, "cbor: invalid UTF-8 string"),
-        ("a10102", ValueRejectedError, "cbor: cannot unmarshal positive integer into Go value of type string"),
-        ("a2616101416102", ValueRejectedError, 'cbor: found duplicate map key "a" at map element index 1'),
-        ("a2616101616102", ValueRejectedError, 'cbor: found duplicate map key "a" at map element index 1'),
-        (
-            "3bffffffffffffffff",
-            ValueRejectedError,
-            "cbor: cannot unmarshal negative integer into Go value of type int64 (-18446744073709551616 overflows Go's int64)",
-        ),
-        (
-            "c0616a",
-            ValueRejectedError,
-            'cbor: cannot set j for time.Time: parsing time "j" as "2006-01-02T15:04:05Z07:00": cannot parse "j" as "2006"',
-        ),
+        *("", "a161", "ff", "d9d9f70102", "f97e00", "f9fc00", "c24101", "f7", "e0", "61ff", "a10102", "a2616101416102", "a2616101616102"),
+        *("3bffffffffffffffff", "c0616a", "c240", "a1810101", "a1a0f6"),
     ],
 )
-def test_rejects(data: str, error: type[Exception], text: str) -> None:
-    """Reject data in the reference's words."""
-    with pytest.raises(error) as raised:
+def test_rejects(data: str) -> None:
+    """Reject what is no CBOR, keys that are no text or occur twice, and items without a JSON value."""
+    with pytest.raises(ValueError, match="cbor: "):
         cbor_codec.loads(bytes.fromhex(data))
-
-    assert str(raised.value) == text
 
 
 def test_limits_nesting() -> None:

@@ -6,12 +6,13 @@ import pytest
 
 from apiext.meta.encoding import json_codec
 from apiext.registry.builtin.storageversionmigration import (
-    STORAGE_VERSION_MIGRATION_WIRE,
+    STORAGE_VERSION_MIGRATION,
     StorageVersionMigrationStatusStrategy,
     StorageVersionMigrationStrategy,
     storage_version_migration_codec,
 )
 from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import message_of
 from apiext.registry.request_context import RequestContext
 
 CONTEXT = RequestContext()
@@ -107,7 +108,7 @@ def test_stores_the_version_of_the_reference() -> None:
     codec, obj = storage_version_migration_codec(), migration(conditions=[condition("Running")])
 
     stored = codec.encode(obj).data
-    raw = STORAGE_VERSION_MIGRATION_WIRE.write(obj)
+    raw = message_of(STORAGE_VERSION_MIGRATION).write(obj)
     read = codec.decode(kinds.dumps("storagemigration.k8s.io/v1beta1", "StorageVersionMigration", raw))
 
     assert json_codec.loads(stored)["apiVersion"] == "storagemigration.k8s.io/v1beta1"

@@ -6,10 +6,11 @@ import base64
 
 import pytest
 
-from apiext.registry.builtin.core_types import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.builtin import core_types
 from apiext.registry.builtin.event import event_codec
 from apiext.registry.builtin.namespace import namespace_codec
 from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import message_of
 
 # Values as kube-apiserver 1.37.1 wrote them to etcd.
 NAMESPACE = base64.b64decode(
@@ -92,14 +93,14 @@ def test_encodes_as_kube_apiserver() -> None:
     """Encode an object to kube-apiserver's bytes."""
     namespace, event = namespace_codec().decode(NAMESPACE), event_codec().decode(EVENT)
 
-    assert kinds.dumps("v1", "Namespace", NAMESPACE_WIRE.write(namespace)) == NAMESPACE
-    assert kinds.dumps("v1", "Event", EVENT_WIRE.write(event)) == EVENT
+    assert kinds.dumps("v1", "Namespace", message_of(core_types.NAMESPACE).write(namespace)) == NAMESPACE
+    assert kinds.dumps("v1", "Event", message_of(core_types.EVENT).write(event)) == EVENT
 
 
 def test_encodes_times_and_numbers() -> None:
     """Encode negative numbers, times before 1970 and before the year 1000, and the zero time as an empty message."""
     event = {"count": -3, "firstTimestamp": "1960-01-01T00:00:00Z", "eventTime": "0900-01-01T00:00:00.5Z", "lastTimestamp": None}
-    read = EVENT_WIRE.read(EVENT_WIRE.write(event))
+    read = message_of(core_types.EVENT).read(message_of(core_types.EVENT).write(event))
 
     assert {name: read[name] for name in event} == event | {"eventTime": "0900-01-01T00:00:00.500000Z"}
 

@@ -27,8 +27,6 @@ PACKAGE: Final = "google.protobuf."
         ("Value{null_value: 0}", None),
         ("Value{list_value: [1]}", [1.0]),
         ("Value{list_value: self.l + [3]}", [1.0, 2.0, 3.0]),
-        ("Value{list_value: dyn({})}", []),
-        ("Value{list_value: dyn({'values': [1]})}", [1.0]),
         ("Struct{fields: {'a': google.protobuf.Empty{}}}", {"a": {}}),
         ("Empty{}", EmptyMessage()),
         ("NullValue.NULL_VALUE", 0),
@@ -48,16 +46,16 @@ def test_values(message: str, value: object) -> None:
     [
         (
             "Struct{fields: dyn({1: 2})}",
-            "field type conversion error for google.protobuf.Struct.fields value type: unsupported type conversion",
+            "field type conversion error for google.protobuf.Struct.fields value type: type conversion error from",
         ),
         ("Struct{fields: dyn([])}", "unsupported field type for google.protobuf.Struct.fields: list(dyn)"),
         ("ListValue{values: [optional.none()]}", "optional.none() dereference"),
-        ("ListValue{values: [quantity('1')]}", "type conversion error from 'Quantity' to '*structpb.Value'"),
-        ("Value{list_value: self.l}", "type conversion error from 'list(dyn)' to '*structpb.ListValue'"),
-        ("Value{list_value: [self.l]}", "type conversion error from 'list(dyn)' to '*structpb.Value'"),
-        ("Value{list_value: dyn({'a_b': 1})}", "type conversion error, no such field 'AB' in type 'structpb.ListValue'"),
-        ("Value{struct_value: dyn(self)}", "type conversion error from 'map(dyn, dyn)' to '*structpb.Struct'"),
-        ("Int64Value{value: dyn(google.protobuf.Empty{})}", "type conversion error from '*dynamicpb.Message' to 'int64'"),
+        ("ListValue{values: [quantity('1')]}", "type conversion error from 'kubernetes.Quantity' to '*structpb.Value'"),
+        ("Value{list_value: self.l}", "type conversion error from 'list' to '*structpb.ListValue'"),
+        ("Value{list_value: [self.l]}", "type conversion error from 'list' to '*structpb.Value'"),
+        ("Value{list_value: dyn({'a_b': 1})}", "type conversion error from 'map' to '*structpb.ListValue'"),
+        ("Value{struct_value: dyn(self)}", "type conversion error from 'map' to '*structpb.Struct'"),
+        ("Int64Value{value: dyn(google.protobuf.Empty{})}", "type conversion error from 'google.protobuf.Empty' to 'int64'"),
         ("Empty{} == dyn(1) || dyn(google.protobuf.Empty{}).a", "no such field 'a'"),
         ("Any{}", "unsupported conversion to ref.Val: (*dynamicpb.Message)"),
         ("Any{type_url: 'x'}", 'unsupported conversion to ref.Val: (*dynamicpb.Message)type_url:"x"'),
@@ -65,7 +63,7 @@ def test_values(message: str, value: object) -> None:
     ],
 )
 def test_refuses(message: str, error: str) -> None:
-    """Fail for values without such a form, with cel-go's words."""
+    """Fail for values without such a form."""
     with pytest.raises(CelError) as refused:
         program(PACKAGE + message, SCHEMA).evaluate({"l": []}, None)
 

@@ -28,8 +28,9 @@ class _NoTLS:
         """Accept a subscriber."""
 
 
-def task_name(task: asyncio.Task[Any] | None) -> str:
-    """Return the name of a task, which must exist."""
+def _task_name() -> str:
+    """Return the name of the current task."""
+    task = asyncio.current_task()
     assert task is not None
     return task.get_name()
 
@@ -85,6 +86,11 @@ class Plain:
         self.wires.append(Wire(*await asyncio.open_connection(*self.listener.getsockname())))
         return self.wires[-1]
 
+    def task(self) -> asyncio.Task[Any]:
+        """Return the task of the latest request, which has not ended."""
+        (task,) = (task for task in asyncio.all_tasks() if task.get_name() == self.tasks[-1])
+        return task
+
     async def connection(self) -> HTTPConnection:
         """Return the server's side of the only connection, once it is open."""
         await until(lambda: self.server.connections)
@@ -98,7 +104,7 @@ async def plain() -> AsyncIterator[Plain]:
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         state.seen.append(request.path)
-        state.tasks.append(task_name(asyncio.current_task()))
+        state.tasks.append(_task_name())
         if request.path == "/fails":
             raise ZeroDivisionError("a secret of the server")
         if request.path == "/aborted":

@@ -71,7 +71,7 @@ async def test_bounds_pipelined_requests(plain: Plain) -> None:
     served = await plain.connection()
     await until(lambda: plain.seen)
 
-    assert len(served._messages) <= MAX_PIPELINED_REQUESTS
+    assert len(served._queue) <= MAX_PIPELINED_REQUESTS
     plain.gate.set()
 
     assert [(await wire.answer())[1] for _ in range(52)] == [b"GET /wait ", *[b"GET /a "] * 50, b"GET /last "]

@@ -11,10 +11,11 @@ from apiext.meta.encoding import json_codec
 from apiext.storage.cacher import dispatcher
 from apiext.storage.cacher.dispatcher import Dispatcher
 from apiext.storage.interface import EVERYTHING, Event
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.object_change import Change, Interest
+from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import read
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
 from tests.support.builders.widgets import WidgetCodec, widget
 from tests.support.event_loop import Clock, settle, turns_of, until
@@ -22,7 +23,7 @@ from tests.support.event_loop import Clock, settle, turns_of, until
 CODEC = WidgetCodec()
 RENDERER = Renderer("/registry/example.com/widgets/")
 WATCHERS = 200
-EVERY = Interest(view=View(CODEC, RENDERER), codec=CODEC, scope="", selection=EVERYTHING)
+EVERY = Interest(view=VersionView(CODEC, RENDERER), codec=CODEC, scope="", selection=EVERYTHING)
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +32,10 @@ def without_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "_SILENCE", 1_000_000)
 
 
-def change(revision: int) -> Change:
+def change(revision: int) -> ObjectChange:
     """Return the creation of an object."""
     entry = read(RENDERER, f"default/w{revision}", json_codec.dumps(widget(f"default/w{revision}")), revision)
-    return Change(key=entry.key, revision=revision, entry=entry, previous=None)
+    return ObjectChange(key=entry.key, revision=revision, entry=entry, previous=None)
 
 
 class Watcher(WatchQueue[Event]):

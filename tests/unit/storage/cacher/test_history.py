@@ -7,18 +7,18 @@ import pytest
 from apiext.meta.errors import StatusError
 from apiext.storage.cacher import history as histories
 from apiext.storage.cacher.history import KEPT_SECONDS, MIN_CHANGES, History
-from apiext.storage.rendering.object_change import Change
-from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.stored_entry import StoredEntry
 from tests.support.event_loop import Clock
 
 
-class Watched(Entry):
+class Watched(StoredEntry):
     """An entry that a weak reference can watch."""
 
 
-def changed(key: str, revision: int, size: int = 10) -> Change:
+def changed(key: str, revision: int, size: int = 10) -> ObjectChange:
     """Return a change with an entry of a size."""
-    return Change(key=key, revision=revision, entry=Entry(key, revision, b"x" * size), previous=None)
+    return ObjectChange(key=key, revision=revision, entry=StoredEntry(key, revision, b"x" * size), previous=None)
 
 
 def revisions(history: History, since: int) -> list[int]:
@@ -93,8 +93,8 @@ def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [change.revision for change in history.latest(3)] == [4998, 4999, 5000]
     assert len(history.all()) == 200
 
-    gone = Entry("b", 5000, b"x" * 1500)
-    history.add(Change(key="b", revision=5001, entry=None, previous=gone))
+    gone = StoredEntry("b", 5000, b"x" * 1500)
+    history.add(ObjectChange(key="b", revision=5001, entry=None, previous=gone))
     assert len(history) == 51
 
 
@@ -139,7 +139,7 @@ def test_releases_dropped_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     history.begin(0)
     large = Watched("large", 1, b"x" * 1000)
     dropped = weakref.ref(large)
-    history.add(Change(key="large", revision=1, entry=large, previous=None))
+    history.add(ObjectChange(key="large", revision=1, entry=large, previous=None))
     del large
     history.add(changed("a", 2))
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
 
 from apiext.meta import errors, limits
 from apiext.storage.cacher.cached_store import CachedStore
+from apiext.storage.errors import CorruptObjectError
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import CorruptObjectError, Item, ListOptions
-from apiext.storage.rendering.batch import StoredBytes, render_all
-from apiext.storage.rendering.json_rendering import Renderer, RenderResult
-from apiext.storage.rendering.remote_codec import RemoteCodec
+from apiext.storage.interface import Item, ListOptions, RenderingJob, RenderResult, StoredBytes
+from apiext.storage.rendering.batch_rendering import render_all
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.worker_codec import WorkerCodec
 from apiext.workers.pool import WorkerPool
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, build_widget_codec, seen, watching, where, widget
 from tests.support.event_loop import Clock, settle, until
@@ -25,7 +27,7 @@ LARGE = "x" * limits.MAX_INLINE_RENDERING_BYTES
 
 
 class Remote:
-    """Stands in for a RemoteCodec: renders when it may."""
+    """Implements RemoteCodec: renders when it may."""
 
     def __init__(self) -> None:
         self.may_render = asyncio.Event()
@@ -33,24 +35,43 @@ class Remote:
         self.rendered: list[str] = []
         self.error: errors.StatusError | None = None
 
-    async def render(self, _: WorkerPool, prefix: str, stored: Sequence[StoredBytes], kept: object = None) -> list[RenderResult]:
-        """Render as a worker does."""
-        assert kept is None
-        await self.may_render.wait()
-        if self.error is not None:
-            raise self.error
-        self.rendered += [key for key, _, _ in stored]
-        return await render_all(Renderer(prefix), WidgetCodec(), stored)
+    def job(self, prefix: str, stored: Sequence[StoredBytes]) -> RenderingJob:
+        """Return a job that renders as a worker does."""
+        return _Job(self, prefix, stored)
+
+    async def check(self, _prefix: str, _stored: StoredBytes) -> CorruptObjectError | None:
+        """Check nothing."""
+        raise AssertionError
+
+
+@dataclass
+class _Job:
+    """Implements RenderingJob."""
+
+    remote: Remote
+    prefix: str
+    stored: Sequence[StoredBytes]
+
+    async def run(self) -> Sequence[RenderResult]:
+        """Implement RenderingJob.run."""
+        await self.remote.may_render.wait()
+        if self.remote.error is not None:
+            raise self.remote.error
+        self.remote.rendered += [key for key, _, _ in self.stored]
+        return await render_all(Renderer(self.prefix), WidgetCodec(), self.stored)
+
+    async def call(self, _key: object, _make: object, _size: object = None) -> Any:
+        """Make no call: nothing is converted."""
+        raise AssertionError
 
 
 @asynccontextmanager
 async def serving(backend: MemoryBackend, **settings: Any) -> AsyncIterator[tuple[CachedStore, WidgetCodec, Remote]]:
     """Yield a store with a codec that has a copy in workers."""
-    factory = StoreFactory(backend, compaction_interval=0, workers=WorkerPool(), **settings)
+    factory = StoreFactory(backend, compaction_interval=0, **settings)
     await factory.start()
-    codec, remote = WidgetCodec(), Remote()
-    codec.remote = cast("RemoteCodec", remote)
-    yield cast("CachedStore", factory.store(WIDGETS)), codec, remote
+    remote = Remote()
+    yield cast("CachedStore", factory.store(WIDGETS)), WidgetCodec(remote=remote), remote
     await factory.close()
 
 
@@ -131,11 +152,12 @@ async def test_failing_workers_fail_reads_but_no_watch(backend: MemoryBackend) -
 
 async def test_renders_in_a_worker_process() -> None:
     """Render in a real process; return the error of an undecodable object."""
-    workers, remote = WorkerPool(), RemoteCodec(build_widget_codec, "v1", {})
+    workers = WorkerPool()
+    remote = WorkerCodec(workers, build_widget_codec, "v1", lambda _: {})
     codec, data = WidgetCodec(), WidgetCodec().encode(widget("a/x", text=LARGE)).data
     expected = Renderer("/p/").item(codec, "a/x", data, 7)
     try:
-        item, error = await remote.render(workers, "/p/", [("a/x", data, 7), ("a/x", b"garbage", 7)])
+        item, error = await remote.job("/p/", [("a/x", data, 7), ("a/x", b"garbage", 7)]).run()
     finally:
         await workers.close()
 

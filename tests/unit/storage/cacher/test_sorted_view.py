@@ -8,14 +8,14 @@ from apiext.meta.selector_parser import parse_field_selector, parse_label_select
 from apiext.meta.steps import at_once
 from apiext.storage.cacher.sorted_view import SortedView, between
 from apiext.storage.interface import Item, Selection
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.object_change import Change
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 from tests.support.builders.widgets import WidgetCodec, labelled, where
 
 CODEC = WidgetCodec()
-VIEW = View(CODEC, Renderer("/registry/example.com/widgets/"))
+VIEW = VersionView(CODEC, Renderer("/registry/example.com/widgets/"))
 SELECTIONS = [
     labelled("a=1"),
     labelled("a in (1,2),b"),
@@ -32,14 +32,14 @@ SELECTIONS = [
 ]
 
 
-def item(key: str, labels: dict[str, str], fields: dict[str, str]) -> Entry:
+def item(key: str, labels: dict[str, str], fields: dict[str, str]) -> StoredEntry:
     """Return an entry that is rendered."""
-    entry = Entry(key, 1, b"{}")
+    entry = StoredEntry(key, 1, b"{}")
     entry.adopt(VIEW, Item(key=key, revision=1, data=b"{}", labels=labels, fields=fields))
     return entry
 
 
-def random_entry(chance: random.Random, key: str) -> Entry:
+def random_entry(chance: random.Random, key: str) -> StoredEntry:
     """Return an entry with random labels and fields."""
     labels = {name: str(chance.randrange(4)) for name in "abcd" if chance.random() < 0.7}
     fields = {name: str(chance.randrange(3)) for name in ("spec.color", "spec.size") if chance.random() < 0.7}
@@ -70,7 +70,7 @@ async def test_selects_what_matches(size: int) -> None:
             continue
         if now is not None:
             entries[key] = now
-        assert sorted_view.update([Change(key=key, revision=generation, entry=now, previous=previous)])
+        assert sorted_view.update([ObjectChange(key=key, revision=generation, entry=now, previous=previous)])
 
 
 async def test_indexes_absent_fields_as_empty() -> None:
@@ -114,5 +114,5 @@ def test_equal_pages_are_the_same_sequence() -> None:
     assert sorted_view.page("", "", 0)[0] is sorted_view.items
     assert sorted_view.page("c/", "", 5) == ([], 0)
     new = item("a/100", {}, {})
-    assert sorted_view.update([Change(key="a/100", revision=1, entry=new, previous=None)])
+    assert sorted_view.update([ObjectChange(key="a/100", revision=1, entry=new, previous=None)])
     assert sorted_view.page("a/", "050", 120)[0][50] is VIEW.item(new)

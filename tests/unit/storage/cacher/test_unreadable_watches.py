@@ -7,8 +7,9 @@ from typing import Any, Final
 import pytest
 
 from apiext.meta.errors import StatusError
+from apiext.storage.errors import CorruptObjectError
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import CorruptObjectError, ListOptions, Selection, Store, WatchOptions
+from apiext.storage.interface import ListOptions, Selection, Store, WatchOptions
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, labelled, seen, watching, widget
 from tests.support.servers.memory_backend import MemoryBackend
 

@@ -8,10 +8,11 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.storage.cacher.watcher_groups import WatcherGroups
 from apiext.storage.interface import EVERYTHING, Event, Selection
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.object_change import Change, Interest
-from apiext.storage.rendering.stored_entry import Entry, read
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry, read
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
 from tests.support.builders.widgets import WidgetCodec, widget
 
@@ -20,7 +21,7 @@ CODEC = WidgetCodec()
 RENDERER = Renderer("/registry/example.com/widgets/")
 
 
-def _interest(selection: Selection, view: View, after: int = 0) -> Interest:
+def _interest(selection: Selection, view: VersionView, after: int = 0) -> Interest:
     return Interest(view=view, codec=CODEC, scope="", selection=selection, after=after)
 
 
@@ -32,22 +33,22 @@ def _labels(text: str) -> Selection:
     return Selection(labels=parse_label_selector(text))
 
 
-def _entry(revision: int, color: str, **labels: str) -> Entry:
+def _entry(revision: int, color: str, **labels: str) -> StoredEntry:
     return read(RENDERER, "default/a", json_codec.dumps(widget("default/a", labels=labels, color=color)), revision)
 
 
-def _random_entry(revision: int, chance: random.Random) -> Entry | None:
+def _random_entry(revision: int, chance: random.Random) -> StoredEntry | None:
     labels = {name: chance.choice(values) for name, values in (("team", "xy"), ("tier", "12")) if chance.random() < 0.7}
     return _entry(revision, chance.choice(COLORS), **labels) if chance.random() < 0.8 else None
 
 
 @pytest.fixture
-def view() -> View:
+def view() -> VersionView:
     """Return a view."""
-    return View(CODEC, RENDERER)
+    return VersionView(CODEC, RENDERER)
 
 
-def test_matches_every_group(view: View) -> None:
+def test_matches_every_group(view: VersionView) -> None:
     """Match a change with every group that selects it while watchers join and leave."""
     chance = random.Random(3)  # noqa: S311 -- the same choices on every run
     selections = [
@@ -69,18 +70,18 @@ def test_matches_every_group(view: View) -> None:
         now, before = (_random_entry(revision, chance) for _ in range(2))
         if now is None and before is None:
             continue
-        change = Change(key="default/a", revision=revision, entry=now, previous=before)
+        change = ObjectChange(key="default/a", revision=revision, entry=now, previous=before)
         told = {watch for group in groups.matching(change) for watch in group.watchers}
         assert told >= {watch for watch, interest in present if interest.event(change) is not None}
         assert {watch for group in groups for watch in group.watchers} == {watch for watch, _ in present}
 
 
-def test_matches_only_the_values_of_a_change(view: View) -> None:
+def test_matches_only_the_values_of_a_change(view: VersionView) -> None:
     """Match a change with at most two of many groups that select different values."""
     groups = WatcherGroups()
     for number in range(100):
         groups.join(WatchQueue[Event](), _interest(_color(f"c{number}"), view), 0)
-    change = Change(key="default/a", revision=2, entry=_entry(2, "c5"), previous=_entry(1, "c7"))
+    change = ObjectChange(key="default/a", revision=2, entry=_entry(2, "c5"), previous=_entry(1, "c7"))
 
     assert {fields.text for group in groups.matching(change) if (fields := group.interest.selection.fields)} == {
         "spec.color=c5",
@@ -88,29 +89,29 @@ def test_matches_only_the_values_of_a_change(view: View) -> None:
     }
 
 
-def test_matches_only_the_labels_of_a_change(view: View) -> None:
+def test_matches_only_the_labels_of_a_change(view: VersionView) -> None:
     """Match a change with those of many groups that require its labels, and with those that require none."""
     groups = WatcherGroups()
     texts = [*(f"team=t{number}" for number in range(100)), *(f"key{number}" for number in range(100)), "team in (t5,t6)", "tier!=1"]
     for text in texts:
         groups.join(WatchQueue[Event](), _interest(_labels(text), view), number=0)
-    change = Change(key="default/a", revision=2, entry=_entry(2, "", team="t5"), previous=_entry(1, "", key7="", team="t7"))
+    change = ObjectChange(key="default/a", revision=2, entry=_entry(2, "", team="t5"), previous=_entry(1, "", key7="", team="t7"))
 
     found = [labels.text for group in groups.matching(change) if (labels := group.interest.selection.labels)]
     assert sorted(found) == ["key7", "team in (t5,t6)", "team=t5", "team=t7", "tier!=1"]
 
 
-def test_matches_an_undecodable_object_with_all_groups(view: View) -> None:
+def test_matches_an_undecodable_object_with_all_groups(view: VersionView) -> None:
     """Match an undecodable object with all groups."""
     groups = WatcherGroups()
     for color in COLORS:
         groups.join(WatchQueue[Event](), _interest(_color(color), view), 0)
-    change = Change(key="default/a", revision=2, entry=read(RENDERER, "default/a", b"garbage", 2), previous=None)
+    change = ObjectChange(key="default/a", revision=2, entry=read(RENDERER, "default/a", b"garbage", 2), previous=None)
 
     assert len(groups.matching(change)) == len(COLORS)
 
 
-def test_drops_empty_groups(view: View) -> None:
+def test_drops_empty_groups(view: VersionView) -> None:
     """Drop groups without watchers; ignore a second leave."""
     groups, watch, interest = WatcherGroups(), WatchQueue[Event](), _interest(_color("red"), view)
     groups.join(watch, interest, 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from apiext.storage.cacher.write_renderings import WriteRenderings
 from apiext.storage.interface import Item
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.stored_entry import Entry
-from apiext.storage.rendering.version_view import View
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 from tests.support.builders.widgets import WidgetCodec
 
 RAW = b'{"apiVersion":"example.com/v1","metadata":{"name":"a","uid":"u"}}\n'
@@ -21,8 +21,8 @@ def item(revision: int, data: bytes = SHOWN) -> Item:
 def test_an_event_before_the_answer_of_its_write_is_not_rendered_again() -> None:
     """Give the draft of a running write to the event with the same bytes, at the event's revision, and to no other one."""
     codec = WidgetCodec("v2")
-    view, renderings = View(codec, Renderer("/widgets/")), WriteRenderings()
-    entry, other, later = Entry("a", 7, RAW), Entry("a", 8, RAW.replace(b"u", b"v")), Entry("a", 9, RAW)
+    view, renderings = VersionView(codec, Renderer("/widgets/")), WriteRenderings()
+    entry, other, later = StoredEntry("a", 7, RAW), StoredEntry("a", 8, RAW.replace(b"u", b"v")), StoredEntry("a", 9, RAW)
     with renderings.expected(view, RAW, item(0)):
         renderings.give(entry)
         renderings.give(other)
@@ -39,12 +39,12 @@ def test_an_event_before_the_answer_of_its_write_is_not_rendered_again() -> None
 def test_an_event_after_the_answer_of_its_write_is_not_rendered_again() -> None:
     """Give the rendering of a finished write to the event of its revision, until later events have arrived."""
     codec = WidgetCodec("v2")
-    view, renderings = View(codec, Renderer("/widgets/")), WriteRenderings()
-    made, older = item(7), Entry("a", 6, RAW)
+    view, renderings = VersionView(codec, Renderer("/widgets/")), WriteRenderings()
+    made, older = item(7), StoredEntry("a", 6, RAW)
     renderings.add(view, made)
     renderings.give(older)
     renderings.drop(6)
-    entry, late = Entry("a", 7, RAW), Entry("a", 7, RAW)
+    entry, late = StoredEntry("a", 7, RAW), StoredEntry("a", 7, RAW)
     renderings.give(entry)
     renderings.drop(7)
     renderings.give(late)

@@ -7,24 +7,26 @@ import gc
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import cast
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.meta.errors import StatusError, too_many_requests
 from apiext.scheduling.time_slice import Pace
 from apiext.storage.interface import Codec, Item
 from apiext.storage.rendering.render_queue import RenderQueue, Results
-from apiext.storage.rendering.stored_entry import Entry
+from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.waiting_limit import WaitingLimit
 from tests.support.builders.widgets import WidgetCodec
 from tests.support.event_loop import settle, until
 
 VIEW = object()
 
 
-def entries(count: int, *, size: int = 10, prefix: str = "a") -> list[Entry]:
+def entries(count: int, *, size: int = 10, prefix: str = "a") -> list[StoredEntry]:
     """Return entries with that many stored bytes each."""
-    return [Entry(f"{prefix}{number}", number + 1, b"x" * size) for number in range(count)]
+    return [StoredEntry(f"{prefix}{number}", number + 1, b"x" * size) for number in range(count)]
 
 
 class Renderer:
@@ -32,12 +34,12 @@ class Renderer:
 
     def __init__(self) -> None:
         self.codec = cast("Codec", WidgetCodec("v2"))
-        self.queue = RenderQueue(VIEW, self._render)
+        self.queue = RenderQueue(VIEW, self._render, WaitingLimit(5.0, 100, partial(too_many_requests, "too many wait", 1)))
         self.begun: list[list[str]] = []
         self.gates: list[asyncio.Event] = []
         self.error: Exception | None = None
 
-    async def _render(self, _codec: Codec, batch: Sequence[Entry]) -> Results:
+    async def _render(self, _codec: Codec, batch: Sequence[StoredEntry]) -> Results:
         gate = asyncio.Event()
         self.begun.append([entry.key for entry in batch])
         self.gates.append(gate)
@@ -46,7 +48,7 @@ class Renderer:
             raise self.error
         return {entry: entry.adopt(VIEW, Item(key=entry.key, revision=entry.revision, data=b"{}", labels={}, fields={})) for entry in batch}
 
-    def read(self, wanted: Sequence[Entry]) -> asyncio.Task[Results]:
+    def read(self, wanted: Sequence[StoredEntry]) -> asyncio.Task[Results]:
         """Start to read entries."""
         return asyncio.create_task(self.queue.results(self.codec, wanted))
 

@@ -4,25 +4,25 @@ import gc
 
 import pytest
 
-from apiext.storage.interface import CorruptObjectError
-from apiext.storage.rendering.json_rendering import Renderer
-from apiext.storage.rendering.stored_entry import Entry, read
-from apiext.storage.rendering.version_view import View
+from apiext.storage.errors import CorruptObjectError
+from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.stored_entry import StoredEntry, read
+from apiext.storage.rendering.version_view import VersionView
 from tests.support.builders.widgets import WidgetCodec, widget
 
 RENDERER = Renderer("/registry/example.com/widgets/")
 
 
-def entry_of(key: str, **spec: str) -> tuple[Entry, bytes]:
+def entry_of(key: str, **spec: str) -> tuple[StoredEntry, bytes]:
     """Return an entry at revision 7, and its bytes."""
     raw = WidgetCodec().encode(widget(key) | {"spec": spec}).data
-    return Entry(key, 7, raw), raw
+    return StoredEntry(key, 7, raw), raw
 
 
 def test_renders_once_for_each_view() -> None:
     """Render an entry once for each view."""
     codec, other = WidgetCodec(), WidgetCodec("v2")
-    view, second = View(codec, RENDERER), View(other, RENDERER)
+    view, second = VersionView(codec, RENDERER), VersionView(other, RENDERER)
     entry, _ = entry_of("a/x")
 
     assert entry.cached(view) is None
@@ -38,7 +38,7 @@ def test_drops_restorable_bytes() -> None:
     codec = WidgetCodec()
     entry, raw = entry_of("a/x", text='"resourceVersion":"7",')
     before = entry.size
-    item = View(codec, RENDERER).item(entry)
+    item = VersionView(codec, RENDERER).item(entry)
 
     assert entry.raw == raw
     assert entry.stored_bytes == len(raw)
@@ -50,7 +50,7 @@ def test_keeps_bytes_that_differ() -> None:
     """Keep the stored bytes if the rendering differs from them."""
     codec = WidgetCodec("v2")
     entry, raw = entry_of("a/x")
-    item = View(codec, RENDERER).item(entry)
+    item = VersionView(codec, RENDERER).item(entry)
 
     assert entry.raw == raw
     assert entry.stored_bytes == len(raw)
@@ -62,8 +62,8 @@ def test_ignores_a_revision_in_the_content() -> None:
     codec = WidgetCodec()
     obj = widget("a/x") | {"data": {"resourceVersion": "7", "z": 1}}
     raw = codec.encode(obj).data
-    entry = Entry("a/x", 7, raw)
-    view = View(codec, RENDERER)
+    entry = StoredEntry("a/x", 7, raw)
+    view = VersionView(codec, RENDERER)
     view.item(entry)
 
     assert entry.raw == raw
@@ -75,7 +75,7 @@ def test_ignores_a_revision_in_the_content() -> None:
 def test_renders_another_revision(version: str) -> None:
     """Show an object at the revision of its deletion."""
     codec = WidgetCodec(version)
-    view = View(codec, RENDERER)
+    view = VersionView(codec, RENDERER)
     entry, _ = entry_of("a/x")
     for _ in range(2):
         gone = view.at(entry, 12)
@@ -86,7 +86,7 @@ def test_renders_another_revision(version: str) -> None:
 def test_forgets_a_view() -> None:
     """Drop the renderings of a view without losing the stored bytes."""
     codec, other = WidgetCodec(), WidgetCodec("v2")
-    view, second = View(codec, RENDERER), View(other, RENDERER)
+    view, second = VersionView(codec, RENDERER), VersionView(other, RENDERER)
     entry, raw = entry_of("a/x")
     view.item(entry)
     second.item(entry)
@@ -101,9 +101,9 @@ def test_forgets_a_view() -> None:
 
 def test_releases_a_view_with_its_codec() -> None:
     """Release a view when its codec is garbage."""
-    released: list[View] = []
+    released: list[VersionView] = []
     codec = WidgetCodec()
-    view = View(codec, RENDERER, released.append)
+    view = VersionView(codec, RENDERER, released.append)
     del codec
     gc.collect()
 
@@ -116,7 +116,7 @@ def test_raises_an_error_for_encrypted_values() -> None:
     codec = WidgetCodec()
 
     with pytest.raises(CorruptObjectError, match="identity transformer tried to read encrypted data") as caught:
-        View(codec, RENDERER).item(entry)
+        VersionView(codec, RENDERER).item(entry)
     assert caught.value.key == "/registry/example.com/widgets/a/x"
     assert entry.size == 0
 
@@ -129,4 +129,4 @@ def test_rejects_undecodable_bytes(raw: bytes) -> None:
     codec = WidgetCodec()
 
     with pytest.raises(CorruptObjectError, match="object not decodable revision=7"):
-        View(codec, RENDERER).item(Entry("a/x", 7, raw))
+        VersionView(codec, RENDERER).item(StoredEntry("a/x", 7, raw))

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from apiext.meta.encoding import cbor_codec, json_codec
+from apiext.scheduling.call_log import CallLog
 from apiext.storage.backend import ValueTooLargeError
-from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.stored.reencoder import Reencoder
 from tests.support.builders.widgets import WidgetCodec
 from tests.support.servers.memory_backend import MemoryBackend
@@ -29,7 +30,9 @@ class _Conversion:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    async def from_storage(self, objects: Sequence[json_codec.Object]) -> Sequence[json_codec.Object | ValueError]:
+    async def from_storage(
+        self, objects: Sequence[json_codec.Object], _log: CallLog | None = None
+    ) -> Sequence[json_codec.Object | ValueError]:
         self.sizes.append(len(objects))
         return [ValueError("odd") if obj["metadata"]["name"] == "odd" else obj | {"apiVersion": "example.com/v1"} for obj in objects]
 
@@ -95,7 +98,9 @@ async def test_loses_no_write(backend: MemoryBackend) -> None:
     codec.decode = json_codec.loads  # type: ignore[method-assign]
 
     class Racing(_Conversion):
-        async def from_storage(self, objects: Sequence[json_codec.Object]) -> Sequence[json_codec.Object | ValueError]:
+        async def from_storage(
+            self, objects: Sequence[json_codec.Object], _log: CallLog | None = None
+        ) -> Sequence[json_codec.Object | ValueError]:
             for name, value in (("changed", b'{"apiVersion":"example.com/v1"}'), ("deleted", b"")):
                 pair, _ = await backend.get(f"{PREFIX}{name}")
                 assert pair is not None

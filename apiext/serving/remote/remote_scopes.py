@@ -6,9 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from apiext.admission.attributes import Admission
 from apiext.admission.remote import RemoteAdmission
 from apiext.conversion.none import NoneConverter
-from apiext.conversion.remote import RemoteCalls
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.endpoints.scopes.open_watches import Watches
@@ -19,22 +19,25 @@ from apiext.registry.customresourcedefinition import CustomResourceDefinitionRes
 from apiext.registry.prune_guard import PruneGuard
 from apiext.serving import builtin
 from apiext.serving.info import ServingInfo, ServingVersion
+from apiext.serving.remote.asked_server import AskedCalls, AskedDefinitions, AskedStore
+from apiext.serving.remote.server_interfaces import DefinitionSource, conversion_answers, definition_answers, written_answers
 from apiext.storage.direct.remote_store import RemoteStore
-from apiext.storage.rendering.remote_codec import RemoteCodec
+from apiext.storage.interface import ServerStore
+from apiext.storage.rendering.worker_codec import WorkerCodec
+from apiext.workers.server_link import answers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from apiext.conversion.interface import Converter, CopiedConverter
-    from apiext.definitions.definition import Version
+    from apiext.conversion.calls import ConversionCalls
+    from apiext.conversion.interface import Converter
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.builtin_resources import BuiltinResource
-    from apiext.meta.gvk import GroupResource
-    from apiext.registry.customresources.codec import CustomResourceCodec
     from apiext.registry.rest import ResourceRest
+    from apiext.scheduling.call_log import CallLog
     from apiext.storage.interface import Codec, Item
-    from apiext.storage.stored.version_counts import StoredCounts
-    from apiext.workers.server_link import ServerLink
+    from apiext.workers.pool import WorkerPool
+    from apiext.workers.server_link import Answers, ServerLink
 
 _MAX_KEPT: Final = 16
 """Versions of definitions whose scopes a process keeps. The compiled schemas of a large one take some MB."""
@@ -48,6 +51,8 @@ class VersionPlace:
     uid: str
     revision: int
     version: str
+    prefix: str
+    """The key prefix of the objects, with a final slash."""
     admitted: frozenset[AdmissionOperation]
     """Operations that the server's admission handles."""
     cbor: bool
@@ -59,78 +64,66 @@ class _BuiltinPlace:
     """A built-in resource."""
 
     resource: BuiltinResource
+    prefix: str
+    """The key prefix of the objects, with a final slash."""
     admitted: frozenset[AdmissionOperation]
     guarded: bool
     """Whether to refuse removing versions with stored objects from definitions."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RemoteDefinitions:
-    """Implements ObservedDefinitions: the server's catalog sees each write at once."""
+class RemoteVersion:
+    """The copies of one version of a definition in worker processes."""
 
-    store: RemoteStore
-    link: ServerLink
-    codec: CRDCodec
+    def __init__(self, info: ServingInfo, place: VersionPlace, calls: ConversionCalls | None, workers: WorkerPool) -> None:
+        """Prepare the copies of the version that the place names; `calls` are those of its converter."""
+        self._info = info
+        self._place = place
+        self._calls = calls
+        self.codec = WorkerCodec(workers, _version_codec, place, _codec_answers(info.definition.item, calls))
 
-    def observe(self, item: Item) -> None:
-        """Put a definition into the catalog."""
-        self.link.ask("observe", item)
+    def with_copies(self, served: ServingVersion) -> ServingVersion:
+        """Return the version, built with `codec`, with scopes that have copies."""
 
-    def forget(self, name: str, revision: int) -> None:
-        """Remove a deleted definition from the catalog."""
-        self.link.ask("forget", name, revision)
+        def more(log: CallLog | None) -> Answers:
+            # a later state of the definition with equal specification and names is as good
+            return {**definition_answers(self._info.definition.item), **conversion_answers(self._calls, log)}
 
-
-def with_remote_version(served: ServingVersion, info: ServingInfo, version: Version, converter: CopiedConverter) -> ServingVersion:
-    """Return a version whose scopes have copies in worker processes."""
-    main, definition, codec = served.scopes[""], info.definition, cast("CustomResourceCodec", served.codec)
-
-    async def latest() -> Item:
-        # A later state with equal specification and names is as good.
-        return info.definition.item
-
-    place = VersionPlace(definition.name, definition.uid, definition.revision, version.name, _admitted(main), codec.cbor)
-    # its answers refer to no codec: an unused one must be garbage at once
-    conversion = converter.answers()
-    answers = {
-        "definition": _answer(definition.item),
-        "prefix": cast("ResourceRest", main.rest).answers()["prefix"],
-        **conversion,
-    }
-    codec.remote = RemoteCodec(_version_codec, place, answers)
-    return dataclasses.replace(served, scopes=_with_remote(served.scopes, version_scopes, place, definition=latest, **conversion))
+        return dataclasses.replace(served, scopes=_with_copies(served.scopes, version_scopes, self._place, more))
 
 
-def _answer(item: Item) -> Callable[..., Awaitable[Item]]:
-    async def answer() -> Item:
-        return item
+def _codec_answers(definition: Item, calls: ConversionCalls | None) -> Callable[[CallLog | None], Answers]:
+    """Return the answers for the copy of a codec, which refer to no codec."""
+    source = definition_answers(definition)
+    return lambda log: {**source, **conversion_answers(calls, log)}
 
-    return answer
+
+def admitted(admission: Admission) -> frozenset[AdmissionOperation]:
+    """Return the operations that plug-ins handle."""
+    return frozenset(operation for operation in AdmissionOperation if admission.handles(operation))
 
 
 def with_remote_builtin(endpoint: builtin.BuiltinEndpoint) -> builtin.BuiltinEndpoint:
     """Return an endpoint whose scopes have copies in worker processes."""
-    rest = endpoint.scopes[""].rest
+    main = endpoint.scopes[""]
+    rest = cast("ResourceRest", main.rest)
+    written = written_answers(rest) if isinstance(rest, CustomResourceDefinitionRest) else {}
     guarded = isinstance(rest, CustomResourceDefinitionRest) and rest.guard.refuses
-    place = _BuiltinPlace(endpoint.resource, _admitted(endpoint.scopes[""]), guarded)
-    return dataclasses.replace(endpoint, scopes=_with_remote(endpoint.scopes, _builtin_scopes, place))
+    place = _BuiltinPlace(endpoint.resource, rest.store.prefix, admitted(main.admission), guarded)
+    return dataclasses.replace(endpoint, scopes=_with_copies(endpoint.scopes, _builtin_scopes, place, lambda _: written))
 
 
-def _admitted(scope: Scope) -> frozenset[AdmissionOperation]:
-    return frozenset(operation for operation in AdmissionOperation if scope.admission.handles(operation))
-
-
-def _with_remote(
+def _with_copies(
     scopes: Mapping[str, Scope],
     build: Callable[[ServerLink, Any], Mapping[str, Scope]],
     place: Any,
-    **more: Callable[..., Awaitable[Any]],
+    more: Callable[[CallLog | None], Answers],
 ) -> Mapping[str, Scope]:
     main = scopes[""]
     rest = cast("ResourceRest", main.rest)
 
-    def answers() -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        return {**rest.answers(), "admit": main.admission.admit, "validate": main.admission.validate, **more}
+    def answers(log: CallLog | None) -> Answers:
+        store = rest.store.for_workers(rest.codec)
+        return {**answers_of(ServerStore, store), **answers_of(Admission, main.admission), **more(log)}
 
     remote = RemoteScope(build, place, answers)
     return {name: dataclasses.replace(scope, remote=remote) for name, scope in scopes.items()}
@@ -164,8 +157,8 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
     # Imported with the first custom resource: the schema modules take long to import.
     from apiext.serving.builder import build_version
 
-    definition = Definition.from_item(link.ask("definition"))
-    store = RemoteStore(link, definition.resource)
+    definition = Definition.from_item(link.ask(DefinitionSource.definition))
+    store = RemoteStore(AskedStore(link), place.prefix, definition.resource)
     version = next(version for version in definition.versions if version.name == place.version)
     admission = RemoteAdmission(link, place.admitted)
     return definition, build_version(ServingInfo(definition), version, store, admission, _converter(link, definition), cbor=place.cbor)
@@ -177,13 +170,13 @@ def _converter(link: ServerLink, definition: Definition) -> Converter:
     # Imported with the first webhook: most servers call none.
     from apiext.conversion.webhook import WebhookConverter
 
-    return WebhookConverter(definition.name, definition.head["spec"]["conversion"], RemoteCalls(link))
+    return WebhookConverter(definition.name, definition.head["spec"]["conversion"], AskedCalls(link))
 
 
 def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scope]:
     """Return the scopes of a built-in resource."""
     resource = place.resource.resource.group_resource
-    store = RemoteStore(link, resource)
+    store = RemoteStore(AskedStore(link), place.prefix, resource)
     admission = RemoteAdmission(link, place.admitted)
     if resource == NAMESPACES.resource.group_resource:
         return builtin.namespaces_endpoint(store, admission, Watches()).scopes
@@ -194,9 +187,6 @@ def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scop
     if resource == STORAGE_VERSION_MIGRATIONS.resource.group_resource:
         return builtin.storage_version_migrations_endpoint(store, admission, Watches()).scopes
 
-    async def count(resource: GroupResource) -> StoredCounts:
-        counts: StoredCounts = link.ask("count_stored", resource)
-        return counts
-
-    guard = PruneGuard(count=count, refuses=place.guarded)
-    return builtin.definitions_endpoint(_RemoteDefinitions(store, link, CRDCodec()), guard, admission, Watches()).scopes
+    definitions = AskedDefinitions(store, link, CRDCodec())
+    guard = PruneGuard(count=definitions.count_stored, refuses=place.guarded)
+    return builtin.definitions_endpoint(definitions, guard, admission, Watches()).scopes

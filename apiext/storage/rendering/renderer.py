@@ -1,50 +1,31 @@
-"""Rendering of stored bytes for readers: codec, resourceVersion, and the JSON of items and events."""
+"""Rendering of stored bytes for readers: codec, resourceVersion, and the JSON of items."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
-from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.objectmeta.raw_metadata import find_metadata
 from apiext.storage import stored_object
-from apiext.storage.encoded_object import Encoded
-from apiext.storage.interface import Codec, CorruptObjectError, EncryptedObjectError, Event, EventType, Item, UnknownPastError
+from apiext.storage.encoded_object import EncodedDraft, EncodedObject
+from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
+from apiext.storage.interface import Codec, Item
+from apiext.storage.rendering.waiting_limit import WaitingLimit
 
-if TYPE_CHECKING:
-    from apiext.workers.pool import WorkerPool
-
-_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _ENCRYPTED: Final = b"k8s:enc:"
 
 DECODING_ERRORS: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
 """Exceptions of codecs for bytes of another origin."""
-RENDERING_ERRORS: Final = (CorruptObjectError, errors.StatusError)
-"""Errors of rendering an object: it cannot be decoded, or the converter cannot be used."""
-
-RenderResult = Item | CorruptObjectError | errors.StatusError
-"""A rendering, or the error that stands in its place."""
 
 
-@dataclass(slots=True)
-class Draft:
-    """An object as it is rendered, but for its resourceVersion."""
-
-    key: str
-    encoded: Encoded
-    labels: dict[str, str]
-    fields: dict[str, str]
-
-    def at(self, revision: int) -> Item:
-        """Return the rendering at a revision (0: none)."""
-        return _written(self.key, self.encoded, revision, self.labels, self.fields)
+def written_item(draft: EncodedDraft, revision: int) -> Item:
+    """Return an encoded object as it is rendered at a revision (0: none)."""
+    return _written(draft.key, draft.encoded, revision, draft.labels, draft.fields)
 
 
-def _written(key: str, encoded: Encoded, revision: int, labels: dict[str, str], fields: dict[str, str]) -> Item:
+def _written(key: str, encoded: EncodedObject, revision: int, labels: dict[str, str], fields: dict[str, str]) -> Item:
     """Return an encoded object, whose `revision_at` is known, as it is rendered at a revision (0: none)."""
     position, data = encoded.revision_at, encoded.data
     token = _token(revision) if revision else b""
@@ -55,14 +36,14 @@ def _written(key: str, encoded: Encoded, revision: int, labels: dict[str, str], 
 class Renderer:
     """Reads and renders the values of one resource. `prefix` is the key prefix of the resource, with a final slash.
 
-    `workers` render large objects of codecs that have copies there; without them, everything is rendered in place.
+    `waiting` limits the readers that wait for batches of renderings.
     """
 
-    __slots__ = ("prefix", "workers")
+    __slots__ = ("prefix", "waiting")
 
-    def __init__(self, prefix: str, workers: WorkerPool | None = None) -> None:
+    def __init__(self, prefix: str, waiting: WaitingLimit | None = None) -> None:
         self.prefix = prefix
-        self.workers = workers
+        self.waiting = waiting
 
     def open(self, key: str, value: bytes) -> bytes:
         """Return a stored value (apiserver pkg/storage/value/encrypt/identity).
@@ -122,7 +103,7 @@ class Renderer:
             return self.item(codec, key, data, revision)
         return self.render(codec, key, await self.read(codec, key, data, revision), revision)
 
-    def written(self, codec: Codec, key: str, encoded: Encoded, revision: int, source: Object) -> Item:
+    def written(self, codec: Codec, key: str, encoded: EncodedObject, revision: int, source: Object) -> Item:
         """Render an object that was just encoded (`source`) at the revision of its write (0: none), for a codec without conversion.
 
         Raises:
@@ -132,9 +113,9 @@ class Renderer:
             return self.item(codec, key, encoded.data, revision)
         return _written(key, encoded, revision, _labels(source["metadata"]), codec.fields(source))
 
-    def draft(self, codec: Codec, key: str, encoded: Encoded, source: Object) -> Draft | None:
+    def draft(self, codec: Codec, key: str, encoded: EncodedObject, source: Object) -> EncodedDraft | None:
         """Return an object that was just encoded (`source`) as it is rendered, None if only `item` can do so."""
-        return Draft(key, encoded, _labels(source["metadata"]), codec.fields(source)) if encoded.revision_at >= 0 else None
+        return EncodedDraft(key, encoded, _labels(source["metadata"]), codec.fields(source)) if encoded.revision_at >= 0 else None
 
     def render(self, codec: Codec, key: str, obj: Object, revision: int) -> Item:
         """Render a decoded object in the codec's version.
@@ -231,35 +212,3 @@ def with_revision(item: Item, revision: int) -> Item:
     """Return the item at another revision; only for an item whose `without_revision` equals the stored bytes."""
     data = item.data.replace(_token(item.revision), _token(revision), 1)
     return Item(key=item.key, revision=revision, data=data, labels=item.labels, fields=item.fields)
-
-
-def event(type_: EventType, item: Item) -> Event:
-    """Return the event of a type about an object."""
-    line = b'{"type":"%b","object":%b}\n' % (type_.encode(), item.data)
-    return Event(type=type_, item=item, revision=item.revision, line=line)
-
-
-def bookmark(gvk: GroupVersionKind, revision: int, *, initial_events_end: bool = False) -> Event:
-    """Return a bookmark: an object of the watched kind with nothing but a resourceVersion."""
-    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-    if initial_events_end:
-        metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
-    obj = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
-    line = b'{"type":"BOOKMARK","object":%b}\n' % json_codec.dumps(obj)
-    return Event(type=EventType.BOOKMARK, item=None, revision=revision, line=line)
-
-
-def status_error(error: CorruptObjectError | errors.StatusError) -> errors.StatusError:
-    """Return the Status that ends a watch for an error of rendering."""
-    if isinstance(error, UnknownPastError):
-        return errors.StatusError(500, "StorageReadError", f"saw a DELETED event, but object data is corrupt - {error.message}")
-    if isinstance(error, errors.StatusError):
-        return error
-    # without the beginning, which names the revision
-    return errors.internal(error.message.partition(": ")[2] or error.message)
-
-
-def error_event(error: errors.StatusError) -> Event:
-    """Return the ERROR event for a Status."""
-    line = b'{"type":"ERROR","object":%b}\n' % json_codec.dumps(error.status(), sort_keys=False)
-    return Event(type=EventType.ERROR, item=None, revision=0, line=line)

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 from apiext.meta import errors
 from apiext.scheduling.time_slice import Pace
 from apiext.scheduling.tracebacks import without_frames
-from apiext.storage.rendering.json_rendering import RENDERING_ERRORS
+from apiext.storage.errors import RENDERING_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.meta.encoding.json_codec import Object
-    from apiext.storage.interface import Codec, Conversion
-    from apiext.storage.rendering.json_rendering import Renderer, RenderResult
+    from apiext.scheduling.call_log import CallLog
+    from apiext.storage.interface import Codec, Conversion, RenderResult
+    from apiext.storage.rendering.renderer import Renderer
 
 StoredBytes = tuple[str, bytes, int]
 """The key of an object, relative to its resource, its stored bytes, and its revision."""
 
 
-async def render_all(renderer: Renderer, codec: Codec, stored: Sequence[StoredBytes]) -> list[RenderResult]:
-    """Return the renderings of stored objects; in the place of one that fails stands its error.
+async def render_all(renderer: Renderer, codec: Codec, stored: Sequence[StoredBytes], log: CallLog | None = None) -> list[RenderResult]:
+    """Return the renderings of stored objects; in the place of one that fails stands its error. Webhooks are called by the log.
 
     Raises:
         HeavyWorkError: a converter returns a large object, and the work is limited (`scheduling/inline_work.py`).
@@ -41,7 +42,7 @@ async def render_all(renderer: Renderer, codec: Codec, stored: Sequence[StoredBy
         if pace.due:
             await pace.pause()
     if codec.conversion is not None and decoded:
-        converted = await _converted(codec.conversion, list(decoded.values()))
+        converted = await _converted(codec.conversion, list(decoded.values()), log)
         for place, obj in zip(decoded, converted, strict=True):
             key, _, revision = stored[place]
             results[place] = _rendered(renderer, codec, key, obj, revision)
@@ -50,9 +51,11 @@ async def render_all(renderer: Renderer, codec: Codec, stored: Sequence[StoredBy
     return [results[place] for place in range(len(stored))]
 
 
-async def _converted(conversion: Conversion, objects: Sequence[Object]) -> Sequence[Object | ValueError | errors.StatusError]:
+async def _converted(
+    conversion: Conversion, objects: Sequence[Object], log: CallLog | None
+) -> Sequence[Object | ValueError | errors.StatusError]:
     try:
-        return await conversion.from_storage(objects)
+        return await conversion.from_storage(objects, log)
     except errors.StatusError as error:
         return [error] * len(objects)
 

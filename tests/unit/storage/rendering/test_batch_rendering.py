@@ -3,9 +3,9 @@
 import gc
 import weakref
 
-from apiext.storage.interface import CorruptObjectError
-from apiext.storage.rendering.batch import render_all
-from apiext.storage.rendering.json_rendering import Renderer
+from apiext.storage.errors import CorruptObjectError
+from apiext.storage.rendering.batch_rendering import render_all
+from apiext.storage.rendering.renderer import Renderer
 from tests.support.builders.widgets import WidgetCodec
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.storage.pages import latest_pages, pages
+from apiext.storage.paged_reads import latest_pages, pages
 from tests.support.servers.memory_backend import MemoryBackend
 
 PREFIX = "/registry/example.com/widgets/"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.storage.interface import Item
-from apiext.storage.rendering.json_rendering import Renderer, stored_size, without_revision
+from apiext.storage.rendering.renderer import Renderer, stored_size, without_revision
 from tests.support.builders.widgets import WidgetCodec
 
 TEXTS = st.text(st.characters(codec="ascii", categories=["L", "N"]))

@@ -1,0 +1,48 @@
+"""Where writes are executed: on the event loop or in a worker process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from apiext.endpoints.serializers.negotiation import YAML
+from apiext.meta import limits
+from apiext.meta.log import get_logger
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+
+if TYPE_CHECKING:
+    from apiext.endpoints.scopes.scope import Execute, Scope
+    from apiext.endpoints.scopes.write_call import WriteCall
+    from apiext.workers.pool import WorkerPool
+
+_LOG: Final = get_logger(__name__)
+T = TypeVar("T")
+
+
+async def perform_own(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:
+    """Execute a write of the server itself, as `perform`, and log its warnings, which no client gets."""
+    result = await perform(workers, scope, execute, call, heavy=heavy)
+    for warning in call.warnings:
+        _LOG.warning("write accepted with a warning", resource=str(scope.resource.group_resource), name=call.name, warning=warning)
+    return result
+
+
+async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:
+    """Execute a write on the event loop if its body and the stored object are small and it is not `heavy`, else in a worker process.
+
+    A write whose patterns turn out to cost much starts again there.
+
+    Raises:
+        StatusError: the write failed.
+    """
+    remote = scope.remote
+    if remote is None:
+        return await execute(scope, call)
+    limit = limits.MAX_INLINE_YAML_BYTES if call.media_type == YAML else limits.MAX_INLINE_BYTES
+    if not heavy and len(call.data) <= limit:
+        known = len(call.warnings)
+        try:
+            with InlineWork():
+                return await execute(scope, call)
+        except HeavyWorkError:
+            del call.warnings[known:]
+    return await remote.run(workers, execute, call)

@@ -1,0 +1,47 @@
+"""Structs of the model of Go types, written as tables.
+
+A table has an entry for each field, separated by commas: the field's number in Protobuf (without one it has no Protobuf form), its
+name in JSON with `!` if Go writes it even when it is empty, and its type in Go's notation, `string` if it is left out:
+
+    "TypeMeta, 1 metadata! ObjectMeta, 4 labels map[string]string, 6 controller *bool"
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiext.meta.golang.time_types import MicroTime, Time
+from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Slice, String, Struct
+
+_STRING: Final = String()
+_TYPE_META: Final = (Field("kind", _STRING, embedded=("TypeMeta",)), Field("apiVersion", _STRING, embedded=("TypeMeta",)))
+_SIMPLE: Final[dict[str, GoType]] = {
+    "": _STRING,
+    "string": _STRING,
+    "bool": Bool(),
+    "int32": Int(32),
+    "int64": Int(64),
+    "Time": Time(),
+    "MicroTime": MicroTime(),
+}
+
+
+def struct(name: str, table: str, *types: GoType, package: str = "v1") -> Struct:
+    """Return the struct of a table; `types` are those that it names besides Go's own. Another name with a point is a string type's."""
+    known = _SIMPLE | {each.struct if isinstance(each, Struct) else each.name: each for each in types}
+    return Struct(name, package).define(*(field for entry in table.split(",") if entry for field in _fields(entry.split(), known)))
+
+
+def _fields(words: list[str], known: dict[str, GoType]) -> tuple[Field, ...]:
+    if words == ["TypeMeta"]:
+        return _TYPE_META
+    number = int(words.pop(0)) if words[0].isdigit() else 0
+    name, go_type = words[0].removesuffix("!"), _type(words[1] if len(words) > 1 else "", known)
+    return (Field(name, go_type, omit_empty=not words[0].endswith("!"), number=number),)
+
+
+def _type(text: str, known: dict[str, GoType]) -> GoType:
+    for prefix, of in (("*", Pointer), ("[]", Slice), ("map[string]", Map)):
+        if text.startswith(prefix) and text not in known:
+            return of(_type(text.removeprefix(prefix), known))
+    return known.get(text) or (String(text) if "." in text else known[text])

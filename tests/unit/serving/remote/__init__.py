@@ -1,0 +1,1 @@
+"""Tests of the copies of scopes and codecs in worker processes."""
