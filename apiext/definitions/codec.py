@@ -12,6 +12,7 @@ from apiext.definitions import types, v1beta1
 from apiext.meta.encoding import json_codec
 from apiext.meta.golang.type_model import Decoder, Struct
 from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.schema.keywords import SCHEMA_MAPS, of_kind
 from apiext.storage.encoded_object import EncodedObject
 
 if TYPE_CHECKING:
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 GVK: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 _WEBHOOK_PORT: Final = 443
-_SCHEMA_MAPS: Final = frozenset({"properties", "patternProperties", "dependencies", "definitions"})
-_SCHEMA_LISTS: Final = frozenset({"allOf", "oneOf", "anyOf"})
-_CONTAINERS: Final = _SCHEMA_MAPS | _SCHEMA_LISTS | {"enum", "required", "x-kubernetes-list-map-keys", "x-kubernetes-validations"}
-_NESTED: Final = _SCHEMA_LISTS | {"items", "not", "additionalProperties", "additionalItems"}
+_CONTAINERS: Final = frozenset({*SCHEMA_MAPS, *of_kind("schemas", "values", "names", "rules")})
+_NESTED: Final = frozenset(of_kind("schema", "schema or bool", "schema or schemas", "schemas"))
 _VERSION_LISTS: Final = frozenset({"additionalPrinterColumns", "selectableFields"})
 
 
@@ -157,7 +156,7 @@ def _compact_schema(value: Any) -> Any:
     for key, member in value.items():
         if key in _NESTED:
             compacted = _compact_schema(member)
-        elif key in _SCHEMA_MAPS and member:
+        elif key in SCHEMA_MAPS and member:
             compacted = {name: _compact_schema(child) for name, child in member.items()}
         else:
             compacted = member

@@ -8,11 +8,14 @@ Fields have the order of the Go structs, in which they are encoded.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 from apiext.meta.objectmeta.canonical import OBJECT_META
+from apiext.schema.keywords import KEYWORDS, Kind
 
 
 class Bytes(GoType):
@@ -134,14 +137,8 @@ INT64: Final = Int(64)
 JSON: Final = Raw("v1.JSON")
 SCHEMA: Final = Struct("JSONSchemaProps")
 SCHEMA_OR_ARRAY: Final = SchemaOrList("v1.JSONSchemaPropsOrArray", Slice(SCHEMA))
-_COUNT: Final = Pointer(INT64)
-_NUMBER: Final = Pointer(Float())
 _TEXT: Final = Pointer(STRING)
 _FLAG: Final = Pointer(BOOL)
-_NAMED_SCHEMAS: Final = ExplicitMap(SCHEMA)
-_LISTED_SCHEMAS: Final = ExplicitSlice(SCHEMA)
-_NAMES: Final = ExplicitSlice(STRING)
-_OR_BOOL: Final = Pointer(SchemaOrBool("v1.JSONSchemaPropsOrBool"))
 
 RULE: Final = Struct("ValidationRule").define(
     Field("rule", STRING, omit_empty=False),
@@ -152,55 +149,28 @@ RULE: Final = Struct("ValidationRule").define(
     Field("optionalOldSelf", _FLAG),
 )
 
-SCHEMA.define(
-    Field("id", STRING),
-    Field("$schema", String("v1.JSONSchemaURL")),
-    Field("$ref", _TEXT),
-    Field("description", STRING),
-    Field("type", STRING),
-    Field("format", STRING),
-    Field("title", STRING),
-    Field("default", JSON),
-    Field("maximum", _NUMBER),
-    Field("exclusiveMaximum", BOOL),
-    Field("minimum", _NUMBER),
-    Field("exclusiveMinimum", BOOL),
-    Field("maxLength", _COUNT),
-    Field("minLength", _COUNT),
-    Field("pattern", STRING),
-    Field("maxItems", _COUNT),
-    Field("minItems", _COUNT),
-    Field("uniqueItems", BOOL),
-    Field("multipleOf", _NUMBER),
-    Field("enum", ExplicitSlice(JSON)),
-    Field("maxProperties", _COUNT),
-    Field("minProperties", _COUNT),
-    Field("required", _NAMES),
-    Field("items", NonNilPointer(SCHEMA_OR_ARRAY)),
-    Field("allOf", _LISTED_SCHEMAS),
-    Field("oneOf", _LISTED_SCHEMAS),
-    Field("anyOf", _LISTED_SCHEMAS),
-    Field("not", Pointer(SCHEMA)),
-    Field("properties", _NAMED_SCHEMAS),
-    Field("additionalProperties", _OR_BOOL),
-    Field("patternProperties", _NAMED_SCHEMAS),
-    Field("dependencies", ExplicitMap(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies")),
-    Field("additionalItems", _OR_BOOL),
-    Field("definitions", ExplicitMap(SCHEMA, "v1.JSONSchemaDefinitions")),
-    Field(
-        "externalDocs",
-        Pointer(Struct("ExternalDocumentation").define(Field("description", STRING), Field("url", STRING))),
-    ),
-    Field("example", JSON),
-    Field("nullable", BOOL),
-    Field("x-kubernetes-preserve-unknown-fields", _FLAG),
-    Field("x-kubernetes-embedded-resource", BOOL),
-    Field("x-kubernetes-int-or-string", BOOL),
-    Field("x-kubernetes-list-map-keys", _NAMES),
-    Field("x-kubernetes-list-type", _TEXT),
-    Field("x-kubernetes-map-type", _TEXT),
-    Field("x-kubernetes-validations", ExplicitSlice(RULE, "v1.ValidationRules")),
-)
+_TYPES: Final[Mapping[Kind, GoType]] = {
+    "text": STRING,
+    "optional text": _TEXT,
+    "url": String("v1.JSONSchemaURL"),
+    "flag": BOOL,
+    "optional flag": _FLAG,
+    "count": Pointer(INT64),
+    "number": Pointer(Float()),
+    "value": JSON,
+    "values": ExplicitSlice(JSON),
+    "names": ExplicitSlice(STRING),
+    "rules": ExplicitSlice(RULE, "v1.ValidationRules"),
+    "docs": Pointer(Struct("ExternalDocumentation").define(Field("description", STRING), Field("url", STRING))),
+    "schema": Pointer(SCHEMA),
+    "schema or bool": Pointer(SchemaOrBool("v1.JSONSchemaPropsOrBool")),
+    "schema or schemas": NonNilPointer(SCHEMA_OR_ARRAY),
+    "schemas": ExplicitSlice(SCHEMA),
+    "named schemas": ExplicitMap(SCHEMA),
+    "definitions": ExplicitMap(SCHEMA, "v1.JSONSchemaDefinitions"),
+    "dependencies": ExplicitMap(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies"),
+}
+SCHEMA.define(*(Field(each.name, _TYPES[each.kind]) for each in sorted(KEYWORDS, key=attrgetter("number"))))
 
 NAMES: Final = struct(
     "CustomResourceDefinitionNames", "1 plural!, 2 singular, 3 shortNames []string, 4 kind!, 5 listKind, 6 categories []string"

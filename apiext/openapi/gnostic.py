@@ -6,12 +6,14 @@ Mirrors the encoding of google.golang.org/protobuf. Each level of a schema takes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from apiext.endpoints.serializers.yaml_codec import dumps_unsorted
 from apiext.meta.encoding import protobuf_wire
 from apiext.meta.encoding.protobuf_wire import BYTES, FIXED64, VARINT, delimited, double
+from apiext.schema.keywords import KEYWORDS, Kind
 
 Encoder = Callable[[Any], bytes]
 Field = tuple[int, Encoder]
@@ -105,6 +107,7 @@ def any_or_list(value: Any) -> bytes:
     return any_value(value)
 
 
+_EXTERNAL_DOCS: Final = partial(nested, {"description": (1, text), "url": (2, text)}, 3)
 _TAKE_LISTS: Final[frozenset[Encoder]] = frozenset({strings, scalar, any_or_list})
 
 
@@ -121,3 +124,30 @@ def mapping(encoder: Encoder, value: Mapping[str, Any], number: int = 1) -> byte
         entry = field(1, text, name) + tag(2, encoder) + encoder(member)
         entries.append(protobuf_wire.field(number, entry))
     return delimited(b"".join(entries))
+
+
+_BY_KIND: Final[Mapping[Kind, Encoder]] = {
+    "text": text,
+    "optional text": text,
+    "flag": integer,
+    "count": integer,
+    "number": double,
+    "value": any_or_list,
+    "values": any_value,
+    "names": text,
+    "docs": _EXTERNAL_DOCS,
+}
+
+
+def schema_fields(version: Literal["v2", "v3"], schema: Encoder, **special: Encoder) -> Mapping[str, Field]:
+    """Return the fields of a schema; `schema` encodes the schemas in it, and `special` has the keywords that differ from their kind."""
+    encoders: Mapping[Kind, Encoder] = {
+        **_BY_KIND,
+        "schemas": schema,
+        "schema": schema,
+        "schema or bool": partial(additional_properties, schema),
+        "schema or schemas": partial(items, schema),
+        "named schemas": partial(mapping, schema),
+    }
+    numbered = ((each, getattr(each, version)) for each in KEYWORDS)
+    return {each.name: (number, special.get(each.name) or encoders[each.kind]) for each, number in numbered if number}

@@ -9,37 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from apiext.schema.keywords import JUNCTORS, of_kind
 from apiext.schema.model import Props
 
 Schema = dict[str, Any]
 
-_TEXTS: Final = ("description", "title", "type", "format", "pattern")
-_FLAGS: Final = (
-    "nullable",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "uniqueItems",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-)
-_PRESENT: Final = (
-    "maximum",
-    "minimum",
-    "multipleOf",
-    "maxLength",
-    "minLength",
-    "maxItems",
-    "minItems",
-    "maxProperties",
-    "minProperties",
-    "default",
-    "example",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-)
-_LISTS: Final = ("required", "enum", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
-_JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
+_TEXTS: Final = of_kind("text", structural=True)
+_FLAGS: Final = of_kind("flag", "optional flag", structural=True)
+_PRESENT: Final = of_kind("count", "number", "value", "optional text", structural=True)
+_LISTS: Final = of_kind("names", "values", "rules", structural=True)
 _EITHER: Final[list[Props]] = [{"type": "integer"}, {"type": "string"}]
 
 API_VERSION: Final[Schema] = {"description": "Group and version of this object's schema.", "type": "string"}
@@ -58,7 +36,7 @@ def v3_schema(props: Props) -> Schema:
 
 def v2_schema(props: Props) -> Schema:
     """Convert a node to OpenAPI v2, without fields that v2 or kubectl does not support."""
-    node = {key: member for key, member in props.items() if key not in _JUNCTORS and key not in {"not", "default"}}
+    node = {key: member for key, member in props.items() if key not in JUNCTORS and key not in {"not", "default"}}
     preserve = node.get("x-kubernetes-preserve-unknown-fields") is True
     nullable = node.pop("nullable", False)
     if nullable or preserve:
@@ -109,7 +87,7 @@ def _add_children(schema: Schema, props: Props, convert: Callable[[Props], Schem
 
 
 def _add_junctors(schema: Schema, props: Props) -> None:
-    for key in _JUNCTORS:
+    for key in JUNCTORS:
         if props.get(key):
             schema[key] = [_nested(clause) for clause in props[key]]
     if props.get("not") is not None:

@@ -9,18 +9,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from apiext.meta.encoding.protobuf_wire import delimited, double
+from apiext.meta.encoding.protobuf_wire import delimited
 from apiext.openapi.gnostic import (
     Field,
-    additional_properties,
-    any_or_list,
-    any_value,
     choice,
     integer,
-    items,
     mapping,
     message,
     nested,
+    schema_fields,
     strings,
     text,
 )
@@ -48,35 +45,7 @@ def _parameter_or_reference(value: Mapping[str, Any]) -> bytes:
 
 
 _REFERENCE: Final = partial(nested, {"$ref": (1, text), "description": (2, text)}, 0)
-_EXTERNAL_DOCS: Final = partial(nested, {"description": (1, text), "url": (2, text)}, 3)
-_SCHEMA: Final[Mapping[str, Field]] = {
-    "$ref": (1, text),
-    "format": (2, text),
-    "title": (3, text),
-    "description": (4, text),
-    "default": (5, any_or_list),
-    "multipleOf": (6, double),
-    "maximum": (7, double),
-    "exclusiveMaximum": (8, integer),
-    "minimum": (9, double),
-    "exclusiveMinimum": (10, integer),
-    "maxLength": (11, integer),
-    "minLength": (12, integer),
-    "pattern": (13, text),
-    "maxItems": (14, integer),
-    "minItems": (15, integer),
-    "uniqueItems": (16, integer),
-    "maxProperties": (17, integer),
-    "minProperties": (18, integer),
-    "required": (19, text),
-    "enum": (20, any_value),
-    "additionalProperties": (21, partial(additional_properties, _schema)),
-    "type": (22, strings),
-    "items": (23, partial(items, _schema)),
-    "properties": (25, partial(mapping, _schema)),
-    "externalDocs": (29, _EXTERNAL_DOCS),
-    "example": (30, any_or_list),
-}
+_SCHEMA: Final = schema_fields("v2", _schema, type=strings)
 _BODY: Final[Mapping[str, Field]] = {
     "description": (1, text),
     "name": (2, text),

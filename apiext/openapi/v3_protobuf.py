@@ -9,20 +9,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from apiext.meta.encoding.protobuf_wire import delimited, double
+from apiext.meta.encoding.protobuf_wire import delimited
 from apiext.openapi.gnostic import (
     Encoder,
     Field,
-    additional_properties,
-    any_or_list,
-    any_value,
     choice,
     integer,
-    items,
     mapping,
     message,
     nested,
     scalar,
+    schema_fields,
     tag,
     text,
 )
@@ -50,39 +47,7 @@ def _schema_or_reference(value: Mapping[str, Any]) -> bytes:
 
 
 _REFERENCE: Final = partial(nested, {"$ref": (1, text), "summary": (2, text), "description": (3, text)}, 0)
-_EXTERNAL_DOCS: Final = partial(nested, {"description": (1, text), "url": (2, text)}, 3)
-_SCHEMA: Final[Mapping[str, Field]] = {
-    "nullable": (1, integer),
-    "externalDocs": (6, _EXTERNAL_DOCS),
-    "example": (7, any_or_list),
-    "title": (9, text),
-    "multipleOf": (10, double),
-    "maximum": (11, double),
-    "exclusiveMaximum": (12, integer),
-    "minimum": (13, double),
-    "exclusiveMinimum": (14, integer),
-    "maxLength": (15, integer),
-    "minLength": (16, integer),
-    "pattern": (17, text),
-    "maxItems": (18, integer),
-    "minItems": (19, integer),
-    "uniqueItems": (20, integer),
-    "maxProperties": (21, integer),
-    "minProperties": (22, integer),
-    "required": (23, text),
-    "enum": (24, any_value),
-    "type": (25, text),
-    "allOf": (26, _schema_or_reference),
-    "oneOf": (27, _schema_or_reference),
-    "anyOf": (28, _schema_or_reference),
-    "not": (29, _schema),
-    "items": (30, partial(items, _schema_or_reference)),
-    "properties": (31, partial(mapping, _schema_or_reference)),
-    "additionalProperties": (32, partial(additional_properties, _schema_or_reference)),
-    "default": (33, scalar),
-    "description": (34, text),
-    "format": (35, text),
-}
+_SCHEMA: Final = schema_fields("v3", _schema_or_reference, **{"not": _schema, "default": scalar})
 _MEDIA_TYPES: Final = partial(mapping, partial(nested, {"schema": (1, _schema_or_reference)}, 5))
 _BODY: Final = partial(
     _or_reference, partial(nested, {"description": (1, text), "content": (2, _MEDIA_TYPES), "required": (3, integer)}, 4)

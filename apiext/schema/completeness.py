@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apiext.meta.field import FieldError, Path, required
+from apiext.schema.keywords import JUNCTORS
 from apiext.schema.model import Props
 
 
@@ -20,7 +21,7 @@ def completeness_errors(props: Props, path: Path, errors: list[FieldError]) -> N
 def _validations(nested: Props, props: Props, s_path: Path, v_path: Path, errors: list[FieldError]) -> None:
     if nested.get("not") is not None:
         _nested(nested["not"], props, s_path, v_path.child("not"), errors)
-    for junctor in ("allOf", "anyOf", "oneOf"):
+    for junctor in JUNCTORS:
         for index, clause in enumerate(nested.get(junctor) or ()):
             _nested(clause or {}, props, s_path, v_path.child(junctor).index(index), errors)
 

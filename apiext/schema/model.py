@@ -8,15 +8,16 @@ from typing import Any, Final
 
 import orjson
 
+from apiext.schema.keywords import JUNCTORS, KEYWORDS
+
 Props = Mapping[str, Any]
 """A JSONSchemaProps of apiextensions.k8s.io/v1 as it stands in the CRD."""
 
 RULES: Final = "x-kubernetes-validations"
 """Member of a schema that has its CEL rules."""
 _NONE: Props = {}
-_UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
+_UNSUPPORTED = tuple(each.name for each in KEYWORDS if not each.structural)
 _UNSUPPORTED_NAMES = {"$schema": "schema"}
-_JUNCTORS = ("allOf", "anyOf", "oneOf")
 
 
 class Structural:
@@ -123,7 +124,7 @@ def unsupported_field(props: Props | None) -> str:
         if reason := _unsupported_here(node):
             return reason
         children: list[Any] = [node.get("not")]
-        for junctor in _JUNCTORS:
+        for junctor in JUNCTORS:
             children += node.get(junctor) or ()
         children += [node.get("items"), *(node.get("properties") or _NONE).values(), node.get("additionalProperties")]
         pending += reversed(children)

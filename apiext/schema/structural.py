@@ -11,6 +11,7 @@ from apiext.meta.field import FieldError, Path, forbidden, invalid, limited, req
 from apiext.meta.limits import MAX_DEPTH
 from apiext.scheduling.inline_work import InlineWork
 from apiext.schema.completeness import completeness_errors
+from apiext.schema.keywords import KEYWORDS, POINTERS, Kind, of_kind
 from apiext.schema.model import Props
 from apiext.schema.pattern import PatternError, check_pattern
 
@@ -142,11 +143,8 @@ def _value_validation(props: Props, path: Path, errors: list[FieldError], *, ski
             errors.append(invalid(path.child("pattern"), pattern, reason))
 
 
-_FORBIDDEN_IN_NESTED = {
-    "empty": ("type", "title", "description", "x-kubernetes-list-map-keys", "x-kubernetes-validations"),
-    "false": ("nullable", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"),
-    "undefined": ("default", "x-kubernetes-list-type", "x-kubernetes-map-type"),
-}
+_ABSENT: Mapping[Kind, str] = {"text": "empty", "names": "empty", "rules": "empty", "flag": "false", "optional flag": "false"}
+_FORBIDDEN_IN_NESTED = tuple((each.name, _ABSENT.get(each.kind, "undefined")) for each in KEYWORDS if not each.nested)
 
 
 def _nested(props: Props | None, path: Path, errors: list[FieldError], *, skip_any_of: bool = False) -> None:
@@ -159,11 +157,10 @@ def _nested(props: Props | None, path: Path, errors: list[FieldError], *, skip_a
         _nested(child, path.child("properties").key(key), errors)
     if props.get("additionalProperties") not in (None, False):
         errors.append(forbidden(path.child("additionalProperties"), "must be undefined to be structural"))
-    for allowed, keys in _FORBIDDEN_IN_NESTED.items():
-        for key in keys:
-            value = props.get(key)
-            if value or (allowed == "undefined" and value is not None):
-                errors.append(forbidden(path.child(key), f"must be {allowed} to be structural"))
+    for key, allowed in _FORBIDDEN_IN_NESTED:
+        value = props.get(key)
+        if value or (allowed == "undefined" and value is not None):
+            errors.append(forbidden(path.child(key), f"must be {allowed} to be structural"))
     if "metadata" in properties:
         metadata_path = path.child("properties").key("metadata")
         errors.append(forbidden(metadata_path, "must not be specified in a nested context"))
@@ -178,29 +175,7 @@ def _is_int_or_string(props: Props) -> bool:
     )
 
 
-_SET_BY_PRESENCE = frozenset(
-    [
-        "maximum",
-        "minimum",
-        "maxLength",
-        "minLength",
-        "maxItems",
-        "minItems",
-        "multipleOf",
-        "maxProperties",
-        "minProperties",
-        "required",
-        "not",
-        "items",
-        "default",
-        "externalDocs",
-        "example",
-        "x-kubernetes-list-map-keys",
-        "x-kubernetes-list-type",
-        "x-kubernetes-map-type",
-        "x-kubernetes-validations",
-    ]
-)
+_SET_BY_PRESENCE = frozenset(of_kind(*POINTERS, "names", "rules", structural=True)) - {"additionalProperties"}
 
 
 def set_members(props: Props, *by_presence: str) -> set[str]:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.field import Path
+from apiext.schema.keywords import JUNCTORS
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.schema.model import Props
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
-_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
 _SINGLE: Final = ("not", "additionalProperties", "additionalItems")
-_WITH_SCHEMAS: Final = frozenset({"items", *_LISTS, *_MAPS, *_SINGLE})
+_WITH_SCHEMAS: Final = frozenset({"items", *JUNCTORS, *_MAPS, *_SINGLE})
 
 
 def openapi_schema(validation: Props | None) -> Props | None:
@@ -60,7 +60,7 @@ def nodes(root: Props | None) -> Iterator[Props]:
         children: list[Any] = [node.get(name) for name in _SINGLE]
         items = node.get("items")
         children += items if isinstance(items, list) else [items]
-        for name in _LISTS:
+        for name in JUNCTORS:
             children += node.get(name) or ()
         for name in _MAPS:
             children += (node.get(name) or {}).values()

@@ -13,6 +13,7 @@ from apiext.definitions.validation.version import validation_errors, version_err
 from apiext.meta import field
 from apiext.meta.names import dns1035_label, dns1123_subdomain
 from apiext.meta.objectmeta.validation import IMMUTABLE
+from apiext.schema.keywords import KEYWORDS
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -20,14 +21,7 @@ if TYPE_CHECKING:
     from apiext.schema.model import Props
 
 _SCOPES: Final = ("Cluster", "Namespaced")
-_EXTENSIONS: Final = (
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-validations",
-)
+_EXTENSIONS: Final = tuple(each.name for each in KEYWORDS if each.name.startswith("x-kubernetes-") and each.name != "x-kubernetes-map-type")
 
 
 def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:

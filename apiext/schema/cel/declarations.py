@@ -10,8 +10,10 @@ from typing import Any, Final
 from apiext.meta.limits import MAX_BODY_BYTES
 from apiext.schema.cel.escaping import RESERVED, escape
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, CelType, list_of, map_of
+from apiext.schema.keywords import SIZE_LIMITS
 from apiext.schema.model import Structural
 
+_MAX_LENGTH: Final = SIZE_LIMITS["string"]
 _MAX_NAME: Final = 253
 _MAX_UTF8: Final = 4
 """Bytes of a character at most."""
@@ -131,11 +133,11 @@ def declare(schema: Structural, *, resource: bool = False) -> Declaration | None
     kind = raw.get("type")
     if kind == "array":
         element = None if schema.items is None else declare(schema.items, resource=schema.items.embedded)
-        return None if element is None else _Container(schema, _LIST, element, "maxItems", 1)
+        return None if element is None else _Container(schema, _LIST, element, SIZE_LIMITS["array"], 1)
     if kind == "object":
         if schema.additional is not None:
             value = declare(schema.additional, resource=schema.additional.embedded)
-            return None if value is None else _Container(schema, _MAP, value, "maxProperties", 6)
+            return None if value is None else _Container(schema, _MAP, value, SIZE_LIMITS["object"], 6)
         return _Object(schema, _resource_properties(schema) if resource else schema.properties)
     if kind == "string":
         return _declare_string(schema)
@@ -148,7 +150,7 @@ def declare(schema: Structural, *, resource: bool = False) -> Declaration | None
 def _declare_string(schema: Structural) -> Declaration:
     text_format = schema.raw.get("format")
     if text_format == "byte":
-        limit = _limit(schema, "maxLength")
+        limit = _limit(schema, _MAX_LENGTH)
         return Declaration(schema, BYTES, min_size=_MIN_STRING_SIZE, max_elements=MAX_BODY_BYTES - 2 if limit is None else limit)
     if text_format in _TIMES:
         kind, least, most = _TIMES[text_format]
@@ -174,8 +176,8 @@ def _is(schema: Structural | None, kind: str) -> bool:
 
 
 def _capped(schema: Structural | None, most: int) -> dict[str, Any]:
-    limit = None if schema is None else schema.raw.get("maxLength")
-    return {"type": "string", "maxLength": most if limit is None else min(limit, most)}
+    limit = None if schema is None else schema.raw.get(_MAX_LENGTH)
+    return {"type": "string", _MAX_LENGTH: most if limit is None else min(limit, most)}
 
 
 def _limit(schema: Structural, keyword: str) -> int | None:
@@ -184,7 +186,7 @@ def _limit(schema: Structural, keyword: str) -> int | None:
 
 
 def _text_limit(schema: Structural, otherwise: int) -> int:
-    limit = _limit(schema, "maxLength")
+    limit = _limit(schema, _MAX_LENGTH)
     return otherwise if limit is None else limit * _MAX_UTF8
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.schema.model import RULES
+from apiext.schema.keywords import UNCHECKED
 from apiext.schema.validation.checker import Check, compile_check
 from apiext.schema.validation.spec import Spec
 
 ChangeCheck = Callable[[dict[str, Any], dict[str, Any]], bool]
 """Whether an object is valid, as Check, given a valid one from which it has its unchanged members."""
 
-_MEMBERWISE: Final = frozenset({"type", "title", "description", "default", "nullable", "properties", "required", RULES})
+_MEMBERWISE: Final = UNCHECKED | {"type", "nullable", "properties", "required"}
 """Keywords of an object whose members are valid independently of each other; rules are evaluated apart."""
 
 

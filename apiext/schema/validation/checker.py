@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from apiext.scheduling.inline_work import current_work
-from apiext.schema.model import RULES
+from apiext.schema.keywords import KEYWORDS, UNCHECKED
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
 from apiext.schema.validation.jsontype import is_json_integer, type_violation
@@ -18,7 +18,7 @@ from apiext.schema.validation.spec import Spec
 from apiext.schema.validation.values import is_allowed, number_violations
 
 Check = Callable[[Any], bool]
-_PATTERN_ONLY: Final = frozenset({"type", "title", "description", "default", "pattern"})
+_PATTERN_ONLY: Final = UNCHECKED | {"type", "pattern"}
 """Keywords of a value that has a type and a pattern."""
 _COMPILE_STEPS: Final = 4
 """Steps of the compilation of a node."""
@@ -235,40 +235,9 @@ def _object_checks(spec: Spec) -> list[Check]:
 
 
 _PLAIN_TYPES = {"string": str, "boolean": bool, "integer": int, "number": float}
-_CONSTRAINTS = frozenset(
-    [
-        "format",
-        "maximum",
-        "minimum",
-        "maxLength",
-        "minLength",
-        "pattern",
-        "multipleOf",
-        "enum",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "x-kubernetes-int-or-string",
-    ]
-)
+_CONSTRAINTS = frozenset(each.name for each in KEYWORDS if each.checks in ("any", "number", "string")) - {"type", "nullable"}
 
-
-_PLAIN_OBJECT = frozenset(
-    [
-        "type",
-        "title",
-        "description",
-        "default",
-        "nullable",
-        "properties",
-        "required",
-        "additionalProperties",
-        "x-kubernetes-map-type",
-        "x-kubernetes-preserve-unknown-fields",
-        RULES,
-    ]
-)
+_PLAIN_OBJECT = UNCHECKED | {"type", "nullable", "properties", "required", "additionalProperties"}
 """Keywords of an object that is valid if its members are; rules are evaluated apart."""
 
 

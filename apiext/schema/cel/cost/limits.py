@@ -8,6 +8,7 @@ from typing import Final
 from apiext.meta.field import FieldError, Path, forbidden
 from apiext.meta.limits import MAX_BODY_BYTES
 from apiext.schema.cel.cost.estimate import MAX_UINT64
+from apiext.schema.keywords import SIZE_LIMITS
 from apiext.schema.model import Props
 
 MAX_EXPRESSION_COST: Final = 10_000_000
@@ -66,10 +67,8 @@ def child_cardinality(cardinality: int | None, schema: Props) -> int | None:
         return None
     kind = schema.get("type")
     limit: int | None = 1
-    if kind == "array":
-        limit = schema.get("maxItems")
-    elif kind == "object" and schema.get("additionalProperties") is not None:
-        limit = schema.get("maxProperties")
+    if kind == "array" or (kind == "object" and schema.get("additionalProperties") is not None):
+        limit = schema.get(SIZE_LIMITS[kind])
     return None if limit is None else min(cardinality * max(limit, 0), MAX_UINT64)
 
 

@@ -1,0 +1,207 @@
+"""The table of keywords and all that follow it agree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from apiext.definitions import types
+from apiext.definitions.validation import openapi as definition_validation
+from apiext.definitions.validation import schemas as traversal
+from apiext.openapi import schemas, v2_protobuf, v3_protobuf
+from apiext.openapi.builtin_definitions import builtin_types
+from apiext.registry.protobuf.customresourcedefinition import SCHEMA_WIRE
+from apiext.schema import keywords
+from apiext.schema.keywords import KEYWORDS, Keyword, Kind
+from apiext.schema.lazy_path import DottedPath
+from apiext.schema.model import unsupported_field
+from apiext.schema.validation.checker import compile_check
+from apiext.schema.validation.report import report
+from apiext.schema.validation.spec import Spec
+
+PACKAGE: Final = Path(keywords.__file__).parents[1]
+NAMES: Final = {each.name for each in KEYWORDS}
+DOCUMENT: Final = builtin_types()["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]["properties"]
+JSON_TYPES: Final[Mapping[Kind, str]] = {
+    **dict.fromkeys(("text", "optional text", "url"), "string"),
+    **dict.fromkeys(("flag", "optional flag"), "boolean"),
+    "count": "integer",
+    "number": "number",
+    **dict.fromkeys(("values", "names", "rules", "schemas"), "array"),
+    **dict.fromkeys(("named schemas", "definitions", "dependencies"), "object"),
+}
+ROOMS: Final = ("schema", "definitions", "openapi", "managedfields", "registry/protobuf")
+READERS: Final = frozenset({"raw", "props", "node", "nested", "clause", "schema"})
+"""Names of variables with a schema, in these rooms."""
+NO_KEYWORDS: Final = {"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields", "x-kubernetes-action"}
+"""Extensions of OpenAPI documents."""
+EXAMPLES: Final[dict[str, tuple[Any, Any, Any]]] = {
+    "type": ("string", "a", 1),
+    "format": ("date", "2026-11-25", "today"),
+    "nullable": (True, None, 1),
+    "maximum": (3, 3, 4),
+    "exclusiveMaximum": (True, 2, 3),
+    "minimum": (3, 3, 2),
+    "exclusiveMinimum": (True, 4, 3),
+    "multipleOf": (3, 6, 7),
+    "pattern": ("^a$", "a", "b"),
+    "maxLength": (2, "ab", "abc"),
+    "minLength": (2, "ab", "a"),
+    "items": ({"type": "string"}, ["a"], [1]),
+    "maxItems": (1, [1], [1, 2]),
+    "minItems": (1, [1], []),
+    "uniqueItems": (True, [1, 2], [1, 1]),
+    "properties": ({"a": {"type": "string"}}, {"a": "b"}, {"a": 1}),
+    "additionalProperties": ({"type": "string"}, {"a": "b"}, {"a": 1}),
+    "maxProperties": (1, {"a": 1}, {"a": 1, "b": 2}),
+    "minProperties": (1, {"a": 1}, {}),
+    "required": (["a"], {"a": 1}, {}),
+    "enum": (["a"], "a", "b"),
+    "allOf": ([{"maxLength": 1}], "a", "ab"),
+    "anyOf": ([{"maxLength": 1}, {"minLength": 3}], "a", "ab"),
+    "oneOf": ([{"maxLength": 2}, {"minLength": 2}], "a", "ab"),
+    "not": ({"maxLength": 1}, "ab", "a"),
+    "x-kubernetes-int-or-string": (True, 1, True),
+}
+"""A value of each keyword that value validation checks, a value that is valid then, and one that is not."""
+BESIDE: Final[dict[str, dict[str, Any]]] = {
+    "nullable": {"type": "string"},
+    "format": {"type": "string"},
+    "exclusiveMaximum": {"maximum": 3},
+    "exclusiveMinimum": {"minimum": 3},
+}
+"""Keywords without which others mean nothing."""
+
+
+def test_keywords_and_numbers_are_unique() -> None:
+    """Give each keyword a row of its own, and each number of a message one keyword."""
+    assert len(NAMES) == len(KEYWORDS)
+    assert sorted(each.number for each in KEYWORDS) == list(range(1, len(KEYWORDS) + 1))
+    for numbers in ([each.v2 for each in KEYWORDS], [each.v3 for each in KEYWORDS]):
+        used = [number for number in numbers if number]
+        assert len(set(used)) == len(used)
+
+
+def test_messages_and_types_have_all_keywords() -> None:
+    """Let the Go type, its Protobuf message and its published schema name the same keywords."""
+    assert types.SCHEMA.by_name.keys() == {name for name, _ in SCHEMA_WIRE.fields.values()} == DOCUMENT.keys() == NAMES
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS, ids=lambda keyword: keyword.name)
+def test_published_type(keyword: Keyword) -> None:
+    """Publish each keyword of a plain kind with its type."""
+    assert DOCUMENT[keyword.name].get("type") == JSON_TYPES.get(keyword.kind)
+
+
+def test_openapi_documents_have_all_structural_keywords() -> None:
+    """Publish each keyword that a structural schema may have, in JSON and in both forms of Protobuf; v2 lacks some."""
+    every = {each.name: example(each) for each in KEYWORDS if each.structural}
+
+    assert schemas.v3_schema(every).keys() == every.keys()
+    numbered = {name for name in every if not name.startswith("x-")}
+    assert v3_protobuf._SCHEMA.keys() == numbered
+    assert numbered - v2_protobuf._SCHEMA.keys() == {"nullable", "allOf", "anyOf", "oneOf", "not"}
+    assert schemas.v2_schema(every).keys() - v2_protobuf._SCHEMA.keys() <= every.keys() - numbered
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS, ids=lambda keyword: keyword.name)
+def test_only_structural_keywords_are_supported(keyword: Keyword) -> None:
+    """Reject the keywords that structural schemas cannot have, and no others."""
+    assert bool(unsupported_field({keyword.name: example(keyword)})) == (not keyword.structural)
+
+
+def test_unsupported_keywords_of_definitions() -> None:
+    """Let validation of definitions name the keywords that are not structural, and $schema only in the structural rules."""
+    unsupported = {each.name for each in KEYWORDS if not each.structural}
+
+    assert {*definition_validation._UNSUPPORTED, "$schema"} == unsupported
+    assert set(definition_validation._JUNCTORS) == set(keywords.JUNCTORS)
+    assert unsupported.issuperset(definition_validation._UNSUPPORTED_IF_PRESENT)
+
+
+def test_traversal_reaches_all_schemas() -> None:
+    """Traverse all keywords that have schemas."""
+    with_schemas = {each.name for each in KEYWORDS if "schema" in each.kind or each.kind in ("definitions", "dependencies")}
+
+    assert with_schemas == traversal._WITH_SCHEMAS
+
+
+def test_value_validation_reads_the_keywords_that_it_checks() -> None:
+    """Let the validator read the keywords of the table that it checks, and no others."""
+    read = _Recorder({"title": ""})
+    spec = Spec(read, served=True)
+    spec.raw = read
+    for name in Spec.__slots__:
+        getattr(spec, name)
+
+    assert read.names == {each.name for each in KEYWORDS if each.checks} == EXAMPLES.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_check_and_error_of_a_keyword(name: str) -> None:
+    """Accept and reject values by each keyword, in the check and in the report."""
+    value, valid, invalid = EXAMPLES[name]
+    spec = Spec({**BESIDE.get(name, {}), name: value}, served=True)
+    check = compile_check(spec)
+
+    assert (check(valid), check(invalid)) == (True, False)
+    assert (report(spec, valid, DottedPath()).is_valid, report(spec, invalid, DottedPath()).is_valid) == (True, False)
+
+
+@pytest.mark.parametrize("keyword", [each for each in KEYWORDS if not each.checks and each.structural], ids=lambda keyword: keyword.name)
+def test_value_validation_ignores_the_others(keyword: Keyword) -> None:
+    """Accept every value beside a keyword that value validation does not check."""
+    spec = Spec({keyword.name: example(keyword)}, served=True)
+
+    assert all(map(compile_check(spec), (1, "a", 1.5, True, [], {})))
+
+
+def test_bounds_of_costs() -> None:
+    """Bound the sizes of arrays, objects and strings."""
+    assert keywords.SIZE_LIMITS == {"array": "maxItems", "object": "maxProperties", "string": "maxLength"}
+
+
+def test_nobody_names_an_unknown_keyword() -> None:
+    """Require that all keywords in the code of schemas are in the table."""
+    named = {name for room in ROOMS for path in (PACKAGE / room).rglob("*.py") for name in _named(ast.parse(path.read_text()))}
+
+    assert named - NAMES == NO_KEYWORDS
+
+
+class _Recorder(dict[str, Any]):
+    """A schema that records the keywords that are asked for, and seems to have none."""
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        super().__init__(members)
+        self.names: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.names.add(key)
+        return default
+
+
+def example(keyword: Keyword) -> Any:
+    """Return a value of a keyword that is not empty."""
+    if keyword.name in EXAMPLES:
+        return EXAMPLES[keyword.name][0]
+    if keyword.kind in ("schema", "schema or bool", "named schemas", "definitions", "dependencies"):
+        return {"a": {"type": "string"}}
+    known = {"names": ["a"], "rules": [{"rule": "true"}], "docs": {"url": "u"}}
+    return True if "flag" in keyword.kind else known.get(keyword.kind, "text")
+
+
+def _named(module: ast.Module) -> Iterator[str]:
+    """Yield what looks like the name of an extension, and the members that are read from a variable with a schema."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if node.value.startswith("x-kubernetes-") and " " not in node.value and node.value != "x-kubernetes-":
+                yield node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
+            owner, key = node.func.value, node.args[0]
+            name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+            if name in READERS and isinstance(key, ast.Constant):
+                yield str(key.value)
