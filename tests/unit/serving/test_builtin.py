@@ -175,7 +175,7 @@ async def test_rejects_unknown_resources_and_verbs(server: InProcess, method: st
             '{"metadata":{"name":"x","name":"y"},"spec":{"foo":1,"foo":1},"foo":2}',
             (
                 'Namespace in version "v1" cannot be handled as a Namespace: strict decoding error: duplicate field "metadata.name", '
-                'unknown field "spec.foo", unknown field "foo"'
+                'duplicate field "spec.foo", unknown field "spec.foo", unknown field "foo"'
             ),
         ),
     ],
