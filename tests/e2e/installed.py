@@ -31,7 +31,7 @@ _POLICY: Final = {
 }
 _IN_POD: Final = """
 import os, pathlib, sys
-from apiext.webhook import service_account
+from apiext.webhook.clientcmd import service_account
 service_account.load.__defaults__ = (os.environ, pathlib.Path(sys.argv.pop(1)))
 from apiext.cli.main import main
 main()
