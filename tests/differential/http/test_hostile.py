@@ -47,7 +47,8 @@ def test_bodies(hostile: Pair, name: str) -> None:
 def test_definitions(pair: Pair, name: str) -> None:
     """Accept or refuse every definition of the table alike."""
     steps = (Step("POST", DEFINITIONS + DRY, crd) for crd in hostile_definitions.TABLES[name]())
-    found = [line[:2000] for step in steps for line in pair.differences(step)]
+    # numbers out of range are spelled otherwise in errors
+    found = refusals.differences(pair, steps) if name == "bounds" else [line[:2000] for step in steps for line in pair.differences(step)]
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 

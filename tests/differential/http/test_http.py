@@ -58,7 +58,7 @@ HEADS: Final = (
     head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", *(f"X-{number}: a" for number in range(900))),
 )
 TYPES: Final = (
-    *("application/json; charset=utf-8", "APPLICATION/JSON", "application/json;", "application/json; a", "application/json;a=b;a=c"),
+    *("application/json; charset=utf-8", "APPLICATION/JSON", "application/json;", "application/json; a"),
     *(
         "application/json, text/plain",
         "text/plain",
