@@ -1,4 +1,4 @@
-"""Requests while a conversion webhook does not answer: warnings for readers, and a limit of those who wait."""
+"""Reads while a conversion webhook does not answer: they get a warning, and only a limited number of them waits."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ async def test_returns_one_store_for_a_resource() -> None:
 
 
 async def test_counts_without_a_store() -> None:
-    """Return the number of stored objects of a resource, and make no store: its first user says who guards it."""
+    """Count the stored objects of a resource without creating its store: the first call of `store` decides its guard."""
     backend = MemoryBackend()
     factory, store = await cached(backend)
     await store.create("a/x", widget("a/x"), WidgetCodec())
