@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from apiext.scheduling.inline_work import current_work
-from apiext.schema.strfmt.registry import is_known_format
 from apiext.schema.validation.checker import compile_node
 from apiext.schema.validation.keywords.constraint import NoneType
 from apiext.schema.validation.keywords.registry import FUNCTIONS_OF
+from apiext.schema.validation.keywords.values import is_supported_format
 from apiext.schema.validation.result import Result
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from apiext.schema.validation.keywords.constraint import Check, Constraint
 
 S = TypeVar("S", bound=Sized)
-_NUMERIC_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 _MATCHES: Final = {NoneType: 0, bool: 4, str: 5, int: 6, float: 6, list: 6, dict: 5}
 """Matches that the reference counts for a value besides those of its type, format and clauses."""
 
@@ -121,11 +120,3 @@ def _counted(children: S) -> S:
     """Count the schemas below a node as work of the current request. Raises HeavyWorkError if they are too many for the event loop."""
     current_work().step(len(children))
     return children
-
-
-def is_supported_format(types: tuple[str, ...], name: str) -> bool:
-    """Return whether a format means something for the types; other formats are accepted in a CRD and ignored."""
-    kind = types[0] if len(types) == 1 else ""
-    if kind in ("", "string"):
-        return is_known_format(name)
-    return name in _NUMERIC_FORMATS.get(kind, ())

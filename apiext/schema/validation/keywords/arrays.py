@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.encoding import json_values
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.keywords.constraint import Check, Constraint, constraint, lazy_checks
+from apiext.schema.validation.keywords.constraint import Check, Constraint, Functions, constraint, lazy_checks
 from apiext.schema.validation.keywords.objects import greatest_size, is_plain_object, least_size, objects_check
 from apiext.schema.validation.result import Result, invalid
 
@@ -60,3 +60,6 @@ def unique_items(spec: Spec, _: type) -> Constraint | None:
         lambda value: len(set(map(json_values.identity, value))) == len(value),
         lambda _, name: invalid(name, None, f"{name} in body shouldn't contain duplicates"),
     )
+
+
+ARRAYS: Final[Functions] = {"items": items, "minItems": min_items, "maxItems": max_items, "uniqueItems": unique_items}

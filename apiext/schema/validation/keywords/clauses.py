@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.golang.formatting import quote
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.keywords.constraint import Constraint, NoneType, lazy_checks
+from apiext.schema.validation.keywords.constraint import Constraint, Functions, NoneType, lazy_checks
 from apiext.schema.validation.result import Result, composite
 
 if TYPE_CHECKING:
@@ -114,3 +114,6 @@ def not_(spec: Spec, kind: type) -> Constraint | None:
 
 def _clauses(spec: Spec, kind: type, keyword: str) -> list[Spec]:
     return [] if kind is NoneType or spec.raw.get(keyword) is None else spec.clauses(keyword)
+
+
+CLAUSES: Final[Functions] = {"anyOf": any_of, "oneOf": one_of, "allOf": all_of, "not": not_}

@@ -34,6 +34,12 @@ class Constraint(NamedTuple):
     """Whether the check is False for values of other types."""
 
 
+KeywordFunction = Callable[["Spec", type], Constraint | None]
+"""Returns what a keyword of a node requires of values of a Python type, None if nothing."""
+Functions = dict[str, KeywordFunction]
+"""Functions by keyword. One function may serve keywords that mean nothing without each other, or that one pass checks."""
+
+
 def constraint(
     check: Check,
     violation: Callable[[Any, DottedPath], Violation],

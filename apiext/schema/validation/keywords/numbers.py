@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta.golang import formatting
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.keywords.constraint import Constraint, constraint, reject
+from apiext.schema.validation.keywords.constraint import Constraint, Functions, constraint, reject
 from apiext.schema.validation.result import Result, Violation, composite, invalid
 
 if TYPE_CHECKING:
@@ -154,3 +154,10 @@ def is_json_integer(number: float) -> bool:
     distance = abs(number)
     rounded = math.floor(distance + 0.5)
     return rounded != 0 and abs(distance - rounded) < _EPSILON * rounded
+
+
+NUMBERS: Final[Functions] = {
+    "multipleOf": multiple_of,
+    **dict.fromkeys(("minimum", "exclusiveMinimum"), minimum),
+    **dict.fromkeys(("maximum", "exclusiveMaximum"), maximum),
+}

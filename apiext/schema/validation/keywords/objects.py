@@ -10,7 +10,7 @@ from apiext.scheduling.inline_work import current_work
 from apiext.schema.keywords import KEYWORDS, UNCHECKED
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.keywords.constraint import Check, Constraint, constraint, lazy_check, reject
+from apiext.schema.validation.keywords.constraint import Check, Constraint, Functions, constraint, lazy_check, reject
 from apiext.schema.validation.result import Result, Violation, invalid
 
 if TYPE_CHECKING:
@@ -139,3 +139,10 @@ def greatest_size(spec: Spec, keyword: str, unit: str) -> Constraint | None:
         ),
         span=(0, most),
     )
+
+
+OBJECTS: Final[Functions] = {
+    "minProperties": min_properties,
+    "maxProperties": max_properties,
+    **dict.fromkeys(("additionalProperties", "properties", "required"), members),
+}

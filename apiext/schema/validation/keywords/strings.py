@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta.field import ErrorType
 from apiext.schema.pattern import PatternError, compile_pattern
-from apiext.schema.validation.keywords.constraint import Constraint, constraint, reject
+from apiext.schema.validation.keywords.constraint import Constraint, Functions, constraint, reject
 from apiext.schema.validation.result import Violation, invalid
 
 if TYPE_CHECKING:
@@ -61,3 +61,6 @@ def pattern(spec: Spec, kind: type) -> Constraint | None:
         typed=True,
         hidden_by=sizes,
     )
+
+
+STRINGS: Final[Functions] = {"maxLength": max_length, "minLength": min_length, "pattern": pattern}

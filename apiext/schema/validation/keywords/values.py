@@ -11,9 +11,18 @@ from apiext.meta.encoding.json_values import identity
 from apiext.meta.field import ErrorType, supported_values
 from apiext.meta.golang import formatting
 from apiext.schema.lazy_path import DottedPath
-from apiext.schema.strfmt.registry import format_checker
+from apiext.schema.strfmt.registry import format_checker, is_known_format
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.keywords.constraint import Check, Constraint, DoubtError, NoneType, accept, constraint, reject
+from apiext.schema.validation.keywords.constraint import (
+    Check,
+    Constraint,
+    DoubtError,
+    Functions,
+    NoneType,
+    accept,
+    constraint,
+    reject,
+)
 from apiext.schema.validation.keywords.numbers import is_json_integer, number_range, truncate
 from apiext.schema.validation.result import Result, Violation, invalid_type
 
@@ -30,6 +39,7 @@ _NAMES: Final = {
     dict: ("object", ""),
 }
 """Names of types in schemas, and of Go's formats of their values."""
+_NUMERIC_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def type_(spec: Spec, kind: type) -> Constraint | None:
@@ -97,6 +107,14 @@ def _string(spec: Spec) -> Constraint | None:
     return Constraint(check, report)
 
 
+def is_supported_format(types: tuple[str, ...], name: str) -> bool:
+    """Return whether a format means something for the types; other formats are accepted in a CRD and ignored."""
+    kind = types[0] if len(types) == 1 else ""
+    if kind in ("", "string"):
+        return is_known_format(name)
+    return name in _NUMERIC_FORMATS.get(kind, ())
+
+
 def enum(spec: Spec, kind: type) -> Constraint | None:
     """Require one of some values, after Go's conversion to the type of each; null equals nothing, not even null."""
     values: list[Any] = spec.raw.get("enum") or []
@@ -135,3 +153,8 @@ def _converted(value: Any) -> tuple[Any, ...]:
         text = chr(value) if 0 <= value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF else "\ufffd"
         return value, float(value), text
     return (value,)
+
+
+TYPE: Final[Functions] = dict.fromkeys(("type", "nullable", "x-kubernetes-int-or-string"), type_)
+FORMAT: Final[Functions] = {"format": format_}
+ENUM: Final[Functions] = {"enum": enum}
