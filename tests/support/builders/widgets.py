@@ -114,6 +114,11 @@ def seen(event: Event) -> tuple[str, str, int]:
     return event.type.value, event.item.key if event.item is not None else "", event.revision
 
 
+def error_code(event: Event) -> int:
+    """Return the code of an ERROR event, 0 for other events."""
+    return int(json_codec.loads(event.line)["object"]["code"]) if event.type is EventType.ERROR else 0
+
+
 class Reader:
     """Reads the events of a watch one by one, with a timeout."""
 

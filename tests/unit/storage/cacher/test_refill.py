@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import ProgressUnreliableError, WatchBatch
 from apiext.storage.cacher import history, refill
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import ListOptions, WatchOptions
-from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, watching, widget
+from apiext.storage.interface import ListOptions, Store, WatchOptions
+from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, error_code, watching, widget
 from tests.support.event_loop import settle
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -24,10 +23,9 @@ Make = Callable[[], Awaitable[CachedStore]]
 
 
 @pytest.fixture
-async def restarted(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
+async def restarted(backend: MemoryBackend, writer: Store, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     """Yield a function that returns the loaded store of a server that begins with the revision 12, after 10 creations."""
     monkeypatch.setattr(refill, "_PROGRESS_INTERVAL_SECONDS", 0.001)
-    writer = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     for number in range(2, 13):
         await writer.create(f"a/{number}", widget(f"a/{number}"), WidgetCodec())
     factory = StoreFactory(backend, compaction_interval=0)
@@ -46,7 +44,7 @@ async def restarted(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> 
 async def code(store: CachedStore, revision: int) -> int:
     """Return the code of the error with which a watch from a revision begins; 0 if it begins with an event."""
     async with watching(store, WidgetCodec(), resource_version=str(revision)) as reader:
-        return int(json_codec.loads((await reader.next()).line)["object"].get("code", 0))
+        return error_code(await reader.next())
 
 
 async def test_reads_the_store_once_for_all(backend: MemoryBackend, restarted: Make) -> None:

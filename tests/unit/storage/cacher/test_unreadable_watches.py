@@ -1,36 +1,19 @@
 """Watches of a resource with unreadable objects."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.storage.errors import CorruptObjectError
-from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import ListOptions, Selection, Store, WatchOptions
-from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, labelled, seen, watching, widget
+from tests.support.builders.widgets import Reader, WidgetCodec, labelled, seen, watching, widget
 from tests.support.servers.memory_backend import MemoryBackend
 
 KEY: Final = "/registry/example.com/widgets/a/x"
 BROKEN: Final = b'{"kind":"Gadget"}'
 RED: Final = labelled("color=red")
-
-
-@pytest.fixture
-def codec() -> WidgetCodec:
-    """Return the codec of the readers."""
-    return WidgetCodec()
-
-
-@pytest.fixture
-async def store(backend: MemoryBackend) -> AsyncIterator[Store]:
-    """Yield a cached store."""
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    yield factory.store(WIDGETS)
-    await factory.close()
 
 
 async def _revision(store: Store, codec: WidgetCodec) -> int:
