@@ -1,7 +1,5 @@
 """Conversion webhooks: both servers call the same scripted one."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Helpers of the storage tests: widgets to store, a codec for them, and a reader of watches."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

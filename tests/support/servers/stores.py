@@ -1,7 +1,5 @@
 """Stores of widgets over a backend of the tests."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Large objects that a webhook converts: worker processes convert them, with the results of the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

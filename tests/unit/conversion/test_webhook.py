@@ -1,7 +1,5 @@
 """Conversion by a webhook, through the API."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A registry of widgets over an embedded store without a cache."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Custom resources of a CRD whose converter has to be awaited, with and without a cache."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any

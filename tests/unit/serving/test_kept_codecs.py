@@ -1,7 +1,5 @@
 """What a webhook has converted, after changes of the definition."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import AsyncIterator, Callable

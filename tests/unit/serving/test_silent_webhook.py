@@ -1,7 +1,5 @@
 """A conversion webhook that stops answering, and answers again."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

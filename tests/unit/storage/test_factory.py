@@ -1,7 +1,5 @@
 """Stores of one factory, and caches over time."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

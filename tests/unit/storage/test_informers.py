@@ -1,7 +1,5 @@
 """The state that a client builds from a watch equals a list, whatever fails."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Stores whose revisions begin above those of another store."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """Failures around a cache: failing converters, compacted history, dropped stores."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

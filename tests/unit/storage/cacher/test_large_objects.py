@@ -1,7 +1,5 @@
 """Large objects, which worker processes render."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

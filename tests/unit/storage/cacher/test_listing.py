@@ -1,7 +1,5 @@
 """Lists in slices: one revision, shared work, and no work without a client."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

@@ -1,7 +1,5 @@
 """Clients that resume after the cache has derived lost changes from two lists."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -1,13 +1,10 @@
 """The past of a cache, read from the store for watches that resume."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from apiext.meta.errors import StatusError
 from apiext.storage.backend import ProgressUnreliableError, WatchBatch
 from apiext.storage.cacher import history, refill
 from apiext.storage.cacher.cached_store import CachedStore
@@ -15,6 +12,7 @@ from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import ListOptions, Store, WatchOptions
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, error_code, watching, widget
 from tests.support.event_loop import settle
+from tests.support.refusals import refusal
 from tests.support.servers.memory_backend import MemoryBackend
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -137,9 +135,8 @@ async def test_waits_for_a_store_that_is_silent(backend: MemoryBackend, restarte
     await backend.change(deaf=True)
     with monkeypatch.context() as soon:
         soon.setattr(refill, "MAX_SECONDS", 0.01)
-        with pytest.raises(StatusError) as raised:
-            await store.watch("", WidgetCodec(), WatchOptions(resource_version="5"))
-    assert raised.value.code == 429
+        raised = await refusal(store.watch("", WidgetCodec(), WatchOptions(resource_version="5")))
+    assert raised.code == 429
     await backend.change(deaf=False)
     assert await code(store, 5) == 0
 
@@ -159,9 +156,8 @@ async def test_refuses_watches_while_the_store_does_not_answer(backend: MemoryBa
     """Answer 429, after which informers do not list; the next watch reads again."""
     store = await restarted()
     await backend.change(broken=True)
-    with pytest.raises(StatusError) as raised:
-        await store.watch("", WidgetCodec(), WatchOptions(resource_version="5"))
-    assert (raised.value.code, raised.value.retry_after) == (429, 1)
+    raised = await refusal(store.watch("", WidgetCodec(), WatchOptions(resource_version="5")))
+    assert (raised.code, raised.retry_after) == (429, 1)
     await backend.change(broken=False)
     assert await code(store, 5) == 0
 

@@ -1,7 +1,5 @@
 """The counts of the watch cache are those of a scan, whatever happens."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -1,7 +1,5 @@
 """Tests of upper bounds of run-time costs."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pytest
