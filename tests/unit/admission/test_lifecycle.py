@@ -32,22 +32,14 @@ class Namespaces:
         return self.live if live else self.cached
 
 
-async def test_admits_in_an_active_namespace() -> None:
-    """Admit a create in an active namespace without a live lookup."""
-    namespaces = Namespaces("Active", "Active")
+@pytest.mark.parametrize("cached, asked", [("Active", [False]), (None, [False, True])], ids=["cached", "new"])
+async def test_admits_in_an_active_namespace(cached: str | None, asked: list[bool]) -> None:
+    """Admit a create in an active namespace; look it up live only if the cache does not have it yet."""
+    namespaces = Namespaces(cached, "Active")
 
     await NamespaceLifecycle(namespaces).admit(widget())
 
-    assert namespaces.asked == [False]
-
-
-async def test_looks_up_a_missing_namespace() -> None:
-    """Look a namespace up live that the cache does not have yet."""
-    namespaces = Namespaces(None, "Active")
-
-    await NamespaceLifecycle(namespaces).admit(widget())
-
-    assert namespaces.asked == [False, True]
+    assert namespaces.asked == asked
 
 
 async def test_rejects_in_a_missing_namespace() -> None:
