@@ -14,12 +14,6 @@ from tests.support.servers.stores import direct_store, running_stores
 
 
 @pytest.fixture
-def backend() -> MemoryBackend:
-    """Return an empty backend, which can be made to fail."""
-    return MemoryBackend()
-
-
-@pytest.fixture
 def clock() -> Clock:
     """Return the clock of the caches."""
     return Clock()
