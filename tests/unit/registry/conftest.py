@@ -33,6 +33,7 @@ STATUS = {"type": "object", "properties": {"replicas": {"type": "integer"}, "sel
 KIND = GroupVersionKind("example.com", "v1", "Widget")
 RESOURCE = GroupResource("example.com", "widgets")
 SCALE = ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")
+OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def schema(**more: Any) -> CompiledSchema:
