@@ -8,7 +8,7 @@ import pytest
 
 from apiext.meta import limits
 from apiext.meta.encoding.json_codec import Object
-from tests.support.builders.crds import versions_like, widget, widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.conversion_webhook import BREAK, Call, ConversionWebhook, Json, Reply, conversion_webhook, converting, failing, reviewed
 from tests.support.servers.in_process import InProcess
 
@@ -34,9 +34,7 @@ def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
 async def widgets(webhook: ConversionWebhook) -> AsyncIterator[InProcess]:
     """Serve widgets in v1, which is stored, and v2."""
     async with InProcess() as server:
-        crd = widget_crd(conversion=webhook.conversion())
-        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-        await server.define(crd)
+        await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
         yield server
 
 

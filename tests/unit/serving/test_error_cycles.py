@@ -10,7 +10,7 @@ import pytest
 from apiext.meta import limits
 from apiext.webhook import hook_client
 from hack.lib.servers.certificates import Authority
-from tests.support.builders.crds import versions_like, widget, widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.conversion_webhook import (
     BREAK,
     HANG,
@@ -109,9 +109,7 @@ def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
 @pytest.fixture
 async def versioned(server: InProcess, webhook: ConversionWebhook) -> InProcess:
     """Serve widgets in v1, which is stored, and v2, which a webhook converts."""
-    crd = widget_crd(conversion=webhook.conversion())
-    crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-    await server.define(crd)
+    await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
     return server
 
 

@@ -12,7 +12,7 @@ from apiext.authorization.authorizer import ALLOWED, Verdict
 from apiext.meta.encoding import json_codec
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
 from apiext.meta.request import RequestInfo, UserInfo
-from tests.support.builders.crds import versions_like, widget_crd
+from tests.support.builders.crds import widget_crd
 from tests.support.conversion_webhook import conversion_webhook, converting
 from tests.support.servers.in_process import CRDS, Answer, InProcess
 
@@ -25,9 +25,8 @@ LIMIT: Final = 3 * 1024 * 1024
 
 def mirror(phase: str = IMPORTING, **spec: Any) -> dict[str, Any]:
     """Return a mirror with two versions, of which v1 is stored."""
-    crd = widget_crd(**spec)
+    crd = widget_crd(served=("v1", "v2"), **spec)
     crd["metadata"]["annotations"] = {HOST_UID: "u", PHASE: phase}
-    crd["spec"]["versions"] = versions_like("v1", "v2")(crd["spec"]["versions"][0])
     return crd
 
 

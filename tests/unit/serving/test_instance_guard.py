@@ -70,9 +70,7 @@ async def test_write_that_waits_for_a_webhook(server: InProcess, tmp_path: Path)
         return converting()(call)
 
     with conversion_webhook(tmp_path, answer=answer) as webhook:
-        crd = widget_crd(conversion=webhook.conversion())
-        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-        await server.define(crd)
+        await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
         writing = asyncio.create_task(server.ask("POST", BASE.replace("/v1/", "/v2/"), widget(version="v2")))
         await until(lambda: bool(webhook.calls))
         await store_in_v2(server)

@@ -11,7 +11,7 @@ from apiext.conversion.circuits import ConversionCircuits
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.meta import limits
 from apiext.server.routes.conversion_metrics import ConversionMetrics
-from tests.support.builders.crds import versions_like, widget, widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.conversion_webhook import BREAK, HANG, ConversionWebhook, conversion_webhook, converting
 from tests.support.event_loop import until
 from tests.support.servers.in_process import Answer, InProcess
@@ -75,9 +75,7 @@ async def served(webhook: ConversionWebhook) -> AsyncIterator[Served]:
     """Yield a server with two widgets, of which one was read in v2."""
     clock = [100.0]
     async with InProcess(circuits=ConversionCircuits(clock=lambda: clock[0])) as server:
-        crd = widget_crd(conversion=webhook.conversion())
-        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-        await server.define(crd)
+        await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
         await server.define(widget_crd("others", "Other"))
         found = Served(server, webhook, clock)
         for name in ("a", "b"):

@@ -41,8 +41,7 @@ async def test_establishes_in_one_write(controlled: ControlledDefinitions) -> No
 
 async def test_update_is_visible_when_it_returns(controlled: ControlledDefinitions) -> None:
     """Show an update in the catalog when the request returns."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
 
     await controlled.update(FOOS, lambda crd: crd["spec"]["versions"][0].update(deprecated=True))
 
@@ -71,8 +70,7 @@ async def test_accepts_a_name_when_it_becomes_free(controlled: ControlledDefinit
 
 async def test_deletes_instances_before_the_definition(controlled: ControlledDefinitions) -> None:
     """Mark a deleted definition, delete its instances, then remove it."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
 
     item, gone = await controlled.delete(FOOS)
     await controlled.gone(FOOS)
@@ -89,8 +87,7 @@ async def test_deletes_instances_before_the_definition(controlled: ControlledDef
 
 async def test_waits_for_remaining_instances(controlled: ControlledDefinitions) -> None:
     """Serve a terminating definition while finalizers keep instances, and report the deletion in its condition."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     controlled.instances[FOOS] = 1
 
     await controlled.delete(FOOS)
@@ -114,8 +111,7 @@ async def test_waits_for_remaining_instances(controlled: ControlledDefinitions) 
 )
 async def test_reports_failed_deletion_of_instances(controlled: ControlledDefinitions, failing: str, reason: str, message: str) -> None:
     """Report a failure to delete instances in the condition, and retry until it succeeds."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     getattr(controlled, failing).add(FOOS)
 
     await controlled.delete(FOOS)
@@ -131,8 +127,7 @@ async def test_reports_failed_deletion_of_instances(controlled: ControlledDefini
 async def test_reports_remaining_instances(controlled: ControlledDefinitions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Report instances that remain after the timeout in the condition, and retry."""
     monkeypatch.setattr(finalizer, "_TIMEOUT", 0.0)
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     controlled.instances[FOOS] = 1
 
     await controlled.delete(FOOS)
@@ -148,8 +143,7 @@ async def test_reports_remaining_instances(controlled: ControlledDefinitions, mo
 
 async def test_other_finalizers_keep_the_definition(controlled: ControlledDefinitions) -> None:
     """Remove the cleanup finalizer when no instance is left, and the definition with its last finalizer."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     await controlled.update(FOOS, lambda crd: crd["metadata"].update(finalizers=["example.com/mine"]))
 
     await controlled.delete(FOOS)
@@ -210,8 +204,7 @@ async def test_dry_run_does_not_change_the_catalog(controlled: ControlledDefinit
     """Keep the catalog unchanged in dry runs of creation and deletion."""
     await controlled.rest.create(controlled.ctx, decoded(body()), CreateOptions(dry_run=True))
     before = controlled.catalog.get(FOOS)
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
 
     item, gone = await controlled.rest.delete(controlled.ctx, FOOS, DeleteOptions(dry_run=True))
 
@@ -240,8 +233,7 @@ async def test_checks_preconditions_of_a_deletion(controlled: ControlledDefiniti
 
 async def test_records_stored_versions(controlled: ControlledDefinitions) -> None:
     """Add each storage version to status.storedVersions; an update of the spec removes none."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     schema = {"openAPIV3Schema": {"type": "object"}}
 
     def switch(crd: dict[str, object]) -> None:
@@ -337,8 +329,7 @@ async def test_a_webhook_that_always_answers_has_no_condition(controlled: Contro
         "strategy": "Webhook",
         "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
     }
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     updated = await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
     hook = FakeHook()
     hook.dead = False
@@ -357,8 +348,7 @@ async def test_corrects_the_condition_of_a_server_that_is_gone(controlled: Contr
         "strategy": "Webhook",
         "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
     }
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
     hook = FakeHook()
     hook.dead = False
