@@ -17,7 +17,6 @@ from tests.support.conversion_webhook import (
     Answer,
     ConversionWebhook,
     Reply,
-    conversion_webhook,
     failing,
     reviewed,
 )
@@ -97,13 +96,6 @@ async def test_errors_leave_no_cycles(widgets: InProcess, size: int) -> None:
     left = [left for request in _refused("x" * size) if (left := await _left(widgets, *request))]
 
     assert not left, "\n".join(left)
-
-
-@pytest.fixture
-def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
-    """Run a webhook that converts."""
-    with conversion_webhook(tmp_path) as running:
-        yield running
 
 
 @pytest.fixture

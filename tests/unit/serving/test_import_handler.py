@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,7 +12,7 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.builders.crds import widget_crd
-from tests.support.conversion_webhook import conversion_webhook, converting
+from tests.support.conversion_webhook import ConversionWebhook, converting
 from tests.support.servers.in_process import CRDS, Answer, InProcess
 
 NAME: Final = "widgets.example.com"
@@ -147,7 +146,7 @@ async def test_converts_to_the_storage_version(server: InProcess) -> None:
 
 
 @pytest.mark.parametrize("padding", ["", "x" * 100_000], ids=["inline", "in a worker"])
-async def test_converts_by_a_webhook(tmp_path: Path, padding: str) -> None:
+async def test_converts_by_a_webhook(webhook: ConversionWebhook, padding: str) -> None:
     """Convert an object of another version by the definition's webhook, and keep its metadata; do not call it for other objects."""
     managed = [{"manager": "m", "operation": "Update", "apiVersion": "example.com/v2", "fieldsType": "FieldsV1", "fieldsV1": {}}]
     given = widget("a", version="v2", spec={"count": 7}, status={"text": padding})
@@ -156,16 +155,16 @@ async def test_converts_by_a_webhook(tmp_path: Path, padding: str) -> None:
     def rename(obj: dict[str, Any], _version: str) -> None:
         obj["spec"] = {"replicas": obj["spec"]["count"]}
 
-    with conversion_webhook(tmp_path, answer=converting(rename)) as webhook:
-        async with InProcess() as server:
-            crd = mirror(conversion=webhook.conversion())
-            for version in crd["spec"]["versions"]:
-                version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-            await server.define(crd)
-            answer = await send(server, given, widget("b", spec={"replicas": 1}))
-            found = {key: json.loads(value) for key, value in (await stored(server)).items()}
-        assert (answer.status, answer.json) == (200, counts(created=2))
-        assert [call.names for call in webhook.calls] == [["a"]]
+    webhook.answer = converting(rename)
+    async with InProcess() as server:
+        crd = mirror(conversion=webhook.conversion())
+        for version in crd["spec"]["versions"]:
+            version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        await server.define(crd)
+        answer = await send(server, given, widget("b", spec={"replicas": 1}))
+        found = {key: json.loads(value) for key, value in (await stored(server)).items()}
+    assert (answer.status, answer.json) == (200, counts(created=2))
+    assert [call.names for call in webhook.calls] == [["a"]]
 
     expected = given | {"apiVersion": "example.com/v1", "spec": {"replicas": 7}}
     del expected["metadata"]["resourceVersion"]

@@ -1,8 +1,7 @@
 """A conversion webhook that stops answering, and answers again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.meta import limits
 from apiext.server.routes.conversion_metrics import ConversionMetrics
 from tests.support.builders.crds import widget, widget_crd
-from tests.support.conversion_webhook import BREAK, HANG, ConversionWebhook, conversion_webhook, converting
+from tests.support.conversion_webhook import BREAK, HANG, ConversionWebhook, converting
 from tests.support.event_loop import until
 from tests.support.servers.in_process import Answer, InProcess
 
@@ -61,13 +60,6 @@ class Served:
         (sample,) = families["apiext_conversion_webhook_circuit_open"].samples
         assert sample.labels == {"crd_name": NAME}
         return sample.value
-
-
-@pytest.fixture
-def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
-    """Yield a webhook that answers."""
-    with conversion_webhook(tmp_path) as running:
-        yield running
 
 
 @pytest.fixture

@@ -19,6 +19,10 @@ from tests.unit.definitions.conftest import ControlledDefinitions
 from tests.unit.definitions.recorded import body, decoded
 
 FOOS = "foos.example.com"
+BY_WEBHOOK = {
+    "strategy": "Webhook",
+    "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
+}
 
 
 def _reason(definition: Definition | None, condition_type: str) -> str:
@@ -285,8 +289,8 @@ async def test_informer_survives_unexpected_exceptions(controlled: ControlledDef
 class FakeHook:
     """A webhook that can be dead."""
 
-    def __init__(self) -> None:
-        self.dead = True
+    def __init__(self, *, dead: bool = False) -> None:
+        self.dead = dead
 
     async def post(self, body: bytes) -> bytes:
         """Implement Hook.post."""
@@ -297,15 +301,11 @@ class FakeHook:
 
 async def test_reports_a_conversion_webhook_that_does_not_answer(controlled: ControlledDefinitions) -> None:
     """Set a condition when the circuit of a webhook opens, and again when it closes; remove it with the webhook."""
-    conversion = {
-        "strategy": "Webhook",
-        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
-    }
     await controlled.create()
     definition = await controlled.established(FOOS)
-    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
-    hook = FakeHook()
-    guarded = controlled.circuits.guard(FOOS, conversion, hook)
+    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=BY_WEBHOOK))
+    hook = FakeHook(dead=True)
+    guarded = controlled.circuits.guard(FOOS, BY_WEBHOOK, hook)
     for _ in range(3):
         with pytest.raises(HookError):
             await guarded.post(b"")
@@ -325,15 +325,9 @@ async def test_reports_a_conversion_webhook_that_does_not_answer(controlled: Con
 
 async def test_a_webhook_that_always_answers_has_no_condition(controlled: ControlledDefinitions) -> None:
     """Write nothing for a webhook that has never failed; correct what an earlier process has left."""
-    conversion = {
-        "strategy": "Webhook",
-        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
-    }
     await controlled.serve()
-    updated = await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
-    hook = FakeHook()
-    hook.dead = False
-    await controlled.circuits.guard(FOOS, conversion, hook).post(b"")
+    updated = await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=BY_WEBHOOK))
+    await controlled.circuits.guard(FOOS, BY_WEBHOOK, FakeHook()).post(b"")
     await controlled.create("bars", "Bar")
     await controlled.established("bars.example.com")
     found = controlled.catalog.get(FOOS)
@@ -344,15 +338,9 @@ async def test_a_webhook_that_always_answers_has_no_condition(controlled: Contro
 
 async def test_corrects_the_condition_of_a_server_that_is_gone(controlled: ControlledDefinitions) -> None:
     """Report a webhook that answers this server, after another one has found it silent and is gone."""
-    conversion = {
-        "strategy": "Webhook",
-        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
-    }
     await controlled.serve()
-    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
-    hook = FakeHook()
-    hook.dead = False
-    guarded = controlled.circuits.guard(FOOS, conversion, hook)
+    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=BY_WEBHOOK))
+    guarded = controlled.circuits.guard(FOOS, BY_WEBHOOK, FakeHook())
     await guarded.post(b"")
     silent = Condition(conditions.CONVERSION_WEBHOOK_AVAILABLE, "False", "CallsFailed", "connection refused")
     controlled.rest.strategy = CustomResourceDefinitionStatusStrategy()
