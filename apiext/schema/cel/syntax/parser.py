@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.meta.limits import MAX_CEL_EXPRESSION_CODE_POINTS
-from apiext.schema.cel.ast import Call, Constant, Expression, Identifier, ListLiteral, LiteralEntry, Select, StructLiteral
+from apiext.schema.cel.ast import Call, Constant, Expression, Identifier, ListLiteral, MapEntry, MapLiteral, Select
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.escaping import RESERVED
 from apiext.schema.cel.syntax.literals import BadEscapeError, literal_value
@@ -274,12 +274,6 @@ class _Parser:
         first = self.at
         dot = "." if self._accept(".") else ""
         token = self._expect(IDENTIFIER, NAME)
-        end = self.at
-        while self.kinds[end] == "." and self.kinds[end + 1] == IDENTIFIER:
-            end += 2
-        if self.kinds[end] == "{":
-            self.at = end
-            return self._struct("".join(self.texts[first:end]))
         name = self.texts[token]
         if name in RESERVED:
             known = len(self.nodes.issues)
@@ -318,33 +312,25 @@ class _Parser:
             self.nodes.report(offset, "unsupported syntax '?'")
         return optional
 
-    def _map(self) -> StructLiteral:
+    def _map(self) -> MapLiteral:
         node = self.nodes.identify(self.offsets[self._expect("{")])
-        return StructLiteral(node, "", self._entries(named=False))
-
-    def _struct(self, name: str) -> StructLiteral:
-        node = self.nodes.identify(self.offsets[self._expect("{")])
-        return StructLiteral(node, name, self._entries(named=True))
-
-    def _entries(self, *, named: bool) -> tuple[LiteralEntry, ...]:
-        """Parse the entries of a map, or the fields of an object, and the closing brace."""
-        entries: list[LiteralEntry] = []
+        entries: list[MapEntry] = []
         height = 0
         while self.kinds[self.at] not in {"}", ","}:
             optional = self._optional_mark()
-            key = self._field_name() if named else self._expr()
-            height = height if named else max(height, self.height)
+            key = self._expr()
+            height = max(height, self.height)
             entry = self.nodes.identify(self.offsets[self._expect(":")])
-            entries.append(LiteralEntry(entry, key, self._expr(), optional))
+            entries.append(MapEntry(entry, key, self._expr(), optional))
             height = max(height, self.height)
             if self.kinds[self.at] != "," or self.kinds[self.at + 1] == "}":
                 break
             self.at += 1
             if self.kinds[self.at] == ",":
-                raise self._fault(FIELD_NAME if named else EXPRESSION)
+                raise self._fault(EXPRESSION)
         self._expect("}", "'}'" if self._accept(",") else "',' or '}'")
         self.height = height
-        return tuple(entries)
+        return MapLiteral(node, tuple(entries))
 
     def _literal(self) -> Expression:
         first = self.at

@@ -18,7 +18,7 @@ from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.escaping import escape, unescape
 from apiext.schema.cel.standard.times import parse_timestamp
 from apiext.schema.cel.values.associative import AssociativeList, map_key, set_key
-from apiext.schema.cel.values.json_values import JsonList, JsonMap, MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
 from apiext.schema.cel.values.run_time_values import Duration, OptionalValue, Timestamp
 from apiext.schema.cel.values.type_mismatch import type_mismatch
 from apiext.schema.model import Structural
@@ -106,8 +106,6 @@ class Shape:
     """Whether values may have undeclared fields although the schema does not preserve unknown ones: metadata."""
     strict: bool = False
     """Whether to check the types of values: they may differ from the schema's."""
-    marked: bool = False
-    """Whether lists and maps become `JsonList`s and `JsonMap`s: an expression distinguishes them from its own."""
     _fields: dict[str, tuple[str, Shape] | None] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -153,10 +151,10 @@ class Shape:
 
     def made_optional(self) -> Shape:
         """Return the shape of optional values with this shape inside."""
-        return Shape(self.schema, optional=True, strict=self.strict, marked=self.marked)
+        return Shape(self.schema, optional=True, strict=self.strict)
 
     def _part(self, schema: Structural, *, is_open: bool = False) -> Shape:
-        return Shape(schema, open=is_open, strict=self.strict, marked=self.marked)
+        return Shape(schema, open=is_open, strict=self.strict)
 
     @cached_property
     def scalar(self) -> Callable[[Any], object] | None:
@@ -186,7 +184,7 @@ class Shape:
     @cached_property
     def is_plain(self) -> bool:
         """Return whether JSON values are run-time values, at any depth."""
-        if self.strict or (self.marked and self.is_container):
+        if self.strict:
             return False
         if self.optional:
             return self.inner.is_plain
@@ -242,10 +240,9 @@ class Shape:
                 return AssociativeList(elements, set_key)
             if self.schema.list_type == "map":
                 return AssociativeList(elements, map_key(tuple(escape(name) or name for name in self.schema.list_map_keys)))
-            return JsonList(elements) if self.marked else elements
+            return elements
         if self.is_map and self.element is not None:
-            members = {key: self.element.member(element, memo) for key, element in value.items()}
-            return JsonMap(members) if self.marked else members
+            return {key: self.element.member(element, memo) for key, element in value.items()}
         return self._object(value, memo) if isinstance(value, dict) else UnknownJson(value)
 
     def _object(self, value: dict[str, Any], memo: Memo) -> ObjectValue:
