@@ -36,6 +36,23 @@ def test_functions(table: Path) -> None:
         assert _evaluated(case["expression"]) == case
 
 
+@pytest.mark.parametrize(
+    "expression, error",
+    [
+        ("ip('1.2.3.256')", 'IP Address "1.2.3.256" parse error during conversion from string: '),
+        ("ip('01.2.3.4')", 'IP Address "01.2.3.4" parse error during conversion from string: '),
+        ("cidr('1.2.3.0/33')", "network address parse error during conversion from string: "),
+        ("cidr('1.2.3.4/08')", "network address parse error during conversion from string: "),
+        ("cidr('1.2.3.4/255.0.0.0')", "network address parse error during conversion from string: "),
+        ("cidr('1.2.3.4')", "network address parse error during conversion from string: "),
+        ("url('a b')", "URL parse error during conversion from string: "),
+    ],
+)
+def test_errors_of_addresses(expression: str, error: str) -> None:
+    """The beginning of an error about an address is the reference's; what is wrong with it is said in other words."""
+    assert _evaluated(expression)["error"].startswith(error)
+
+
 def test_every_library_has_cases() -> None:
     """No table is lost."""
     assert len(TABLES) == 14
