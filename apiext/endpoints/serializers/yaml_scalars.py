@@ -59,7 +59,7 @@ def scalar(event: yaml.ScalarEvent) -> Any:
     value = resolve(text)
     if not isinstance(value, _TAGGED[name]):
         raise BodyDecodeError(f"yaml: cannot decode `{text}` as a !!{name}")
-    return float(value) if name == "float" else value
+    return float(value) if isinstance(value, int) and name == "float" else value
 
 
 def _decode_binary(text: str) -> str:

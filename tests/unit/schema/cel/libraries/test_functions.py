@@ -46,10 +46,14 @@ def test_functions(table: Path) -> None:
         ("cidr('1.2.3.4/255.0.0.0')", "network address parse error during conversion from string: "),
         ("cidr('1.2.3.4')", "network address parse error during conversion from string: "),
         ("url('a b')", "URL parse error during conversion from string: "),
+        ("semver('1.0')", 'invalid semantic version "1.0"'),
+        ("semver('1.0.01')", 'invalid semantic version "1.0.01"'),
+        ("semver('v1-a', true)", 'invalid semantic version "1-a.0.0"'),
+        ("'%.10001f'.format([1.5])", "error during formatting: precision 10001 is greater than 10000"),
     ],
 )
-def test_errors_of_addresses(expression: str, error: str) -> None:
-    """The beginning of an error about an address is the reference's; what is wrong with it is said in other words."""
+def test_errors_of_texts(expression: str, error: str) -> None:
+    """An error about a text that is no address, URL or version names it, in words of our own."""
     assert _evaluated(expression)["error"].startswith(error)
 
 
