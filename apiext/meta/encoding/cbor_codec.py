@@ -37,7 +37,11 @@ def _refuse(tag: int, _value: object, _immutable: object) -> object:
     raise ValueError(f"tag {tag} has no JSON value")
 
 
-_REFUSED: Final = {tag: partial(_refuse, tag) for tag in _LIBRARY_TAGS}
+def _itself(value: object, _immutable: object) -> object:
+    return value
+
+
+_TAGS: Final = {tag: partial(_refuse, tag) for tag in _LIBRARY_TAGS} | {SELF_DESCRIBED: _itself}
 
 
 class TooDeepError(ValueError):
@@ -92,7 +96,7 @@ def loads(data: bytes) -> Any:
     start = len(PREFIX) if data.startswith(PREFIX) else 0
     file = io.BytesIO(data)
     file.seek(start)
-    decoder = cbor2.CBORDecoder(file, semantic_decoders=_REFUSED, max_depth=MAX_DEPTH, allow_duplicate_keys=False)
+    decoder = cbor2.CBORDecoder(file, semantic_decoders=_TAGS, max_depth=MAX_DEPTH, allow_duplicate_keys=False)
     try:
         value = decoder.decode()
     except cbor2.CBORDecodeError as error:

@@ -75,7 +75,7 @@ def test_requests(controller: Controller) -> None:
     ]
     before, now = "2023-11-14T22:13:19.500000Z", "2023-11-14T22:13:20.000000Z"
     assert waiting == ["global-default", "global-default", "0", "0", "alice", now, "2", "0", "0s", "0001-01-01T00:00:00Z"]
-    assert running == ["global-default", "global-default", "0", "-1", "alice", before, "1", "1", "5ms", before]
+    assert running == ["global-default", "global-default", "0", "-1", "alice", before, "1", "1", "0.005s", before]
     assert exempt == ["exempt", "exempt", "-1", "-1", "", before, "1", "0", "0s", before]
 
 

@@ -37,6 +37,8 @@ def test_encodes_the_object_of_an_event_as_a_document() -> None:
         ("d9d9f7a1416102", {"a": 2}),
         ("bf61619f01ffff", {"a": [1]}),
         ("7f61616162ff", "ab"),
+        ("8101", [1]),
+        ("81d9d9f701", [1]),
         ("43ff4142", "\ufffdAB"),
     ],
 )

@@ -115,8 +115,8 @@ def test_syntax_errors_at_the_end_of_lines() -> None:
     [
         ("(" * 250 + "1" + ")" * 250, "expression recursion limit exceeded: 250"),
         ("[" * 251 + "]" * 251, "expression recursion limit exceeded: 250"),
-        ("+".join(["1"] * 252), "max recursion depth exceeded"),
-        ("l" + ".x" * 251, "max recursion depth exceeded"),
+        ("+".join(["1"] * 1252), "max recursion depth exceeded"),
+        ("l" + ".x" * 1251, "max recursion depth exceeded"),
     ],
 )
 def test_depth_is_limited(source: str, message: str) -> None:
