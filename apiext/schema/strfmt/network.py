@@ -1,4 +1,4 @@
-"""Formats of network addresses and names."""
+"""Formats of network addresses, names and URIs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 
+from apiext.meta.golang.url import parse_request_uri
 from apiext.schema.pattern import Pattern, compile_pattern
 
 _LEADING_ZEROS = re.compile("(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
@@ -56,6 +57,11 @@ def _is_read(parse: Callable[[str], object], text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_request_uri(text: str) -> bool:
+    """Return whether a text is an absolute URI or an absolute path (Go's net/url.ParseRequestURI)."""
+    return _is_read(parse_request_uri, text)
 
 
 def is_mac(text: str) -> bool:
