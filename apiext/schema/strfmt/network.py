@@ -38,7 +38,8 @@ def _hostname() -> Pattern:
 
 def is_ipv4(text: str) -> bool:
     """Return whether a text is an IPv4 address (leading zeros allowed), or an IPv6 address that ends in one."""
-    return "." in text and "%" not in text and _is_read(ipaddress.ip_address, _LEADING_ZEROS.sub("", text))
+    parse = ipaddress.IPv6Address if ":" in text else ipaddress.IPv4Address
+    return "." in text and "%" not in text and _is_read(parse, _LEADING_ZEROS.sub("", text))
 
 
 def is_ipv6(text: str) -> bool:
