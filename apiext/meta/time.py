@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
-
-from apiext.meta.golang import formatting
 
 _WHOLE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _WHOLE_LENGTH: Final = len("2006-01-02T15:04:05Z")
@@ -103,7 +102,7 @@ def _parsed(text: str, form: re.Pattern[str]) -> datetime:
         with suppress(ValueError, OverflowError):
             return datetime.fromisoformat(text).astimezone(UTC)
     example = "2006-01-02T15:04:05Z" if form is _RFC3339 else "2006-01-02T15:04:05.000000Z"
-    raise ValueError(f"parsing time {formatting.quote(text)}: not a time such as {example}")
+    raise ValueError(f"parsing time {json.dumps(text, ensure_ascii=False)}: not a time such as {example}")
 
 
 def duration_nanoseconds(text: str) -> int | None:
@@ -130,5 +129,5 @@ def parse_duration(text: str) -> float:
     nanoseconds = duration_nanoseconds(text)
     if nanoseconds is None:
         problem = "missing unit in" if text.isdigit() else "invalid"
-        raise ValueError(f"time: {problem} duration {formatting.quote(text)}")
+        raise ValueError(f"time: {problem} duration {json.dumps(text, ensure_ascii=False)}")
     return nanoseconds / 1e9
