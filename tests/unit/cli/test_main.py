@@ -38,7 +38,7 @@ def test_prints_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     [
         (["serve", "--no-such-flag"], 2, "apiext: No such option '--no-such-flag'."),
         (["serve", "--secure-port", "x"], 1, "apiext: --secure-port: 'x' is not a whole number"),
-        (["serve", "--feature-gates=Nope=true"], 1, "apiext: unrecognized feature gate: Nope"),
+        (["serve", "--feature-gates=Nope"], 1, "apiext: missing bool value for Nope"),
         (["serve", "--etcd-prefix"], 2, "apiext: Option '--etcd-prefix' requires an argument."),
         (["serve", "extra"], 2, "apiext: Got unexpected extra argument (extra)"),
         (["nope"], 2, "apiext: No such command 'nope'."),
