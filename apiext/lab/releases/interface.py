@@ -39,7 +39,7 @@ class SourceObject:
     object: Object
     """Must not be changed."""
     is_stored: bool = False
-    """Whether this is the object as it is stored, so that its apiVersion is the exact stored version. Otherwise a server or a file gave it."""
+    """Whether this is the object as it is stored: its apiVersion is the stored version. Otherwise a server or a file gave it."""
 
 
 class ObjectSource(Protocol):
