@@ -212,6 +212,21 @@ class CompiledSchema:
         result: RuleResult = self._evaluation.evaluate(rules, obj, old, is_valid=is_valid, correlated=known)
         return result
 
+    def rule_costs(self, obj: Object, *, exact: bool) -> RuleResult:
+        """Return the result of the rules about a new object with the costs of their evaluation; no costs without rules.
+
+        Unless `exact`, costs are upper bounds for objects that satisfy the schema.
+
+        Raises:
+            HeavyWorkError: the evaluation takes too long for the event loop.
+        """
+        rules = self._rules.get() if self.structural.has_rules else None
+        if rules is None:
+            nothing: RuleResult = self._evaluation.RuleResult()
+            return nothing
+        result: RuleResult = self._evaluation.evaluate(rules, obj, None, is_valid=self.is_valid(obj), exact=exact)
+        return result
+
 
 def _has_members_of(obj: Object, known: Object) -> bool:
     """Return whether an object has the very members of a known one, apart from its metadata."""
