@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from apiext.lab.judgement.field_paths import described, general, steps_of
 from apiext.lab.judgement.findings import Findings, Group
 from apiext.lab.judgement.outcome import FindingKind
-from apiext.meta.encoding import json_values
 from apiext.registry.metadata import own
 
 if TYPE_CHECKING:
@@ -27,11 +26,11 @@ def judge_creation(judged: JudgedDefinition, source: SourceObject, findings: Fin
         return
     version = judged.version(name)
     schema = version.schema.structural
-    obj: Object = own(json_values.copy(source.object))
+    obj: Object = own(source.object)
     if judged.definition.namespaced and not obj["metadata"].get("namespace"):
         obj["metadata"]["namespace"] = source.key.rpartition("/")[0] or "default"
     try:
-        unknown = version.codec.decode_body(obj, True)  # noqa: FBT003 the codec's interface
+        obj, unknown = version.decode(obj)
     except ValueError as error:
         findings.add(source.key, Group(FindingKind.INVALID, name, "", str(error)))
         return

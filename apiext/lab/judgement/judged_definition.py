@@ -68,9 +68,17 @@ class JudgedVersion:
         """
         if self.schema.is_canonical(obj):
             return obj
+        return self.decode(obj)[0]
+
+    def decode(self, obj: Object) -> tuple[Object, list[str]]:
+        """Return a copy of an object of this version as a request's body is decoded, and the messages about unknown fields.
+
+        Raises:
+            ValueError: the object cannot be decoded.
+        """
         decoded: Object = json_values.copy(obj)
-        self.codec.decode_body(decoded, False)  # noqa: FBT003 the codec's interface
-        return decoded
+        unknown = self.codec.decode_body(decoded, True)  # noqa: FBT003 the codec's interface
+        return decoded, unknown
 
     def create_errors(self, body: Object) -> list[FieldError]:
         """Return the reasons why a create of a decoded body is refused."""

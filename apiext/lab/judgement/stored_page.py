@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiext.lab.judgement.judged_definition import stored_bytes
-from apiext.meta.encoding import json_values
 from apiext.registry.metadata import own
 
 if TYPE_CHECKING:
@@ -62,9 +61,8 @@ def _complete(judged: JudgedDefinition, each: SourceObject) -> Object:
 
 
 def _body(judged: JudgedDefinition, name: str, each: SourceObject) -> Object | Exception:
-    obj: Object = json_values.copy(_complete(judged, each))
     try:
-        judged.version(name).codec.decode_body(obj, False)  # noqa: FBT003 the codec's interface
+        obj, _ = judged.version(name).decode(_complete(judged, each))
     except ValueError as error:
         return error
     obj.get("metadata", {}).pop("resourceVersion", None)
