@@ -28,6 +28,10 @@ class Release:
     """The reasons why a server refuses to create a definition, by the definition's name."""
     is_live: bool = False
     """Whether the status of the definitions (storedVersions) comes from a server. Otherwise it is that of a new definition."""
+    drafts: Mapping[str, Object] = field(default_factory=dict)
+    """The refused definitions by name, in canonical form. An update may be accepted where a creation is refused."""
+    remarks: Sequence[str] = ()
+    """What the reader left out, one line each: unknown fields, patches, and files that are no manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class SourceObject:
     """Must not be changed."""
     is_stored: bool = False
     """Whether this is the object as it is stored: its apiVersion is the stored version. Otherwise a server or a file gave it."""
+    problem: str = ""
+    """The reason why the stored bytes cannot be read, such as encryption; `object` is then empty."""
 
 
 class ObjectSource(Protocol):

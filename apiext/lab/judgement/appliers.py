@@ -1,0 +1,175 @@
+"""Judges repeated server-side applies: the same manifest by the same manager under the new definition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.lab.judgement.applied_configuration import applied_configuration
+from apiext.lab.judgement.difference import What, differences, text_differences
+from apiext.lab.judgement.field_paths import general, steps_of
+from apiext.lab.judgement.findings import Findings, Group
+from apiext.lab.judgement.outcome import FindingKind
+from apiext.lab.judgement.writes import refused
+from apiext.managedfields import managers
+from apiext.managedfields.managers import APPLY, Manager, VersionedSet
+from apiext.managedfields.structural_types import from_schema
+from apiext.meta.errors import StatusError
+from apiext.meta.gvk import parse_group_version
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apiext.lab.judgement.judged_definition import JudgedDefinition
+    from apiext.managedfields.merge_types import MergeType
+    from apiext.meta.encoding.json_codec import Object
+
+MAX_WITH_WEBHOOK: Final = 100
+"""Objects whose applies are judged where a webhook converts: each takes several calls."""
+_CONFLICT: Final = 409
+
+
+class Appliers:
+    """Repeats the applies of objects' managers."""
+
+    def __init__(self, old: JudgedDefinition, new: JudgedDefinition, findings: Findings) -> None:
+        self._old = old
+        self._new = new
+        self._findings = findings
+        self._types: dict[str, MergeType] = {}
+        self._changed = changed_versions(old, new)
+        self.skipped = 0
+        """Objects that were left out because a webhook would have to convert each."""
+        self._called = 0
+
+    async def judge(self, key: str, before: Mapping[str, Object], after: Mapping[str, Object]) -> None:
+        """Judge the managers of an object. `before` and `after` have it in each version under the old and the new definition."""
+        if not after:
+            return
+        entries = next(iter(after.values())).get("metadata", {}).get("managedFields") or ()
+        if not entries:
+            return
+        try:
+            found, _ = managers.decode(entries)
+        except ValueError as error:
+            self._findings.add(key, Group(FindingKind.APPLIER, "", "", f"every server-side apply fails: invalid managedFields: {error}"))
+            return
+        for name in sorted({managed.version for managed in found.values() if not self._new.has(managed.version)}):
+            self._missing(key, name, found)
+        if not self._is_affected(found):
+            return
+        if self._new.converter.is_webhook and not self._may_call():
+            return
+        for manager, managed in found.items():
+            if manager.operation == APPLY and manager.subresource in ("", "status"):
+                await self._repeat(key, manager, managed, before, after)
+
+    def _is_affected(self, found: managers.Managers) -> bool:
+        versions = {_name(managed.version) for managed in found.values()}
+        return any(manager.operation == APPLY for manager in found) and not versions.isdisjoint(self._changed)
+
+    def _may_call(self) -> bool:
+        if self._new.converter.missing or self._called >= MAX_WITH_WEBHOOK:
+            self.skipped += 1
+            return False
+        self._called += 1
+        return True
+
+    def _missing(self, key: str, api_version: str, found: managers.Managers) -> None:
+        names = ", ".join(sorted({manager.name or "unknown" for manager, managed in found.items() if managed.version == api_version}))
+        message = (
+            f"managedFields of {names} name {_name(api_version)}, which the new definition does not have: every server-side apply fails"
+        )
+        already = not self._old.has(api_version)
+        self._findings.add(key, Group(FindingKind.MANAGER, _name(api_version), "", message), already=already)
+
+    async def _repeat(
+        self, key: str, manager: Manager, managed: VersionedSet, before: Mapping[str, Object], after: Mapping[str, Object]
+    ) -> None:
+        name = _name(managed.version)
+        who = f"{manager.name or 'unknown'} (status)" if manager.subresource else manager.name or "unknown"
+        if name not in after:
+            if self._new.has(managed.version) and name not in self._new.served:
+                text = f"{who} applies {name}, which is no longer served"
+                self._findings.add(key, Group(FindingKind.APPLIER, name, "", text), already=name not in self._old.served)
+            return
+        config = self._configuration(name, managed, before.get(name))
+        if config is None:
+            return
+        judged, live = self._new.version(name), after[name]
+        scope = judged.scopes.get(manager.subresource)
+        if scope is None:
+            self._findings.add(key, Group(FindingKind.APPLIER, name, "", f"{who} applies a subresource that {name} no longer has"))
+            return
+        try:
+            result = await scope.fields.apply(live, config, manager.name, force=False)
+        except StatusError as error:
+            self._refused(key, name, who, live, error)
+            return
+        self._compare(key, name, who, live, result)
+        if result.keys() != live.keys() or any(result[member] is not live[member] for member in live if member != "metadata"):
+            new, _, refusal = judged.update(result, live, manager.subresource)
+            for path, message in refused(judged, new, refusal) if refusal is not None else ():
+                self._findings.add(key, Group(FindingKind.APPLIER, name, path, f"a repeated apply by {who} is refused: {message}"))
+
+    def _configuration(self, name: str, managed: VersionedSet, obj: Object | None) -> Object | None:
+        """Return what the manager applied under the old definition, None if it is unknown."""
+        if obj is None:
+            return None
+        merge_type = self._types.get(name)
+        if merge_type is None:
+            version = self._old.version(name)
+            has_schema = bool(version.schema.structural.raw)
+            merge_type = self._types[name] = from_schema(
+                version.schema.structural if has_schema else None, preserve=version.schema.preserve_unknown_fields
+            )
+        try:
+            return applied_configuration(merge_type, obj, managed.fields)
+        except ValueError:
+            return None
+
+    def _refused(self, key: str, name: str, who: str, live: Object, error: StatusError) -> None:
+        schema = self._new.version(name).schema.structural
+        if error.code == _CONFLICT:
+            for cause in (error.details or {}).get("causes") or ():
+                path = general(steps_of(str(cause["field"]).removeprefix("."), live), schema)
+                text = f"a repeated apply by {who} conflicts: {cause['message']}"
+                self._findings.add(key, Group(FindingKind.CONFLICT, name, path, text))
+            return
+        message = error.message.replace(_described(live), "...")
+        self._findings.add(key, Group(FindingKind.APPLIER, name, "", f"a repeated apply by {who} fails: {message}"))
+
+    def _compare(self, key: str, name: str, who: str, live: Object, result: Object) -> None:
+        found = differences(live, result, self._new.version(name).schema.structural) + text_differences(live, result)
+        for difference in found:
+            if difference.what is not What.ADDED:
+                verb = "removes" if difference.what is What.MISSING else "changes"
+                text = f"a repeated apply by {who} {verb} {difference.path}"
+                self._findings.add(key, Group(FindingKind.UNAPPLIED, name, difference.path, text))
+
+
+def changed_versions(old: JudgedDefinition, new: JudgedDefinition, *, schemas_only: bool = False) -> frozenset[str]:
+    """Return the versions whose schema differs, or that only one definition has. Unless `schemas_only`, subresources count, too."""
+    one, other = _parts(old, schemas_only=schemas_only), _parts(new, schemas_only=schemas_only)
+    return frozenset(name for name in one.keys() | other.keys() if name not in one or name not in other or one[name] != other[name])
+
+
+def _parts(judged: JudgedDefinition, *, schemas_only: bool) -> dict[str, tuple[Any, ...]]:
+    spec = judged.definition.object["spec"]
+    preserve = spec.get("preserveUnknownFields", False)
+    return {
+        version["name"]: (preserve, version.get("schema"), *(() if schemas_only else (version["served"], version.get("subresources"))))
+        for version in spec["versions"]
+    }
+
+
+def _name(api_version: str) -> str:
+    try:
+        return parse_group_version(api_version).version
+    except ValueError:
+        return api_version
+
+
+def _described(obj: Object) -> str:
+    metadata = obj.get("metadata") or {}
+    group = parse_group_version(obj["apiVersion"])
+    return f"({metadata.get('namespace', '')}/{metadata.get('name', '')}; {group.group}/{group.version}, Kind={obj['kind']})"
