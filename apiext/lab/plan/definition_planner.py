@@ -6,11 +6,12 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apiext.lab.comparison.change import Grade, Hurts
+from apiext.lab.comparison.change import Hurts
 from apiext.lab.comparison.definition_comparison import compare_definitions
+from apiext.lab.comparison.served_versions import compare_served_versions
 from apiext.lab.judgement.converters import open_converters
 from apiext.lab.judgement.outcome import FindingKind
-from apiext.lab.plan import verdict
+from apiext.lab.plan import stages, verdict
 from apiext.lab.plan.object_judgement import WayJudge, segments
 from apiext.lab.plan.plan import DefinitionPlan, State, StepKind, WayBack
 from apiext.lab.plan.step_finder import FoundSteps, StoredFacts, find_steps
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.lab.comparison.change import Change
     from apiext.lab.judgement.outcome import ObjectsReport
-    from apiext.lab.plan.options import PlanOptions
     from apiext.lab.plan.object_judgement import Segment
+    from apiext.lab.plan.options import PlanOptions
     from apiext.lab.releases.interface import ObjectSource
 
 _NOTHING: StoredFacts = StoredFacts()
@@ -59,14 +60,20 @@ class DefinitionPlanner:
             SourceError: the objects cannot be read.
         """
         old, new, options = self._old, self._new, self._options
-        changes = [one for one in compare_definitions(old, new, options.grades) if one.grade is not Grade.IGNORE]
+        changes = [*compare_definitions(old, new, options.grades), *compare_served_versions(new, options.grades, old)]
         first = find_steps(old, new, _NOTHING)
-        back = find_steps(first.after, old, _NOTHING) if first.after is not None and old is not None and options.judges_rollback else None
+        back = None
+        if first.after is not None and old is not None and options.judges_rollback:
+            back = find_steps(first.after, old, _NOTHING, is_rollback=True)
         report, back_report = await self._judge(first, back)
         facts = await self._facts(report)
         found = find_steps(old, new, facts)
         solved = frozenset({FindingKind.MANAGER} if any(step.kind is StepKind.REAPPLY for step in found.steps) else ())
-        breaks = [*found.breaks, *verdict.breaks_by_changes(changes), *verdict.breaks_by_objects(report, solved)]
+        breaks = [
+            *found.breaks,
+            *verdict.breaks_by_changes(changes, _solved_rules(new, found)),
+            *verdict.breaks_by_objects(report, solved),
+        ]
         way_back = self._way_back(first, back, back_report) if back is not None else None
         return DefinitionPlan(
             name=new.name,
@@ -80,6 +87,7 @@ class DefinitionPlanner:
             versions=report_versions(old.head if old else None, new.head, found, facts, is_live=self._is_live),
             steps=found.steps,
             way_back=way_back,
+            initial_state=stages.state_of(old.head["spec"]) if old is not None else "",
         )
 
     def _way_back(self, first: FoundSteps, back: FoundSteps, report: ObjectsReport | None) -> WayBack:
@@ -129,9 +137,19 @@ class DefinitionPlanner:
         stale = [one.version for one in (report.findings if report else ()) if one.kind is FindingKind.MANAGER and verdict.is_new(one)]
         if self._stored is None:
             counts = dict(report.stored) if report is not None else {}
-            return StoredFacts(counts, unreadable=report.unreadable if report is not None else 0, stale_managers=tuple(dict.fromkeys(stale)))
+            return StoredFacts(
+                counts, unreadable=report.unreadable if report is not None else 0, stale_managers=tuple(dict.fromkeys(stale))
+            )
         facts = await count_stored(self._stored, self._old or self._new)
         return replace(facts, stale_managers=tuple(dict.fromkeys(stale)))
+
+
+def _solved_rules(new: Definition, found: FoundSteps) -> list[str]:
+    """Return the rules of changes that do no harm after the steps."""
+    if found.after is None:
+        return []
+    # with one version, nothing is converted
+    return ["storedVersionRemoved", *(["conversionWebhookRemoved"] if len(new.versions) == 1 else [])]
 
 
 async def count_stored(source: ObjectSource, definition: Definition) -> StoredFacts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from xml.etree import ElementTree as ET  # noqa: S405 -- writes XML, and parses none
+from xml.etree import ElementTree as ET
 
 from apiext.lab.comparison.change import Grade
 from apiext.lab.plan import summary, verdict
@@ -52,9 +52,7 @@ def _suite(root: ET.Element, plan: DefinitionPlan) -> None:
         _case(suite, plan, "rollback", skipped=skipped, output=summary.rollback_line(way))
 
 
-def _case(  # noqa: PLR0913 -- the parts of a case
-    suite: ET.Element, plan: DefinitionPlan, name: str, *, failure: str = "", skipped: str = "", output: str = ""
-) -> None:
+def _case(suite: ET.Element, plan: DefinitionPlan, name: str, *, failure: str = "", skipped: str = "", output: str = "") -> None:
     case = ET.SubElement(suite, "testcase", classname=plan.name, name=printable(" ".join(name.split())))
     if failure:
         ET.SubElement(case, "failure", message=printable(failure.splitlines()[0])).text = _lines(failure)

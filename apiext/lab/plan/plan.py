@@ -168,6 +168,8 @@ class DefinitionPlan:
     steps: tuple[PlanStep, ...]
     way_back: WayBack | None
     """None without an earlier definition, or if nothing changes."""
+    initial_state: str = ""
+    """As PlanStep.state, before the first step; "" if there is no definition."""
 
 
 @dataclass(frozen=True, slots=True)

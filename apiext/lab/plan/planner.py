@@ -53,9 +53,7 @@ async def make_plan(
 class _Planner:
     """Plans each definition."""
 
-    def __init__(
-        self, old: Release, new: Release, objects: ObjectSource | None, stored: ObjectSource | None, options: PlanOptions
-    ) -> None:
+    def __init__(self, old: Release, new: Release, objects: ObjectSource | None, stored: ObjectSource | None, options: PlanOptions) -> None:
         self._old, self._new, self._objects, self._stored, self._options = old, new, objects, stored, options
 
     async def plan(self, name: str) -> DefinitionPlan:
@@ -91,6 +89,7 @@ class _Planner:
             versions=report_versions(old.head, new.head, found, StoredFacts(), is_live=is_live),
             steps=found.steps if is_live else (),
             way_back=None,
+            initial_state=stages.state_of(old.head["spec"]),
         )
 
     async def _removed(self, name: str) -> DefinitionPlan:
@@ -106,7 +105,7 @@ class _Planner:
             title=f"Delete {name}, and all its objects with it",
             reason="the new release does not have it",
             commands=(f"kubectl delete crd {name}",),
-            check=f"test -z \"$(kubectl get crd {name} --ignore-not-found -o name)\"",
+            check=f'test -z "$(kubectl get crd {name} --ignore-not-found -o name)"',
             check_text=f"{name} does not exist",
             state="",
             stored_versions=(),

@@ -6,10 +6,9 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import yaml
-
+from apiext.endpoints.serializers import yaml_codec
 from apiext.lab.plan import summary
-from apiext.lab.plan.plan import State, StepKind
+from apiext.lab.plan.plan import Need, State, StepKind
 from apiext.lab.plan.step_chain import STATE_PATH
 from apiext.lab.plan.summary import printable
 
@@ -26,6 +25,8 @@ _HEAD: Final = r"""set -eu
 # Seconds until all API servers know a changed definition, and the longest time to wait for a step.
 SETTLE=${SETTLE:-10}
 TIMEOUT=${TIMEOUT:-600}
+# yes: also take the steps that only a later release needs.
+LATER=${LATER:-no}
 
 # Print the versions (name=served/storage) and the conversion strategy of a definition; nothing if it does not exist.
 state() {
@@ -123,14 +124,14 @@ def _definition(plan: DefinitionPlan, files: dict[str, str] | None) -> Iterator[
     if plan.state is State.REMOVED:
         yield from (f"{command} --ignore-not-found" for step in plan.steps for command in step.commands)
         return
-    yield "first=1"
     yield from _position(plan)
     for number, step in enumerate(plan.steps, 1):
         yield f"\n# {printable(summary.step_title(number, step))}"
         if step.reason:
             yield f"# Because: {printable(step.reason)}"
         yield f"# Done when {printable(step.check_text)}."
-        yield f'if [ "$first" -le {number} ]; then'
+        condition = f'[ "$first" -le {number} ]' + (' && [ "$LATER" = yes ]' if step.need is Need.LATER else "")
+        yield f"if {condition}; then"
         yield f"  echo {shlex.quote(f'{plan.name}: {printable(summary.step_title(number, step))}')}"
         yield from _step(plan.name, number, step, files)
         yield "fi"
@@ -140,12 +141,12 @@ def _position(plan: DefinitionPlan) -> Iterator[str]:
     """Yield the lines that find the first step that is not done: the last one whose state the definition has."""
     places: dict[str, int] = {}
     for number, step in enumerate(plan.steps, 1):
-        if step.kind in _KINDS_WITH_STATE and step.state != plan.steps[0].state_before:
+        if step.kind in _KINDS_WITH_STATE and step.state != plan.initial_state:
             places.setdefault(step.state, number)
-    if not places:
-        return
-    yield f"case \"$(state {plan.name})\" in"
+    yield f'case "$(state {plan.name})" in'
+    yield f"  {shlex.quote(plan.initial_state)}) first=1 ;;"
     yield from (f"  {shlex.quote(state)}) first={number} ;;" for state, number in places.items())
+    yield f"  *) echo '{plan.name} is in a state that is not part of this plan: make a new one' >&2; exit 1 ;;"
     yield "esac"
 
 
@@ -174,6 +175,4 @@ def _resource(step: PlanStep) -> str:
 
 def yaml_of(manifest: Object) -> str:
     """Return a manifest as YAML."""
-    text: str = yaml.dump(manifest, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, allow_unicode=True, width=1000)
-    return text
-
+    return yaml_codec.dumps_unsorted(manifest).decode()

@@ -168,7 +168,7 @@ class StepChain:
         version = target if target in served else next(iter(served), target)
         return f"{definition.names.plural}.{version}.{definition.group}{' -A' if definition.namespaced else ''}"
 
-    def _add(  # noqa: PLR0913 -- the fields of a step
+    def _add(
         self,
         kind: StepKind,
         need: Need,

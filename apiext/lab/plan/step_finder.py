@@ -57,8 +57,15 @@ class FoundSteps:
     """status.storedVersions after all steps."""
 
 
-def find_steps(old: Definition | None, new: Definition | Object, facts: StoredFacts) -> FoundSteps:
-    """Return the steps from the old definition to the new one. `new` is in canonical form if it is refused as a new definition."""
+def find_steps(old: Definition | None, new: Definition | Object, facts: StoredFacts, *, is_rollback: bool = False) -> FoundSteps:
+    """Return the steps from the old definition to the new one.
+
+    Args:
+        old: the definition that is there, with status.storedVersions.
+        new: the definition that replaces it; in canonical form if a server refuses to create it.
+        facts: what is known of the stored objects.
+        is_rollback: whether the new definition is that of the release before; nothing is deprecated on the way back.
+    """
     wanted: Object = new if isinstance(new, dict) else new.object
     if old is None:
         chain = StepChain(None)
@@ -66,13 +73,14 @@ def find_steps(old: Definition | None, new: Definition | Object, facts: StoredFa
             chain.create(new)
         cautions = webhooks.cautions(None, wanted["spec"], _annotations(wanted), [])
         return FoundSteps(tuple(chain.steps), (), (), tuple(cautions), None, ((), ""), chain.current, tuple(chain.stored))
-    return _Search(old, new, wanted, facts).run()
+    return _Search(old, new, wanted, facts, is_rollback=is_rollback).run()
 
 
 class _Search:
     """The search for the steps of one definition."""
 
-    def __init__(self, old: Definition, new: Definition | Object, wanted: Object, facts: StoredFacts) -> None:
+    def __init__(self, old: Definition, new: Definition | Object, wanted: Object, facts: StoredFacts, *, is_rollback: bool) -> None:
+        self.is_rollback = is_rollback
         self.old, self.new, self.wanted, self.facts = old, new, wanted, facts
         self.before: Object = old.object["spec"]
         self.after: Object = wanted["spec"]
@@ -100,7 +108,8 @@ class _Search:
             cautions = webhooks.cautions(self.before, self.after, _annotations(self.wanted), chain.stored)
             self._apply()
             reached = chain.current
-            self._finish()
+            if not self.is_rollback:
+                self._finish()
             finally_stored = tuple(chain.stored)
         except DefinitionRefusedError as error:
             self.breaks += [f"kube-apiserver refuses the update: {reason}" for reason in error.reasons]
@@ -150,7 +159,9 @@ class _Search:
             self._migrate(reason)
             self.bridge = chain.current
         if rest:
-            self._prune([target], f"kube-apiserver refuses to drop {', '.join(blocked)} before" if blocked else "all objects are stored in it")
+            self._prune(
+                [target], f"kube-apiserver refuses to drop {', '.join(blocked)} before" if blocked else "all objects are stored in it"
+            )
 
     def _migrate(self, reason: str, *, need: Need = Need.REQUIRED) -> None:
         if self.facts.unreadable and need is Need.REQUIRED:
@@ -172,7 +183,7 @@ class _Search:
             return
         names = ", ".join(stopped)
         marked = [version["name"] for version in chain.spec["versions"] if version.get("deprecated")]
-        if any(name not in marked for name in stopped):
+        if any(name not in marked for name in stopped) and not self.is_rollback:
             spec = stages.deprecated(chain.spec, stopped)
             reason = "its clients get a warning; best in a release before this one"
             chain.respec(StepKind.DEPRECATE, spec, f"Mark {names} as deprecated", reason, need=Need.ADVISED)
@@ -185,7 +196,8 @@ class _Search:
     def _apply(self) -> None:
         if json_values.equal(compact(self.before), compact(self.after)) and not self.chain.steps:
             return
-        self.chain.update(StepKind.APPLY, self.wanted, f"Apply the new definition of {self.old.name}", "")
+        which = "former" if self.is_rollback else "new"
+        self.chain.update(StepKind.APPLY, self.wanted, f"Apply the {which} definition of {self.old.name}", "")
 
     def _finish(self) -> None:
         """Leave one stored version, so that a later release can drop the others."""

@@ -90,7 +90,9 @@ def rollback_line(way: WayBack) -> str:
 def shown_first(plan: ReleasePlan) -> list[DefinitionPlan]:
     """Return the definitions that change, the worst verdict first."""
     order = list(Safety)
-    return sorted((one for one in plan.definitions if one.state is not State.UNCHANGED), key=lambda one: (-order.index(one.verdict), one.name))
+    return sorted(
+        (one for one in plan.definitions if one.state is not State.UNCHANGED), key=lambda one: (-order.index(one.verdict), one.name)
+    )
 
 
 def unchanged_line(plan: ReleasePlan) -> str:

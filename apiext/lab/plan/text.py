@@ -66,7 +66,8 @@ class PlanText:
 
     def _versions(self, report: VersionsReport) -> None:
         if len(report.rows) > 1 or self._details:
-            self._pair("stored", f"{summary.versions_line(report)} ({report.evidence})")
+            evidence = report.evidence if self._details or report.is_exact else "estimated: --stored counts exactly"
+            self._pair("stored", f"{summary.versions_line(report)} ({evidence})")
         if self._details:
             for row in report.rows:
                 role = row.after or row.before

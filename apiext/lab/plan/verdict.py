@@ -9,11 +9,11 @@ from apiext.lab.judgement.outcome import FindingKind
 from apiext.lab.plan.plan import Need, Safety, StepKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from apiext.lab.comparison.change import Change
     from apiext.lab.judgement.outcome import Finding, ObjectsReport
-    from apiext.lab.plan.plan import PlanStep
+    from apiext.lab.plan.plan import PlanStep, ReleasePlan
 
 _NAMED: Final = 3
 """Objects that a reason names."""
@@ -47,9 +47,9 @@ def verdict_of(breaks: Sequence[str], steps: Iterable[PlanStep]) -> Safety:
     return Safety.STEPS if needed else Safety.SAFE
 
 
-def breaks_by_changes(changes: Iterable[Change]) -> list[str]:
-    """Return the changes that are graded as errors, as reasons."""
-    return [text_of_change(change) for change in changes if change.grade is Grade.ERROR]
+def breaks_by_changes(changes: Iterable[Change], solved: Collection[str] = ()) -> list[str]:
+    """Return the changes that are graded as errors, as reasons; `solved` are rules whose changes the steps make harmless."""
+    return [text_of_change(change) for change in changes if change.grade is Grade.ERROR and change.rule not in solved]
 
 
 def breaks_by_objects(report: ObjectsReport | None, solved: frozenset[FindingKind] = frozenset()) -> list[str]:
@@ -63,6 +63,11 @@ def cautions_by_objects(report: ObjectsReport | None) -> list[str]:
         return []
     found = [text_of_finding(finding) for finding in _new(report, _CAUTIONS)]
     return found + [f"{part.what}: not judged, since {part.reason}" for part in report.not_judged]
+
+
+def has_warnings(plan: ReleasePlan) -> bool:
+    """Report whether a person should look at something, although nothing breaks."""
+    return any(one.cautions or any(change.grade is Grade.WARNING for change in one.changes) for one in plan.definitions)
 
 
 def text_of_change(change: Change) -> str:

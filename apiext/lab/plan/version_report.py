@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.lab.plan import stages
 from apiext.lab.plan.plan import Need, StepKind, VersionRole, VersionsReport, VersionState
 
 if TYPE_CHECKING:
@@ -48,10 +47,9 @@ def _roles(crd: Object | None) -> dict[str, VersionRole]:
 def _evidence(facts: StoredFacts, *, is_live: bool) -> str:
     if facts.is_exact:
         return "counted from the stored bytes"
-    listed = "status.storedVersions" if is_live else "the versions of the old definition, whose status.storedVersions is not known"
-    if facts.counts:
-        return f"estimated from {listed} and the apiVersion of the objects, which a server converts; --stored counts exactly"
-    return f"estimated from {listed}; --stored counts exactly"
+    found = "status.storedVersions" if is_live else "the versions of the old definition, since its status.storedVersions is not known"
+    named = " and the apiVersion that a server or file gives each object" if facts.counts else ""
+    return f"estimated from {found}{named}"
 
 
 def _droppable(name: str, after: dict[str, VersionRole], found: FoundSteps) -> str:

@@ -63,7 +63,9 @@ def cautions(old: Object | None, new: Object, annotations: Object, stored: list[
             "operator is ready. Let the operator serve the webhook, and be ready, before its caches are filled; or deploy the webhook by itself"
         )
     if not client.get("caBundle") and not any(name.startswith(_INJECTED) for name in annotations) and not is_known:
-        found.append(f"the webhook has no caBundle, and no annotation {_INJECTED} that sets one: kube-apiserver then trusts public CAs only")
+        found.append(
+            f"the webhook has no caBundle, and no annotation {_INJECTED} that sets one: kube-apiserver then trusts public CAs only"
+        )
     return found
 
 
