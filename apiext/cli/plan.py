@@ -29,6 +29,12 @@ _FORMATS: Final = ("text", "json", "markdown", "junit")
 _FAIL_ON: Final = ("warning", "steps", "breaking", "never")
 
 
+class _PlanFailure(click.ClickException):
+    """No plan could be made."""
+
+    exit_code = FAILURE
+
+
 class _PlanCommand(click.Command):
     """A command whose errors have an exit code of their own."""
 
@@ -36,15 +42,13 @@ class _PlanCommand(click.Command):
         try:
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:
-            error.exit_code = FAILURE
-            raise
+            raise _PlanFailure(error.format_message()) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            error.exit_code = FAILURE
-            raise
+            raise _PlanFailure(error.format_message()) from error
 
 
 _PARAMS: Final = [
@@ -66,7 +70,7 @@ _PARAMS: Final = [
         ["--config", "grades"],
         metavar="FILE",
         default="default",
-        help="Grades of changes: a file, or default, crdify or olm (default default).",
+        help="Grades of changes: a file, or crdify or olm (default those of apiext).",
     ),
     click.Option(["--webhook-url"], metavar="URL", help="URL of the conversion webhook, instead of that in the definitions."),
     click.Option(["--webhook-ca-file"], metavar="FILE", help="CA of the certificate at --webhook-url."),
@@ -167,7 +171,7 @@ async def _origin(paths: Sequence[str], flags: Mapping[str, Any]) -> str:
     given = flags["old"] or flags["stored"]
     if given:
         return str(given)
-    if Path(paths[0]).expanduser().exists() and await is_revision("HEAD", paths):
+    if await is_revision("HEAD", paths):
         return "HEAD"
     raise click.UsageError(
         f"{paths[0]} is not in a git work tree with a commit: --from names what is there (a file, folder, archive, or the word kubeconfig)"

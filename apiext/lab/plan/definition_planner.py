@@ -134,14 +134,15 @@ class DefinitionPlanner:
 
     async def _facts(self, report: ObjectsReport | None) -> StoredFacts:
         """Return what is known of the stored bytes."""
-        stale = [one.version for one in (report.findings if report else ()) if one.kind is FindingKind.MANAGER and verdict.is_new(one)]
+        findings = report.findings if report is not None else ()
+        stale = tuple(dict.fromkeys(one.version for one in findings if one.kind is FindingKind.MANAGER and verdict.is_new(one)))
         if self._stored is None:
             counts = dict(report.stored) if report is not None else {}
             return StoredFacts(
                 counts, unreadable=report.unreadable if report is not None else 0, stale_managers=tuple(dict.fromkeys(stale))
             )
         facts = await count_stored(self._stored, self._old or self._new)
-        return replace(facts, stale_managers=tuple(dict.fromkeys(stale)))
+        return replace(facts, stale_managers=stale)
 
 
 def _solved_rules(new: Definition, found: FoundSteps) -> list[str]:

@@ -1,8 +1,8 @@
 """Stored bytes that name a version whose fields they do not have.
 
-With the strategy None, every version has the fields of every other one, and a write names the storage version, whatever fields it has. If a webhook
-converts from now on, and a version that bytes name has other fields in the new definition, the webhook never sees these bytes: they are in
-that version already. A read drops the fields that the version no longer has.
+With the strategy None, every version has the fields of every other one, and a write names the storage version, whatever fields it has.
+If a webhook converts from now on, and a version that bytes name has other fields in the new definition, the webhook never sees these
+bytes: they are in that version already. A read drops the fields that the version no longer has.
 """
 
 from __future__ import annotations

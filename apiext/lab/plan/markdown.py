@@ -70,7 +70,7 @@ def _definition(plan: DefinitionPlan) -> Iterator[str]:
 
 def _details(plan: DefinitionPlan) -> Iterator[str]:
     if plan.changes:
-        rows = [(change.grade, f"`{change.rule}`", _text(verdict.text_of_change(change))) for change in plan.changes]
+        rows: list[tuple[str, ...]] = [(change.grade, f"`{change.rule}`", _text(verdict.text_of_change(change))) for change in plan.changes]
         yield _folded(f"Changes: {summary.changes_line(plan)}", _table(("grade", "rule", "change"), rows))
     if plan.objects is not None and plan.objects.findings:
         rows = [(finding.kind, str(finding.count), _text(verdict.text_of_finding(finding))) for finding in plan.objects.findings]

@@ -190,7 +190,7 @@ def state_check(name: str, state: str) -> str:
 
 
 def manifest_of(wanted: Object, before: Definition | None) -> Object:
-    """Return a definition as a client writes it. Members that only the definition before has are null, so that a merge patch removes them."""
+    """Return a definition as a client writes it. Members that only the definition before has are null: a merge patch removes them."""
     metadata: Object = {"name": wanted["metadata"]["name"]}
     for member in _LABELS:
         kept = {key: text for key, text in (wanted["metadata"].get(member) or {}).items() if key != _LAST_APPLIED}

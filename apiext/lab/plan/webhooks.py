@@ -59,8 +59,8 @@ def cautions(old: Object | None, new: Object, annotations: Object, stored: list[
     if "service" in client and others and not is_known:
         found.append(
             f"if {target} runs in the operator that watches these objects, both may wait for each other: the operator's first list at "
-            f"{stages.storage_of(new)} needs the webhook for objects stored in {', '.join(others)}, and the Service has no endpoint until the "
-            "operator is ready. Let the operator serve the webhook, and be ready, before its caches are filled; or deploy the webhook by itself"
+            f"{stages.storage_of(new)} needs the webhook for objects stored in {', '.join(others)}, and the Service has no endpoint until "
+            "the operator is ready. Deploy the webhook by itself, or let the operator be ready before its caches are filled"
         )
     if not client.get("caBundle") and not any(name.startswith(_INJECTED) for name in annotations) and not is_known:
         found.append(
