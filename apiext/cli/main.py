@@ -12,6 +12,7 @@ from apiext.cli.doctor import doctor
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
 from apiext.cli.plan import plan
+from apiext.cli.record import record
 from apiext.cli.rescue import rescue
 from apiext.cli.serve import serve
 from apiext.cli.versions import versions
@@ -37,6 +38,7 @@ apiext.add_command(versions)
 apiext.add_command(get_stored)
 apiext.add_command(rescue)
 apiext.add_command(plan)
+apiext.add_command(record)
 
 
 def main() -> NoReturn:
