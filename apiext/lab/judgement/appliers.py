@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from apiext.lab.judgement.applied_configuration import applied_configuration
 from apiext.lab.judgement.difference import What, differences, text_differences
 from apiext.lab.judgement.field_paths import general, steps_of
 from apiext.lab.judgement.findings import Findings, Group
 from apiext.lab.judgement.outcome import FindingKind
+from apiext.lab.judgement.schema_shape import differing_versions
 from apiext.lab.judgement.writes import refused
 from apiext.managedfields import managers
 from apiext.managedfields.managers import APPLY, Manager, VersionedSet
@@ -36,7 +37,7 @@ class Appliers:
         self._new = new
         self._findings = findings
         self._types: dict[str, MergeType] = {}
-        self._changed = changed_versions(old, new)
+        self._changed = differing_versions(old, new, scopes=True)
         self.skipped = 0
         """Objects that were left out because a webhook would have to convert each."""
         self._called = 0
@@ -145,21 +146,6 @@ class Appliers:
                 verb = "removes" if difference.what is What.MISSING else "changes"
                 text = f"a repeated apply by {who} {verb} {difference.path}"
                 self._findings.add(key, Group(FindingKind.UNAPPLIED, name, difference.path, text))
-
-
-def changed_versions(old: JudgedDefinition, new: JudgedDefinition, *, schemas_only: bool = False) -> frozenset[str]:
-    """Return the versions whose schema differs, or that only one definition has. Unless `schemas_only`, subresources count, too."""
-    one, other = _parts(old, schemas_only=schemas_only), _parts(new, schemas_only=schemas_only)
-    return frozenset(name for name in one.keys() | other.keys() if name not in one or name not in other or one[name] != other[name])
-
-
-def _parts(judged: JudgedDefinition, *, schemas_only: bool) -> dict[str, tuple[Any, ...]]:
-    spec = judged.definition.object["spec"]
-    preserve = spec.get("preserveUnknownFields", False)
-    return {
-        version["name"]: (preserve, version.get("schema"), *(() if schemas_only else (version["served"], version.get("subresources"))))
-        for version in spec["versions"]
-    }
 
 
 def _name(api_version: str) -> str:

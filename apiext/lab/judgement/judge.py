@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.lab.judgement.appliers import MAX_WITH_WEBHOOK, Appliers, changed_versions
+from apiext.lab.judgement.appliers import MAX_WITH_WEBHOOK, Appliers
 from apiext.lab.judgement.creations import judge_creation
 from apiext.lab.judgement.findings import Findings, Group
 from apiext.lab.judgement.judged_definition import JudgedDefinition
@@ -12,6 +12,7 @@ from apiext.lab.judgement.outcome import FindingKind, NotJudged, ObjectsReport
 from apiext.lab.judgement.reads import compare_reads, unreadable
 from apiext.lab.judgement.round_trips import WebhookRoundTrips, lost_by_writes
 from apiext.lab.judgement.rule_costs import RuleCosts
+from apiext.lab.judgement.schema_shape import differing_versions
 from apiext.lab.judgement.stored_page import stored_page
 from apiext.lab.judgement.writes import Problem, Writes, judge_writes
 from apiext.lab.releases.interface import SourceObject
@@ -43,16 +44,15 @@ class Judge:
         self._not_judged: dict[str, str] = {}
         self._webhook = WebhookRoundTrips(self._new, self._findings) if converters.new.is_webhook else None
         self._appliers = Appliers(self._old, self._new, self._findings) if self._old is not None else None
-        self._same = self._equal_versions()
+        self._same = self._reads_are_equal()
 
-    def _equal_versions(self) -> frozenset[str]:
-        """Return the versions in which reads surely give the same before and after."""
+    def _reads_are_equal(self) -> bool:
+        """Return whether reads surely give the same before and after."""
         old, new = self._old, self._new
-        if old is None or old.converter.is_webhook or new.converter.is_webhook:
-            return frozenset()
-        changed = changed_versions(old, new, schemas_only=True)
+        if old is None or old.converter.is_webhook or new.converter.is_webhook or set(new.served) - set(old.served):
+            return False
         # a read prunes and defaults by the version of the bytes, which may be any
-        return frozenset() if changed else frozenset(new.names)
+        return not differing_versions(old, new)
 
     async def add(self, page: Sequence[SourceObject]) -> None:
         """Judge a page of objects."""

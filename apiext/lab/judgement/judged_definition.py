@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.admission.attributes import Admission
@@ -13,6 +14,7 @@ from apiext.registry.customresources.strategy import CustomResourceStrategy
 from apiext.registry.metadata import before_update, own
 from apiext.registry.request_context import RequestContext
 from apiext.registry.strategy import Strategy
+from apiext.schema.keywords import JUNCTORS
 from apiext.serving.builder import build_version
 from apiext.serving.info import ServingInfo
 from apiext.storage.errors import CorruptObjectError
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from apiext.schema.compiled import CompiledSchema
     from apiext.storage.interface import Store
 
+STATUS: Final = "status"
+"""The subresource and the member."""
+_ABOUT_MEMBERS: Final = frozenset({"required", "minProperties", "maxProperties", "enum", "x-kubernetes-validations", *JUNCTORS, "not"})
+"""Keywords of the root that may concern the status."""
 _REVISION: Final = 1
 """The resourceVersion of all objects."""
 
@@ -59,6 +65,20 @@ class JudgedVersion:
         self.strategy = cast("CustomResourceStrategy", rest.strategy)
         self.schema: CompiledSchema = self.strategy.rules
         self._namespaced = main.namespaced
+
+    @cached_property
+    def creates_like_updates(self) -> bool:
+        """Return whether a create of an object surely passes if an update passes that tolerates nothing.
+
+        A create lacks the status, which the root may demand, and rules may see that there is no old object.
+        """
+        raw = self.schema.structural.raw
+        ignores_status = STATUS not in self.scopes or not raw.keys() & _ABOUT_MEMBERS
+        return ignores_status and b"optionalOldSelf" not in json_codec.dumps(raw)
+
+    def is_valid(self, obj: Object) -> bool:
+        """Return whether an object surely satisfies the schema, apart from rules."""
+        return self.schema.is_valid(obj) and not self.schema.validate_lists(obj)
 
     def body(self, obj: Object) -> Object:
         """Return an object of this version as a request's body is decoded: with the version's defaults. It may share members with `obj`.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.judgement.field_paths import described
+from apiext.lab.judgement.judged_definition import STATUS
 from apiext.registry.metadata import own
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 LABEL: Final = "apiext-plan"
 """The label that the judged update sets."""
-_STATUS: Final = "status"
-
 Problem = tuple[str, str]
 """A general path, and a message."""
 
@@ -54,18 +53,19 @@ def judge_writes(version: JudgedVersion, obj: Object) -> Writes:
         found.invalid = dict(found.stuck)
         return found
     body = found.body
-    found.invalid = _problems(version, body, version.create_errors(body))
-    if _STATUS in version.scopes and _STATUS in body:
-        found.invalid |= _problems(version, body, version.schema.validate_status(body))
-    labelled = with_label(body)
-    new, found.warnings, refusal = version.update(labelled, obj)
+    new, found.warnings, refusal = version.update(with_label(body), obj)
     if refusal is None:
         found.written = new
+        if not found.warnings and version.creates_like_updates and version.is_valid(new):
+            return found
     else:
         found.refusal = refusal.status
         found.stuck = refused(version, new, refusal)
-    if _STATUS in version.scopes and (found.invalid or found.stuck):
-        new, _, refusal = version.update(body, obj, _STATUS)
+    found.invalid = _problems(version, body, version.create_errors(body))
+    if STATUS in version.scopes and STATUS in body:
+        found.invalid |= _problems(version, body, version.schema.validate_status(body))
+    if STATUS in version.scopes and (found.invalid or found.stuck):
+        new, _, refusal = version.update(body, obj, STATUS)
         if refusal is not None:
             found.stuck_status = refused(version, new, refusal)
     return found
