@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.object_progress import shown_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,7 +128,6 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
 
 
 async def _plan(paths: tuple[str, ...], flags: Mapping[str, Any]) -> ReleasePlan:
-    from apiext.cli.plan_progress import plan_progress
     from apiext.lab.plan.options import PlanOptions
     from apiext.lab.plan.planner import make_plan
 
@@ -141,7 +141,7 @@ async def _plan(paths: tuple[str, ...], flags: Mapping[str, Any]) -> ReleasePlan
         stored = await _objects(flags["stored"], access, stack)
         place = flags["objects"] or (None if stored is not None else await _objects_place(flags["old"]))
         objects = await _objects(place, access, stack) if place else stored
-        with plan_progress() as on_progress:
+        with shown_progress() as on_progress:
             options = PlanOptions(
                 grades=grades,
                 webhook=webhook,
@@ -195,11 +195,11 @@ async def _objects_place(old: str | None) -> str | None:
 
 
 async def _objects(place: str | None, access: Access, stack: AsyncExitStack) -> ObjectSource | None:
-    from apiext.lab.releases.places import open_objects
+    from apiext.lab.releases.places import open_source
 
     if not place:
         return None
-    found = await open_objects(place, access)
+    found = await open_source(place, access)
     stack.push_async_callback(found.close)
     return found
 

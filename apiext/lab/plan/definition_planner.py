@@ -138,9 +138,7 @@ class DefinitionPlanner:
         stale = tuple(dict.fromkeys(one.version for one in findings if one.kind is FindingKind.MANAGER and verdict.is_new(one)))
         if self._stored is None:
             counts = dict(report.stored) if report is not None else {}
-            return StoredFacts(
-                counts, unreadable=report.unreadable if report is not None else 0, stale_managers=tuple(dict.fromkeys(stale))
-            )
+            return StoredFacts(counts, unreadable=report.unreadable if report is not None else 0, stale_managers=stale)
         facts = await count_stored(self._stored, self._old or self._new)
         return replace(facts, stale_managers=stale)
 
