@@ -94,7 +94,8 @@ class DefinitionPlanner:
         changes: Sequence[Change] = compare_definitions(first.after, self._old, self._options.grades)
         breaks = [*back.breaks, *verdict.breaks_by_objects(report)]
         loses = [verdict.text_of_change(change) for change in changes if change.hurts is not Hurts.NOBODY]
-        return WayBack(verdict.verdict_of(breaks, back.steps), tuple(breaks), tuple(loses), back.steps, report)
+        cautions = (*back.cautions, *verdict.cautions_by_objects(report))
+        return WayBack(verdict.verdict_of(breaks, back.steps), tuple(breaks), tuple(loses), cautions, back.steps, report)
 
     async def _judge(self, first: FoundSteps, back: FoundSteps | None) -> tuple[ObjectsReport | None, ObjectsReport | None]:
         """Judge all objects on both ways."""

@@ -143,6 +143,7 @@ def _way_back(way: WayBack) -> dict[str, Any]:
         "verdict": way.verdict,
         "breaks": list(way.breaks),
         "loses": list(way.loses),
+        "cautions": list(way.cautions),
         "steps": list(map(_step, way.steps)),
         "objects": _objects(way.objects),
     }

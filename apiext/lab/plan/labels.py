@@ -46,6 +46,16 @@ def find_mislabelled(old: Definition, new: Object, stored: Sequence[str]) -> Mis
     return Mislabelled(names, tuple(fields), next(keepers, ""))
 
 
+def keeping_version(old: Object, new: Object) -> str:
+    """Return the version in which objects keep their fields when a spec without a webhook replaces one with it.
+
+    It is the new storage version if no version, or that one, keeps all fields.
+    """
+    before, after, storage = _schemas(old), _schemas(new), stages.storage_of(new)
+    names = [storage, *(name for name in after if name != storage and name in before)]
+    return next((name for name in names if not any(lost_fields(before.get(name, {}), after[name]))), storage)
+
+
 def lost_fields(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """Yield the fields of a schema that another one does not have, as `spec.hosts[].name`."""
     if new.get("x-kubernetes-preserve-unknown-fields"):

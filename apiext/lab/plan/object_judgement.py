@@ -40,10 +40,14 @@ class WayJudge:
     def __init__(self, way: Sequence[tuple[Segment, Converters]], relabelled: tuple[tuple[str, ...], str] = ((), "")) -> None:
         self._judges = [Judge(segment.old, segment.new, converters=converters) for segment, converters in way]
         self._relabelled = relabelled
+        self._stored: dict[str, int] = {}
         self._group = way[-1][0].new.group
 
     async def add(self, page: Sequence[SourceObject], *, continues: bool) -> Sequence[SourceObject]:
         """Judge a page of objects. With `continues`, return them as they are stored at the end."""
+        for one in page:
+            version = str(one.object.get("apiVersion", "")).rpartition("/")[2]
+            self._stored[version] = self._stored.get(version, 0) + 1
         found = [self._relabel(one) for one in page]
         for place, judge in enumerate(self._judges):
             await judge.add(found)
@@ -56,7 +60,7 @@ class WayJudge:
         first, *rest = [judge.report() for judge in self._judges]
         for other in rest:
             first = _joined(first, other)
-        return first
+        return replace(first, stored=dict(sorted(self._stored.items())))
 
     def _relabel(self, one: SourceObject) -> SourceObject:
         versions, keeper = self._relabelled
@@ -77,7 +81,6 @@ def _joined(first: ObjectsReport, last: ObjectsReport) -> ObjectsReport:
         total=first.total,
         unchanged=min(first.unchanged, last.unchanged),
         findings=sorted(known.values(), key=lambda one: (order.index(one.kind), one.version, one.path, one.message)),
-        stored=first.stored,
         stored_is_exact=first.stored_is_exact,
         unreadable=first.unreadable,
         not_judged=[*first.not_judged, *(part for part in last.not_judged if part not in first.not_judged)],

@@ -144,6 +144,7 @@ class WayBack:
     """Why it harms something that exists now."""
     loses: tuple[str, ...]
     """What clients write after the release, and a rollback loses or refuses."""
+    cautions: tuple[str, ...]
     steps: tuple[PlanStep, ...]
     objects: ObjectsReport | None
 

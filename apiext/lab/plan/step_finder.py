@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apiext.definitions import rollback
 from apiext.definitions.codec import compact
 from apiext.lab.plan import stages, webhooks
-from apiext.lab.plan.labels import find_mislabelled
+from apiext.lab.plan.labels import find_mislabelled, keeping_version
 from apiext.lab.plan.plan import Need, PlanStep, StepKind
 from apiext.lab.plan.step_chain import StepChain
 from apiext.lab.releases.definition_creation import DefinitionRefusedError, validate_update
@@ -131,7 +131,7 @@ class _Search:
         reason = f"objects stored as {names} still have {fields}: the webhook converts them only if they are stored as {found.keeper}"
         self._move(found.keeper, self.chain.spec, reason)
         self._migrate(reason)
-        self._prune([found.keeper], "all objects are stored in it")
+        self._prune([found.keeper], f"all objects are stored in {found.keeper}")
         self.relabelled = found.versions, found.keeper
 
     def _leave_versions(self) -> None:
@@ -140,8 +140,8 @@ class _Search:
         blocking = set(rollback.blocking_versions({"status": {"storedVersions": chain.stored}}, self.wanted))
         counted = {name for name, number in self.facts.counts.items() if number}
         blocked = [name for name in self.dropped if name in blocking | counted]
-        target = stages.storage_of(wanted)
         loses_webhook = stages.has_webhook(spec) and not stages.has_webhook(wanted)
+        target = keeping_version(spec, wanted) if loses_webhook else stages.storage_of(wanted)
         others = [name for name in chain.stored if name != target and not self.facts.is_empty(name)]
         if not (blocked or (loses_webhook and others)):
             return

@@ -80,6 +80,7 @@ class PlanText:
         if self._details or not summary.is_plain(way.steps):
             self._steps("  do", way.steps)
         if self._details:
+            self._list("  know", way.cautions, "yellow")
             self._list("  lost or refused", way.loses, "")
 
     def _steps(self, title: str, steps: Sequence[PlanStep]) -> None:
