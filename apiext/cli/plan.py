@@ -89,7 +89,7 @@ _PARAMS: Final = [
         help="text (default), json, markdown or junit, into a file or to stdout; may be repeated.",
     ),
     click.Option(["--steps", "prints_steps"], is_flag=True, help="Print the steps as a shell script instead."),
-    click.Option(["--steps-dir"], metavar="DIR", help="Write the script and the definitions between to this directory."),
+    click.Option(["--steps-dir"], metavar="DIR", help="Write steps.sh, rollback.sh and their manifests to this directory."),
     click.Option(["--no-rollback"], is_flag=True, help="Do not judge the way back."),
     click.Option(
         ["--fail-on"],
@@ -298,19 +298,23 @@ def _print(found: ReleasePlan, *, verbose: bool) -> None:
 
 
 def _write_steps(found: ReleasePlan, folder: str | None) -> None:
-    from apiext.lab.plan.script import SCRIPT_NAME, script_of
+    from apiext.lab.plan.script import ROLLBACK_NAME, SCRIPT_NAME, rollback_script_of, script_of
 
     if not folder:
         return
-    script, path = script_of(found, with_files=True), Path(folder).expanduser()
+    path = Path(folder).expanduser()
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.ClickException(f"--steps-dir: {path}: {error.strerror}") from error
-    for name, text in script.files.items():
-        _save(path / name, text)
-    _save(path / SCRIPT_NAME, script.text)
-    (path / SCRIPT_NAME).chmod(0o755)
+    scripts = {SCRIPT_NAME: script_of(found, with_files=True)}
+    if any(one.way_back is not None for one in found.definitions):
+        scripts[ROLLBACK_NAME] = rollback_script_of(found, with_files=True)
+    for script_name, script in scripts.items():
+        for name, text in script.files.items():
+            _save(path / name, text)
+        _save(path / script_name, script.text)
+        (path / script_name).chmod(0o755)
 
 
 def _save(path: Path, text: str) -> None:

@@ -95,7 +95,15 @@ class DefinitionPlanner:
         breaks = [*back.breaks, *verdict.breaks_by_objects(report)]
         loses = [verdict.text_of_change(change) for change in changes if change.hurts is not Hurts.NOBODY]
         cautions = (*back.cautions, *verdict.cautions_by_objects(report))
-        return WayBack(verdict.verdict_of(breaks, back.steps), tuple(breaks), tuple(loses), cautions, back.steps, report)
+        return WayBack(
+            verdict=verdict.verdict_of(breaks, back.steps),
+            breaks=tuple(breaks),
+            loses=tuple(loses),
+            cautions=cautions,
+            steps=back.steps,
+            objects=report,
+            initial_state=stages.state_of(first.after.head["spec"]) if first.after is not None else "",
+        )
 
     async def _judge(self, first: FoundSteps, back: FoundSteps | None) -> tuple[ObjectsReport | None, ObjectsReport | None]:
         """Judge all objects on both ways."""

@@ -64,6 +64,7 @@ def _change(change: Change) -> Object:
         "message": change.message,
         "hurts": change.hurts,
         "grade": change.grade,
+        "reason": change.reason or None,
     }
 
 

@@ -147,6 +147,8 @@ class WayBack:
     cautions: tuple[str, ...]
     steps: tuple[PlanStep, ...]
     objects: ObjectsReport | None
+    initial_state: str
+    """As PlanStep.state, after the release."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.endpoints.serializers import yaml_codec
 from apiext.lab.plan import summary
-from apiext.lab.plan.plan import Need, State, StepKind
+from apiext.lab.plan.plan import Need, Safety, StepKind
 from apiext.lab.plan.step_chain import STATE_PATH
 from apiext.lab.plan.summary import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apiext.lab.plan.plan import DefinitionPlan, PlanStep, ReleasePlan
+    from apiext.lab.plan.plan import PlanStep, ReleasePlan
     from apiext.meta.encoding.json_codec import Object
 
 SCRIPT_NAME: Final = "steps.sh"
+ROLLBACK_NAME: Final = "rollback.sh"
 _END: Final = "APIEXT_END_OF_MANIFEST"
 _KINDS_WITH_STATE: Final = frozenset({StepKind.ADD, StepKind.STORAGE, StepKind.DEPRECATE, StepKind.STOP, StepKind.APPLY})
 _HEAD: Final = r"""set -eu
@@ -86,6 +87,12 @@ rewrite() {
   fi
 }
 """
+_GUARD: Final = """\
+if [ "${BREAKING:-no}" != yes ]; then
+  echo 'The plan is breaking, see the top of this script. BREAKING=yes takes its steps nevertheless.' >&2
+  exit 1
+fi
+"""
 
 
 @dataclass(slots=True)
@@ -97,60 +104,82 @@ class PlanScript:
     """Contents by name; empty if the script holds them itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The steps of a definition."""
+
+    name: str
+    initial_state: str
+    steps: tuple[PlanStep, ...]
+    breaks: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+
 def script_of(plan: ReleasePlan, *, with_files: bool = False) -> PlanScript:
     """Return the steps as a script. With `with_files`, manifests are files beside it."""
+    parts = [_Part(one.name, one.initial_state, one.steps, one.breaks, one.cautions) for one in plan.definitions]
+    return _script(summary.headline(plan), plan.verdict, parts, "steps" if with_files else "")
+
+
+def rollback_script_of(plan: ReleasePlan, *, with_files: bool = False) -> PlanScript:
+    """Return the steps of the rollback as a script, to be taken after the release."""
+    ways = [(one.name, one.way_back) for one in plan.definitions if one.way_back is not None]
+    parts = [_Part(name, way.initial_state, way.steps, way.breaks, way.cautions) for name, way in ways]
+    return _script(f"Rollback of: {summary.headline(plan)}", plan.rollback_verdict, parts, "rollback" if with_files else "")
+
+
+def _script(title: str, verdict: Safety, parts: list[_Part], prefix: str) -> PlanScript:
     script = PlanScript()
-    lines = ["#!/bin/sh", f"# {printable(summary.headline(plan))}", f"# Verdict: {summary.VERDICTS[plan.verdict]}"]
-    for one in plan.definitions:
-        lines += [f"# {printable(line)}" for line in _remarks(one)]
+    lines = ["#!/bin/sh", f"# {printable(title)}", f"# Verdict: {summary.VERDICTS[verdict]}"]
+    for part in parts:
+        lines += [f"# BREAKING: {part.name}: {printable(line)}" for line in part.breaks]
+        lines += [f"# Know: {part.name}: {printable(line)}" for line in part.cautions]
     lines.append(_HEAD.replace("@STATE@", STATE_PATH))
-    if with_files:
+    if verdict is Safety.BREAKING:
+        lines.append(_GUARD)
+    if prefix:
         lines.append('cd "$(dirname "$0")"')
-    for one in plan.definitions:
-        if one.steps:
-            lines += _definition(one, script.files if with_files else None)
+    for part in parts:
+        if part.steps:
+            lines += _definition(part, script.files, prefix)
     lines.append("echo 'All steps are done.'")
     script.text = "\n".join(lines) + "\n"
     return script
 
 
-def _remarks(plan: DefinitionPlan) -> Iterator[str]:
-    yield from (f"BREAKING: {plan.name}: {line}" for line in plan.breaks)
-    yield from (f"Know: {plan.name}: {line}" for line in plan.cautions)
-
-
-def _definition(plan: DefinitionPlan, files: dict[str, str] | None) -> Iterator[str]:
-    yield f"\n# --- {plan.name}"
-    if plan.state is State.REMOVED:
-        yield from (f"{command} --ignore-not-found" for step in plan.steps for command in step.commands)
+def _definition(part: _Part, files: dict[str, str], prefix: str) -> Iterator[str]:
+    yield f"\n# --- {part.name}"
+    if any(step.kind is StepKind.DELETE for step in part.steps):
+        yield from (f"{command} --ignore-not-found" for step in part.steps for command in step.commands)
         return
-    yield from _position(plan)
-    for number, step in enumerate(plan.steps, 1):
-        yield f"\n# {printable(summary.step_title(number, step))}"
+    yield from _position(part)
+    for number, step in enumerate(part.steps, 1):
+        title = printable(summary.step_title(number, step))
+        yield f"\n# {title}"
         if step.reason:
             yield f"# Because: {printable(step.reason)}"
         yield f"# Done when {printable(step.check_text)}."
         condition = f'[ "$first" -le {number} ]' + (' && [ "$LATER" = yes ]' if step.need is Need.LATER else "")
         yield f"if {condition}; then"
-        yield f"  echo {shlex.quote(f'{plan.name}: {printable(summary.step_title(number, step))}')}"
-        yield from _step(plan.name, number, step, files)
+        yield f"  echo {shlex.quote(f'{part.name}: {title}')}"
+        yield from _step(part.name, number, step, files, prefix)
         yield "fi"
 
 
-def _position(plan: DefinitionPlan) -> Iterator[str]:
+def _position(part: _Part) -> Iterator[str]:
     """Yield the lines that find the first step that is not done: the last one whose state the definition has."""
     places: dict[str, int] = {}
-    for number, step in enumerate(plan.steps, 1):
-        if step.kind in _KINDS_WITH_STATE and step.state != plan.initial_state:
+    for number, step in enumerate(part.steps, 1):
+        if step.kind in _KINDS_WITH_STATE and step.state != part.initial_state:
             places.setdefault(step.state, number)
-    yield f'case "$(state {plan.name})" in'
-    yield f"  {shlex.quote(plan.initial_state)}) first=1 ;;"
+    yield f'case "$(state {part.name})" in'
+    yield f"  {shlex.quote(part.initial_state)}) first=1 ;;"
     yield from (f"  {shlex.quote(state)}) first={number} ;;" for state, number in places.items())
-    yield f"  *) echo '{plan.name} is in a state that is not part of this plan: make a new one' >&2; exit 1 ;;"
+    yield f"  *) echo '{part.name} is in a state that is not part of this plan: make a new one' >&2; exit 1 ;;"
     yield "esac"
 
 
-def _step(name: str, number: int, step: PlanStep, files: dict[str, str] | None) -> Iterator[str]:
+def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix: str) -> Iterator[str]:
     if step.kind is StepKind.WEBHOOK:
         yield "  # deploy it here, unless something else does; then wait"
     if step.manifest is None:
@@ -158,10 +187,10 @@ def _step(name: str, number: int, step: PlanStep, files: dict[str, str] | None) 
     else:
         arguments = f"migrate {_resource(step)}" if step.kind is StepKind.MIGRATE else f"apply_crd {name}"
         text = yaml_of(step.manifest)
-        if files is None:
+        if not prefix:
             yield f"  {arguments} <<'{_END}'\n{text}{_END}"
         else:
-            file = f"{name}-{number}-{step.kind}.yaml"
+            file = f"{prefix}-{name}-{number}-{step.kind}.yaml"
             files[file] = text
             yield f"  {arguments} <{file}"
     if step.check:

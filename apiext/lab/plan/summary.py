@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from apiext.lab.comparison.change import Grade
 from apiext.lab.plan.plan import Need, Safety, State
 
 if TYPE_CHECKING:
@@ -48,10 +49,8 @@ def headline(plan: ReleasePlan) -> str:
 def changes_line(plan: DefinitionPlan) -> str:
     """Return the numbers of changes by grade."""
     grades = Counter(change.grade for change in plan.changes)
-    return ", ".join(counted(grades[grade], str(grade)) for grade in sorted(grades, key=_GRADES.index)) or "none"
-
-
-_GRADES: Final = ("error", "warning", "note", "ignore")
+    counts = [counted(grades[grade], str(grade)) for grade in (Grade.ERROR, Grade.WARNING, Grade.NOTE) if grades[grade]]
+    return ", ".join([*counts, *([f"{grades[Grade.IGNORE]} ignored"] if grades[Grade.IGNORE] else [])]) or "none"
 
 
 def objects_line(report: ObjectsReport) -> str:

@@ -53,7 +53,8 @@ class PlanText:
         self._pair("changes", summary.changes_line(plan))
         if self._details:
             for change in plan.changes:
-                self._line(f"    {change.grade:8} {change.rule:28} {verdict.text_of_change(change)}")
+                reason = f" (ignored: {change.reason})" if change.reason else ""
+                self._line(f"    {change.grade:8} {change.rule:28} {verdict.text_of_change(change)}{reason}")
         if plan.objects is not None:
             self._pair("objects", summary.objects_line(plan.objects))
             for finding in plan.objects.findings if self._details else ():

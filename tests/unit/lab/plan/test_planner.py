@@ -109,7 +109,7 @@ def test_bytes_are_labelled_as_the_newer_version() -> None:
 
 def test_managed_fields_name_a_dropped_version() -> None:
     """Remove the version from managedFields before it goes."""
-    entry = {"operation": "Apply", "manager": "helm", "apiVersion": "example.com/v1", "time": "2026-01-01T00:00:00Z"}
+    entry: dict[str, Any] = {"operation": "Apply", "manager": "helm", "apiVersion": "example.com/v1", "time": "2026-01-01T00:00:00Z"}
     entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:host": {}}}}
     found = only(plan_of(BOTH, TWO, ListedObjects(custom("w", "v2", managers=[entry], a="x", host="h"))))
 
@@ -120,7 +120,9 @@ def test_managed_fields_name_a_dropped_version() -> None:
 
 def test_a_webhook_in_the_operator_that_it_keeps_from_starting() -> None:
     """Warn of a new webhook behind a Service if the operator's first list needs it."""
-    found = only(plan_of(created(shaped("v1", "a", storage=True)), created(shaped("v1", "a"), shaped("v2", "a", storage=True), conversion=WEBHOOK)))
+    found = only(
+        plan_of(created(shaped("v1", "a", storage=True)), created(shaped("v1", "a"), shaped("v2", "a", storage=True), conversion=WEBHOOK))
+    )
 
     assert found.verdict is Safety.STEPS
     assert found.steps[0].kind is StepKind.WEBHOOK

@@ -11,7 +11,7 @@ HOOK = created(shaped("v1", "a"), shaped("v2", "b", storage=True), conversion=WE
 
 
 def _with_client(client: dict[str, Any]) -> dict[str, Any]:
-    spec = copy.deepcopy(HOOK)
+    spec: dict[str, Any] = copy.deepcopy(HOOK)
     spec["conversion"]["webhook"]["clientConfig"] = client
     return spec
 
