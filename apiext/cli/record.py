@@ -15,7 +15,7 @@ from apiext.cli.object_progress import shown_progress
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.lab.recordings.archive_format import Manifest
+    from apiext.lab.recordings.archive_format import RecordingManifest
     from apiext.lab.recordings.recorder import RecordingOptions
 
 _ARCHIVE: Final = click.Argument(["archive"], type=click.Path(path_type=Path))
@@ -43,7 +43,7 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
 
     Secrets are redacted: fields with format password, fields that are named like secrets, private keys and tokens.
     """
-    from apiext.lab.recordings.field_path import FieldPathError, parse_field_path
+    from apiext.lab.recordings.field_path import RedactPathError, parse_field_path
     from apiext.lab.recordings.recorder import RecordingOptions
     from apiext.lab.releases.interface import SourceError
 
@@ -57,7 +57,7 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
             anonymize=flags["anonymize"],
             force=flags["force"],
         )
-    except FieldPathError as error:
+    except RedactPathError as error:
         raise click.UsageError(f"--redact: {error}") from error
     try:
         manifest = asyncio.run(_record(archive.expanduser(), place, options, flags))
@@ -68,7 +68,7 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
     click.echo(f"recorded in {archive}")
 
 
-async def _record(archive: Path, place: str, options: RecordingOptions, flags: Mapping[str, Any]) -> Manifest:
+async def _record(archive: Path, place: str, options: RecordingOptions, flags: Mapping[str, Any]) -> RecordingManifest:
     from apiext.lab.recordings.recorder import record as write
     from apiext.lab.releases.places import open_source
 
