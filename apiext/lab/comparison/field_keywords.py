@@ -8,10 +8,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from apiext.lab.comparison.change import UngradedChange
+from apiext.lab.comparison.type_keywords import type_of
 from apiext.lab.comparison.value_keywords import KeywordRule
 from apiext.schema.model import Props
 
 _NO_SCHEMA: Final[Props] = {}
+_WITH_FIELDS: Final = frozenset({"", "object", "array"})
+"""Types of values that may have fields, or items with fields."""
 
 
 class OtherFields(Enum):
@@ -40,7 +43,8 @@ def map_values(props: Props) -> Props | None:
 def other_fields_changes(old: Props, new: Props) -> Iterator[UngradedChange]:
     """Yield the change of what the server does with fields that properties do not name, if any."""
     before, after = other_fields(old), other_fields(new)
-    if before is not after:
+    # only objects have fields, and lists of any items
+    if before is not after and {type_of(old), type_of(new)} <= _WITH_FIELDS:
         yield UngradedChange(_NAMES[before, after], f"fields that properties do not name were {before.value}, and are {after.value}")
 
 

@@ -69,11 +69,11 @@ class Grades:
             change: the change.
             definition: name of the definition.
             version: the version, as in Change.
-            is_used: whether clients can use the version before and after the change. If not, it does not hurt writers.
+            is_used: whether clients can use the version before and after the change. If not, few changes hurt.
         """
         rule = RULES[change.rule]
         hurts, grade, reason = rule.hurts, rule.grade, ""
-        if hurts is Hurts.WRITERS and not is_used:
+        if not is_used and not rule.hurts_unserved and hurts is not Hurts.NOBODY:
             hurts, grade = Hurts.NOBODY, Grade.NOTE
         grade = self.rules.get(rule.name, grade)
         for at in self.places:

@@ -29,6 +29,8 @@ class ComparisonRule(NamedTuple):
     grade: Grade
     crdify: str = ""
     """The validation of crdify that reports the same change as incompatible; empty if none does."""
+    hurts_unserved: bool = False
+    """Whether it hurts, too, if the version is not served before or after the change: for its clients, or for objects stored in it."""
 
     @property
     def about(self) -> str:
@@ -66,7 +68,7 @@ _VERSION: Final = (
     ComparisonRule("unservedVersionAdded", "unservedVersion", _ADDED, _NOBODY, _NOTE),
     ComparisonRule("unservedVersionRemoved", "unservedVersion", _REMOVED, _NOBODY, _NOTE),
     ComparisonRule("versionServed", "served", _ADDED, _NOBODY, _NOTE),
-    ComparisonRule("versionUnserved", "served", _REMOVED, _CLIENTS, _ERROR),
+    ComparisonRule("versionUnserved", "served", _REMOVED, _CLIENTS, _ERROR, hurts_unserved=True),
     ComparisonRule("versionDeprecated", "deprecated", _ADDED, _NOBODY, _NOTE),
     ComparisonRule("versionUndeprecated", "deprecated", _REMOVED, _NOBODY, _NOTE),
     ComparisonRule("deprecationWarningChanged", "deprecationWarning", _CHANGED, _NOBODY, _NOTE),
@@ -87,25 +89,25 @@ _VERSION: Final = (
 )
 _FIELDS: Final = (
     ComparisonRule("fieldAdded", "field", _ADDED, _NOBODY, _NOTE),
-    ComparisonRule("fieldRemoved", "field", _REMOVED, _CLIENTS, _ERROR, "existingFieldRemoval"),
-    ComparisonRule("fieldSpecified", "specifiedField", _NARROWED, _CLIENTS, _WARNING),
-    ComparisonRule("fieldUnspecified", "specifiedField", _WIDENED, _CLIENTS, _WARNING, "existingFieldRemoval"),
+    ComparisonRule("fieldRemoved", "field", _REMOVED, _CLIENTS, _ERROR, "existingFieldRemoval", hurts_unserved=True),
+    ComparisonRule("fieldSpecified", "specifiedField", _NARROWED, _CLIENTS, _WARNING, hurts_unserved=True),
+    ComparisonRule("fieldUnspecified", "specifiedField", _WIDENED, _CLIENTS, _WARNING, "existingFieldRemoval", hurts_unserved=True),
     ComparisonRule("mapValuesAdded", "mapValues", _WIDENED, _NOBODY, _NOTE, UNHANDLED),
-    ComparisonRule("mapValuesRemoved", "mapValues", _NARROWED, _CLIENTS, _ERROR, "existingFieldRemoval"),
+    ComparisonRule("mapValuesRemoved", "mapValues", _NARROWED, _CLIENTS, _ERROR, "existingFieldRemoval", hurts_unserved=True),
     ComparisonRule("unknownFieldsPreserved", "unknownFields", _WIDENED, _NOBODY, _NOTE, UNHANDLED),
-    ComparisonRule("unknownFieldsPruned", "unknownFields", _NARROWED, _CLIENTS, _ERROR, UNHANDLED),
-    ComparisonRule("unknownFieldsSpecified", "mapOfUnknown", _NARROWED, _CLIENTS, _WARNING, UNHANDLED),
-    ComparisonRule("unknownFieldsUnspecified", "mapOfUnknown", _WIDENED, _CLIENTS, _WARNING, "existingFieldRemoval"),
+    ComparisonRule("unknownFieldsPruned", "unknownFields", _NARROWED, _CLIENTS, _ERROR, UNHANDLED, hurts_unserved=True),
+    ComparisonRule("unknownFieldsSpecified", "mapOfUnknown", _NARROWED, _CLIENTS, _WARNING, UNHANDLED, hurts_unserved=True),
+    ComparisonRule("unknownFieldsUnspecified", "mapOfUnknown", _WIDENED, _CLIENTS, _WARNING, "existingFieldRemoval", hurts_unserved=True),
     ComparisonRule("typeNarrowed", "type", _NARROWED, _WRITERS, _ERROR, "type"),
     ComparisonRule("typeWidened", "type", _WIDENED, _CLIENTS, _WARNING, "type"),
-    ComparisonRule("typeChanged", "type", _CHANGED, _CLIENTS, _ERROR, "type"),
-    ComparisonRule("nullableAdded", "nullable", _WIDENED, _CLIENTS, _NOTE, "nullable"),
-    ComparisonRule("nullableRemoved", "nullable", _NARROWED, _CLIENTS, _ERROR, "nullable"),
-    ComparisonRule("defaultAdded", "default", _ADDED, _CLIENTS, _WARNING, "default"),
-    ComparisonRule("defaultChanged", "default", _CHANGED, _CLIENTS, _ERROR, "default"),
-    ComparisonRule("defaultRemoved", "default", _REMOVED, _CLIENTS, _ERROR, "default"),
-    ComparisonRule("embeddedResourceAdded", "embeddedResource", _NARROWED, _CLIENTS, _ERROR, UNHANDLED),
-    ComparisonRule("embeddedResourceRemoved", "embeddedResource", _WIDENED, _CLIENTS, _ERROR, UNHANDLED),
+    ComparisonRule("typeChanged", "type", _CHANGED, _CLIENTS, _ERROR, "type", hurts_unserved=True),
+    ComparisonRule("nullableAdded", "nullable", _WIDENED, _CLIENTS, _NOTE, "nullable", hurts_unserved=True),
+    ComparisonRule("nullableRemoved", "nullable", _NARROWED, _CLIENTS, _ERROR, "nullable", hurts_unserved=True),
+    ComparisonRule("defaultAdded", "default", _ADDED, _CLIENTS, _WARNING, "default", hurts_unserved=True),
+    ComparisonRule("defaultChanged", "default", _CHANGED, _CLIENTS, _ERROR, "default", hurts_unserved=True),
+    ComparisonRule("defaultRemoved", "default", _REMOVED, _CLIENTS, _ERROR, "default", hurts_unserved=True),
+    ComparisonRule("embeddedResourceAdded", "embeddedResource", _NARROWED, _CLIENTS, _ERROR, UNHANDLED, hurts_unserved=True),
+    ComparisonRule("embeddedResourceRemoved", "embeddedResource", _WIDENED, _CLIENTS, _ERROR, UNHANDLED, hurts_unserved=True),
     ComparisonRule("descriptionChanged", "description", _CHANGED, _NOBODY, _IGNORE, "description"),
     ComparisonRule("documentationChanged", "documentation", _CHANGED, _NOBODY, _IGNORE, UNHANDLED),
     ComparisonRule("unstructuralKeywordChanged", "unstructuralKeyword", _CHANGED, _WRITERS, _ERROR, UNHANDLED),
