@@ -18,7 +18,7 @@ from apiext.lab.releases.object_pages import paged
 from apiext.meta.encoding import json_codec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 
     from apiext.definitions.definition import Definition
     from apiext.lab.releases.interface import SourceObject
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _DAMAGED = (OSError, EOFError, zlib.error, tarfile.TarError)
 
 
-class ArchiveObjects:
-    """Implements ObjectSource over an archive. `release` returns its definitions."""
+class ArchiveSource:
+    """Implements WholeSource over an archive."""
 
     def __init__(self, path: Path, tar: tarfile.TarFile, unpacked: IO[bytes]) -> None:
         """Create a reader of an opened archive; `open_archive` opens one."""
@@ -41,13 +41,10 @@ class ArchiveObjects:
         """Implement ObjectSource.origin."""
         return f"recording {self._path}" + (f" of {self.manifest.origin}" if self.manifest.origin else "")
 
-    def release(self) -> Release:
-        """Return the release of the recorded definitions.
-
-        Raises:
-            SourceError: the archive is damaged.
-        """
-        return Release(self.origin, {name: self._definition(name) for name in sorted(self.manifest.objects)}, is_live=True)
+    async def release(self, names: Collection[str] | None = None) -> Release:
+        """Implement WholeSource.release."""
+        chosen = [name for name in sorted(self.manifest.objects) if names is None or name in names]
+        return Release(self.origin, {name: self._definition(name) for name in chosen}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:
         """Implement ObjectSource.count."""
@@ -86,7 +83,7 @@ class ArchiveObjects:
             return None
 
 
-async def open_archive(path: str | Path) -> ArchiveObjects:
+async def open_archive(path: str | Path) -> ArchiveSource:
     """Open an archive. Its unpacked content is kept in a temporary file, so that any part can be read at once.
 
     Raises:
@@ -95,14 +92,14 @@ async def open_archive(path: str | Path) -> ArchiveObjects:
     return await asyncio.to_thread(_open, Path(path))
 
 
-def _open(given: Path) -> ArchiveObjects:
+def _open(given: Path) -> ArchiveSource:
     path = given.expanduser()
     unpacked = tempfile.TemporaryFile()  # noqa: SIM115 -- the reader closes it
     try:
         with gzip.open(path) as packed:
             shutil.copyfileobj(packed, unpacked, 1 << 20)
         unpacked.seek(0)
-        return ArchiveObjects(path, tarfile.open(fileobj=unpacked, mode="r:"), unpacked)
+        return ArchiveSource(path, tarfile.open(fileobj=unpacked, mode="r:"), unpacked)
     except SourceError as error:
         unpacked.close()
         raise SourceError(f"{path}: {error}") from error

@@ -20,26 +20,8 @@ if TYPE_CHECKING:
 _DEFINITIONS: Final = resource_path(GVK.group, GVK.version, RESOURCE.resource)
 
 
-async def release_of_cluster(cluster: ClusterConnection, names: Collection[str] | None = None) -> Release:
-    """Return the release of a cluster's definitions, with their status: the named ones that exist, or all.
-
-    Raises:
-        SourceError: the cluster does not answer, or refuses.
-    """
-    found: list[Definition] = []
-    if names is None:
-        async for page in cluster.pages(_DEFINITIONS):
-            found += [_definition(crd, cluster.origin) for crd in page.items]
-    else:
-        for name in sorted(names):
-            crd = await cluster.get(f"{_DEFINITIONS}/{name}")
-            if crd is not None:
-                found.append(_definition(crd, cluster.origin))
-    return Release(cluster.origin, {definition.name: definition for definition in found}, is_live=True)
-
-
-class ClusterObjects:
-    """Implements ObjectSource over a cluster: lists of the storage version if it is served, else of another served one."""
+class ClusterSource:
+    """Implements WholeSource over a cluster. Lists objects in the storage version if it is served, else in another served one."""
 
     def __init__(self, cluster: ClusterConnection) -> None:
         self._cluster = cluster
@@ -49,6 +31,19 @@ class ClusterObjects:
     def origin(self) -> str:
         """Implement ObjectSource.origin."""
         return self._cluster.origin
+
+    async def release(self, names: Collection[str] | None = None) -> Release:
+        """Implement WholeSource.release, with the real status of the definitions."""
+        found: list[Definition] = []
+        if names is None:
+            async for page in self._cluster.pages(_DEFINITIONS):
+                found += [_definition(crd, self.origin) for crd in page.items]
+        else:
+            for name in sorted(names):
+                crd = await self._cluster.get(f"{_DEFINITIONS}/{name}")
+                if crd is not None:
+                    found.append(_definition(crd, self.origin))
+        return Release(self.origin, {definition.name: definition for definition in found}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:
         """Implement ObjectSource.count."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
     from apiext.definitions.definition import Definition
     from apiext.meta.encoding.json_codec import Object
@@ -70,4 +70,16 @@ class ObjectSource(Protocol):
 
     async def close(self) -> None:
         """Close connections and files, and delete temporary ones."""
+        ...
+
+
+class WholeSource(ObjectSource, Protocol):
+    """Reads definitions with their objects."""
+
+    async def release(self, names: Collection[str] | None = None) -> Release:
+        """Return the release of the source: the named definitions that it has, or all.
+
+        Raises:
+            SourceError: the source cannot be read.
+        """
         ...

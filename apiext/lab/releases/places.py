@@ -12,17 +12,16 @@ from apiext.definitions.sources.crd_documents import FileProblem, parse
 from apiext.lab.recordings.archive_format import GZIP_MAGIC
 from apiext.lab.recordings.archive_reader import open_archive
 from apiext.lab.releases.cluster_connection import ClusterAccess
-from apiext.lab.releases.cluster_source import ClusterObjects, release_of_cluster
-from apiext.lab.releases.crd_files import release_of_paths
+from apiext.lab.releases.cluster_source import ClusterSource
 from apiext.lab.releases.git_revision import is_revision, release_of_revision
 from apiext.lab.releases.interface import SourceError
-from apiext.lab.releases.manifest_objects import ManifestObjects
+from apiext.lab.releases.manifest_source import ManifestSource
 from apiext.lab.releases.store_place import EtcdAccess, is_data_dir, is_etcd, is_snapshot, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from apiext.lab.releases.interface import ObjectSource, Release
+    from apiext.lab.releases.interface import Release, WholeSource
 
 DEFAULT_CLUSTER: Final = "kubeconfig"
 """The text that means the cluster of the flags, else that of kubectl."""
@@ -86,33 +85,19 @@ async def open_release(text: str, access: Access, *, paths: Sequence[str | Path]
         SourceError: there is no such place, or it cannot be read.
     """
     place = await place_of(text, paths=paths)
-    if place.kind is PlaceKind.FILES:
-        return await release_of_paths([text])
     if place.kind is PlaceKind.REVISION:
         if not paths:
             raise SourceError(f"git revision {text}: there are no files to read in it")
         return await release_of_revision(text, paths)
-    if place.kind is PlaceKind.CLUSTER:
-        cluster = _cluster(place, access).connect()
-        try:
-            return await release_of_cluster(cluster, names)
-        finally:
-            await cluster.close()
-    if place.kind is PlaceKind.ARCHIVE:
-        archive = await open_archive(text)
-        try:
-            return archive.release()
-        finally:
-            await archive.close()
-    store = await open_store(text, access.etcd)
+    source = await _open(place, access)
     try:
-        return await store.release()
+        return await source.release(names)
     finally:
-        await store.close()
+        await source.close()
 
 
-async def open_objects(text: str, access: Access) -> ObjectSource:
-    """Return the objects at a place. The caller closes them.
+async def open_source(text: str, access: Access) -> WholeSource:
+    """Return the definitions and objects at a place. The caller closes it.
 
     Raises:
         SourceError: there is no such place, or it cannot be opened.
@@ -120,13 +105,17 @@ async def open_objects(text: str, access: Access) -> ObjectSource:
     place = await place_of(text)
     if place.kind is PlaceKind.REVISION:
         raise SourceError(f"{text!r} is a git revision, which has no objects here: a folder, archive, cluster or store is expected")
+    return await _open(place, access)
+
+
+async def _open(place: Place, access: Access) -> WholeSource:
     if place.kind is PlaceKind.FILES:
-        return ManifestObjects([text])
+        return ManifestSource([place.text])
     if place.kind is PlaceKind.CLUSTER:
-        return ClusterObjects(_cluster(place, access).connect())
+        return ClusterSource(_cluster(place, access).connect())
     if place.kind is PlaceKind.ARCHIVE:
-        return await open_archive(text)
-    return await open_store(text, access.etcd)
+        return await open_archive(place.text)
+    return await open_store(place.text, access.etcd)
 
 
 def _cluster(place: Place, access: Access) -> ClusterAccess:

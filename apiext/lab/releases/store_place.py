@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.lab.releases.etcd_snapshot import served_snapshot
 from apiext.lab.releases.interface import SourceError
-from apiext.lab.releases.stored_source import StoredObjectSource
+from apiext.lab.releases.stored_source import StoreSource
 from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class EtcdAccess:
     """The folder of `etcd` and `etcdutl`, which read a snapshot; None for those of PATH."""
 
 
-async def open_store(text: str, access: EtcdAccess) -> StoredObjectSource:
+async def open_store(text: str, access: EtcdAccess) -> StoreSource:
     """Return the source of objects as they are stored; `text` is URLs of etcd, or a path.
 
     Raises:
@@ -44,7 +44,7 @@ async def open_store(text: str, access: EtcdAccess) -> StoredObjectSource:
     try:
         origin, backend = await _open(text, access, stack)
         stack.push_async_callback(backend.close)
-        return StoredObjectSource(origin, backend, prefix=access.prefix, on_close=stack.aclose)
+        return StoreSource(origin, backend, prefix=access.prefix, on_close=stack.aclose)
     except BackendError as error:
         await stack.aclose()
         raise SourceError(str(error)) from error

@@ -15,14 +15,14 @@ from apiext.storage.factory import StoreFactory
 from apiext.storage.paged_reads import pages
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 
     from apiext.definitions.definition import Definition
     from apiext.storage.backend import Backend, KeyValue
 
 
-class StoredObjectSource:
-    """Implements ObjectSource over a backend. Bytes that cannot be read are objects with a problem."""
+class StoreSource:
+    """Implements WholeSource over a backend. Bytes that cannot be read are objects with a problem."""
 
     def __init__(self, origin: str, backend: Backend, *, prefix: str, on_close: Callable[[], Awaitable[None]]) -> None:
         self._origin = origin
@@ -35,16 +35,13 @@ class StoredObjectSource:
         """Implement ObjectSource.origin."""
         return self._origin
 
-    async def release(self) -> Release:
-        """Return the release of the stored definitions that can be read.
-
-        Raises:
-            SourceError: the store does not answer.
-        """
+    async def release(self, names: Collection[str] | None = None) -> Release:
+        """Implement WholeSource.release: the stored definitions that can be read."""
         try:
-            found = [one for one in await OfflineObjects(self._stores).definitions() if not is_builtin(one)]
+            stored = await OfflineObjects(self._stores).definitions()
         except RescueError as error:
             raise SourceError(f"{self._origin}: {error}") from error
+        found = [definition for definition in stored if not is_builtin(definition) and (names is None or definition.name in names)]
         return Release(self._origin, {definition.name: definition for definition in found}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:
