@@ -9,6 +9,7 @@ import click
 
 from apiext import __version__
 from apiext.cli.doctor import doctor
+from apiext.cli.explain import explain
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
 from apiext.cli.plan import plan
@@ -38,6 +39,7 @@ apiext.add_command(versions)
 apiext.add_command(get_stored)
 apiext.add_command(rescue)
 apiext.add_command(plan)
+apiext.add_command(explain)
 apiext.add_command(record)
 
 

@@ -37,7 +37,7 @@ class FieldDifference:
 
 
 def same_content(before: Object, after: Object) -> bool:
-    """Return whether two objects are equal apart from apiVersion and metadata."""
+    """Return whether two objects are equal apart from apiVersion and metadata. Here true equals 1: only a conversion could mix them up."""
     if len(before) != len(after):
         return False
     for name, member in before.items():
@@ -70,7 +70,7 @@ def text_differences(before: Object, after: Object) -> list[FieldDifference]:
 
 
 def _compare(before: Any, after: Any, schema: Structural | None, path: str, found: list[FieldDifference]) -> None:
-    if before is after or (type(before) is type(after) and before == after):
+    if before is after:
         return
     if type(before) is dict and type(after) is dict:
         for name, member in before.items():
@@ -82,7 +82,7 @@ def _compare(before: Any, after: Any, schema: Structural | None, path: str, foun
         found.extend(FieldDifference(What.ADDED, below(path, schema, name), None, after[name]) for name in after if name not in before)
     elif type(before) is list and type(after) is list:
         _compare_lists(before, after, schema, path, found)
-    else:
+    elif before != after or (type(before) is bool) != (type(after) is bool):
         found.append(FieldDifference(What.CHANGED, path, before, after))
 
 
