@@ -81,6 +81,21 @@ migrate() {
   done
 }
 
+# Remove an apiVersion from the managedFields of all objects. The last entry becomes an empty one: the server ignores an empty list.
+forget_managers() {
+  version=$1
+  shift
+  command -v jq >/dev/null || { echo 'this step needs jq' >&2; exit 1; }
+  objects=$(mktemp)
+  kubectl get "$@" --show-managed-fields -o json | jq --arg version "$version" '
+    .items |= map(select(any(.metadata.managedFields[]?; .apiVersion == $version)))
+    | .items[].metadata.managedFields |= (map(select(.apiVersion != $version)) | if . == [] then [{}] else . end)' >"$objects"
+  if jq --exit-status '.items != []' "$objects" >/dev/null; then
+    kubectl replace -f "$objects" >/dev/null
+  fi
+  rm -f "$objects"
+}
+
 rewrite() {
   if [ -n "$(kubectl get "$@" -o name | head -n 1)" ]; then
     kubectl get "$@" -o json | kubectl replace -f - >/dev/null
@@ -182,10 +197,12 @@ def _position(part: _Part) -> Iterator[str]:
 def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix: str) -> Iterator[str]:
     if step.kind is StepKind.WEBHOOK:
         yield "  # deploy it here, unless something else does; then wait"
-    if step.manifest is None:
+    if step.kind is StepKind.REAPPLY:
+        yield f"  forget_managers {shlex.quote(step.api_version)} {step.resource}"
+    elif step.manifest is None:
         yield from (f"  {command}" for command in step.commands)
     else:
-        arguments = f"migrate {_resource(step)}" if step.kind is StepKind.MIGRATE else f"apply_crd {name}"
+        arguments = f"migrate {step.resource}" if step.kind is StepKind.MIGRATE else f"apply_crd {name}"
         text = yaml_of(step.manifest)
         if not prefix:
             yield f"  {arguments} <<'{_END}'\n{text}{_END}"
@@ -195,11 +212,6 @@ def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix:
             yield f"  {arguments} <{file}"
     if step.check:
         yield f"  await {shlex.quote(step.check)}"
-
-
-def _resource(step: PlanStep) -> str:
-    """Return the arguments of `kubectl get` in the command of a migration."""
-    return step.commands[0].removeprefix("kubectl get ").partition(" -o ")[0]
 
 
 def yaml_of(manifest: Object) -> str:

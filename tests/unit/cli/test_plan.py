@@ -121,7 +121,9 @@ def test_compares_with_the_last_commit(run: Run, folder: Path) -> None:
 
 def test_formats(run: Run, folder: Path) -> None:
     """Write several formats at once, into files and to stdout."""
-    result = run("both", "--from", "old", "--objects", "objects", "-o", "json", "-o", "text=a.txt", "-o", "markdown=a.md", "-o", "junit=a.xml")
+    result = run(
+        "both", "--from", "old", "--objects", "objects", "-o", "json", "-o", "text=a.txt", "-o", "markdown=a.md", "-o", "junit=a.xml"
+    )
     document = json.loads(result.output)
 
     assert document["objects"] == "objects"
@@ -185,7 +187,9 @@ def test_a_webhook_in_the_flags(run: Run, folder: Path) -> None:
     (folder / "ca.crt").write_text("not a certificate")
     url = ["--webhook-url", "https://127.0.0.1:1/convert"]
     plain = json.loads(run("hooked.yaml", "--from", "old", "--objects", "objects", "-o", "json", *url).output)
-    trusted = json.loads(run("hooked.yaml", "--from", "old", "--objects", "objects", "-o", "json", *url, "--webhook-ca-file", "ca.crt").output)
+    trusted = json.loads(
+        run("hooked.yaml", "--from", "old", "--objects", "objects", "-o", "json", *url, "--webhook-ca-file", "ca.crt").output
+    )
 
     reasons = [{part["reason"] for part in found["definitions"][0]["objects"]["notJudged"]} for found in (plain, trusted)]
     assert "does not answer" in min(reasons[0])
