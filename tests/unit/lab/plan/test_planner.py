@@ -174,6 +174,18 @@ def test_refused_definitions() -> None:
     assert only(plan_of(ONE, Release("new", {}, {NAME: ["x"]}, drafts={NAME: ONE.object}))).state is State.UNCHANGED
 
 
+def test_remarks_are_notes() -> None:
+    """Say what the readers left out, and which old definitions are invalid."""
+    old = Release("old", {}, {NAME: ["spec: wrong"]}, remarks=["old.yaml: no manifest"])
+    plan = plan_of(old, Release("new", {NAME: ONE}, remarks=["new.yaml: unknown field"]))
+
+    assert plan.notes[:3] == (
+        "old.yaml: no manifest",
+        "new.yaml: unknown field",
+        f"{NAME}: the old definition is left out, since kube-apiserver refuses it: spec: wrong",
+    )
+
+
 def test_the_verdict_of_the_release_is_the_worst() -> None:
     """Plan definitions in the order of their names."""
     other = asyncio.run(create_definition(_canonical(crd("gadgets", shaped("v1", "a", storage=True), kind="Gadget"))))
