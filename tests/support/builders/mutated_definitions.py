@@ -28,6 +28,7 @@ class _Node:
     version: str
     path: str
     schema: Schema
+    is_required: bool = False
 
 
 Change = Callable[[Schema, random.Random], tuple[str, str] | None]
@@ -49,6 +50,8 @@ def mutated(crd: dict[str, Any], rng: random.Random, count: int = 1) -> tuple[di
             found = change(node.schema, rng)
             if found is not None:
                 rule, name = found
+                if rule == "defaultAdded" and node.is_required:
+                    rule = "requiredDefaultAdded"
                 done.append(Mutation(rule, node.version, f"{node.path}.{name}" if name else node.path))
                 break
     return made, done
@@ -63,7 +66,7 @@ def _nodes(crd: dict[str, Any]) -> Iterator[_Node]:
         root = version["schema"]["openAPIV3Schema"]
         for name, schema in (root.get("properties") or {}).items():
             if name not in _KNOWN:
-                yield from _below(_Node(version["name"], name, schema))
+                yield from _below(_Node(version["name"], name, schema, name in root.get("required", ())))
 
 
 def _below(node: _Node) -> Iterator[_Node]:
@@ -71,7 +74,7 @@ def _below(node: _Node) -> Iterator[_Node]:
     schema, path = node.schema, node.path
     for name, child in (schema.get("properties") or {}).items():
         if name not in _KNOWN:
-            yield from _below(_Node(node.version, f"{path}.{name}", child))
+            yield from _below(_Node(node.version, f"{path}.{name}", child, name in schema.get("required", ())))
     for keyword, step in (("items", "[]"), ("additionalProperties", "[*]")):
         if isinstance(schema.get(keyword), dict):
             yield from _below(_Node(node.version, f"{path}{step}", schema[keyword]))
