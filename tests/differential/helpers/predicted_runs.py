@@ -19,7 +19,7 @@ from apiext.meta.errors import StatusError
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from tests.support.builders.crds import definition
-from tests.support.builders.definition_pairs import DefinitionPair
+from tests.support.builders.definition_pairs import AppliedObject, DefinitionPair
 from tests.support.judged_objects import manifest
 
 Json = dict[str, Any]
@@ -42,10 +42,14 @@ class PredictedRun:
     conversion: Json = field(default_factory=lambda: {"strategy": "None"})
     """The conversion of the new definition."""
     converter: JudgedConverter = field(default_factory=lambda: JudgedConverter(NoneConverter()))
+    compares_configurations: bool = True
+    """Whether the objects have all that was applied: no nulls, empty lists, or fields that the storage version lacks."""
     differences: list[str] = field(default_factory=list)
     compared: int = 0
     data: dict[str, bytes] = field(default_factory=dict)
     """The stored bytes of the objects before the change."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """The reasons why objects could not be created."""
 
     def __post_init__(self) -> None:
         marked = [version | {"additionalPrinterColumns": [_column()]} for version in self.pair.new]
@@ -64,7 +68,8 @@ class PredictedRun:
     def prepare(self) -> None:
         """Create everything, and change the definition."""
         self.create()
-        self.data = {name: self.stored(name) for name in (f"o{index}" for index in range(len(self.pair.objects)))}
+        names = [f"o{index}" for index in range(len(self.pair.objects))]
+        self.data = {name: self.stored(name) for name in names if name not in self.refused}
         self.change()
 
     def create(self) -> None:
@@ -72,17 +77,25 @@ class PredictedRun:
         self.client.must("POST", DEFINITIONS, self.old_crd)
         _until(lambda: all(self.client.ask("GET", f"{GROUP}/{name}/{self.plural}")[0] == 200 for name in self.old.served))
         for index, given in enumerate(self.pair.objects):
-            for place, spec in enumerate(given.specs):
-                path = self.path(given.version, f"o{index}", query=f"?fieldManager=applier{place}")
-                _until(
-                    lambda path=path, spec=spec, given=given, index=index: (
-                        self.client.ask("PATCH", path, manifest(self.old.definition, f"o{index}", given, spec), APPLY.items())[0] < 300
-                    )
-                )
-            if given.status is not None:
-                subresource = "status" if "status" in self.old.version(given.version).scopes else ""
-                path = self.path(given.version, f"o{index}", subresource)
-                self.client.must("PATCH", path, {"status": given.status}, MERGE.items())
+            self._create_object(f"o{index}", given)
+
+    def _create_object(self, name: str, given: AppliedObject) -> None:
+        for place, spec in enumerate(given.specs):
+            path = self.path(given.version, name, query=f"?fieldManager=applier{place}")
+            config = manifest(self.old.definition, name, given, spec)
+            answers: list[tuple[int, Any]] = []
+
+            def is_answered(path: str = path, config: Json = config, answers: list[tuple[int, Any]] = answers) -> bool:
+                answers.append(self.client.ask("PATCH", path, config, APPLY.items()))
+                return answers[-1][0] != 404
+
+            _until(is_answered)
+            if answers[-1][0] >= 300:
+                self.refused[name] = answers[-1][1]["message"]
+                return
+        if given.status is not None:
+            subresource = "status" if "status" in self.old.version(given.version).scopes else ""
+            self.client.ask("PATCH", self.path(given.version, name, subresource), {"status": given.status}, MERGE.items())
 
     def change(self) -> None:
         """Update the definition, and wait until it counts."""
@@ -101,7 +114,13 @@ class PredictedRun:
 
     def patch(self, path: str, body: Json) -> None:
         """Patch the definition, again until nobody else changes it."""
-        _until(lambda: self.client.ask("PATCH", path, body, MERGE.items())[0] == 200)
+
+        def is_done() -> bool:
+            code, answer = self.client.ask("PATCH", path, body, MERGE.items())
+            assert code in {200, 409}, answer
+            return code == 200
+
+        _until(is_done)
 
     def stored(self, name: str) -> bytes:
         """Return the bytes of an object in etcd."""
@@ -165,7 +184,8 @@ class PredictedRun:
             config = applied_configuration(from_schema(structural), before, managed.fields)
             given = self.pair.objects[int(name[1:])]
             applied = manifest(self.old.definition, name, given, given.specs[int(manager.name.removeprefix("applier"))])
-            self.compare(f"configuration of {manager.name} in {name}", applied, config)
+            if self.compares_configurations:
+                self.compare(f"configuration of {manager.name} in {name}", applied, config)
             path = self.path(version, name, query=f"?dryRun=All&fieldManager={manager.name}")
             predicted = await self._applied(version, live, config, manager.name)
             code, answer = self.client.ask("PATCH", path, config, APPLY.items())
@@ -186,9 +206,9 @@ class PredictedRun:
         """Return the answer to a write of a valid object: what a read of the stored object gives, or the code of the failed conversion."""
         (written,) = await self.new.store(version, [obj])
         if isinstance(written, Exception):
-            return [500, str(written)]
+            return [500, _sorted_lines(str(written))]
         (found,) = await self.new.read(version, [written])
-        return [500, str(found)] if isinstance(found, Exception) else _plain(found)
+        return [500, _sorted_lines(str(found))] if isinstance(found, Exception) else _plain(found)
 
     async def _apply_nothing(self, version: str, name: str, live: Json) -> None:
         """Compare the apply of another manager, which owns nothing: it may fail because of the other managers."""
@@ -262,9 +282,14 @@ def _plain(obj: Any) -> Any:
 
 
 def _refusal(status: StatusError | None) -> Any:
-    return None if status is None else [status.code, status.message]
+    return None if status is None else [status.code, _sorted_lines(status.message)]
 
 
 def _answer(found: tuple[int, Any]) -> Any:
     code, body = found
-    return _plain(body) if code == 200 else [code, body["message"]]
+    return _plain(body) if code == 200 else [code, _sorted_lines(body["message"])]
+
+
+def _sorted_lines(text: str) -> list[str]:
+    """Return the lines of a message. The reference lists undeclared fields in any order."""
+    return sorted(text.splitlines())

@@ -36,4 +36,5 @@ async def test_predictions_come_true(runs: list[PredictedRun], number: int) -> N
         await run.write(name, data)
 
     assert run.compared
+    assert run.refused == {}
     assert run.differences == []
