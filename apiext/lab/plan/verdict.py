@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from apiext.lab.comparison.change import Change
-    from apiext.lab.judgement.outcome import Finding, ObjectsReport
+    from apiext.lab.judgement.outcome import ObjectFinding, ObjectsReport
     from apiext.lab.plan.plan import PlanStep, ReleasePlan
 
 _NAMED: Final = 3
@@ -76,7 +76,7 @@ def text_of_change(change: Change) -> str:
     return f"{place}: {change.message}" if place else change.message
 
 
-def text_of_finding(finding: Finding) -> str:
+def text_of_finding(finding: ObjectFinding) -> str:
     """Return a finding with its place, its number of objects and the first of them."""
     place = " ".join(filter(None, (finding.version, finding.path)))
     named = ", ".join(finding.examples[:_NAMED])
@@ -85,10 +85,10 @@ def text_of_finding(finding: Finding) -> str:
     return f"{number}: {place + ': ' if place else ''}{finding.message} ({named}{more})"
 
 
-def is_new(finding: Finding) -> bool:
+def is_new(finding: ObjectFinding) -> bool:
     """Report whether an object has the finding that did not have it under the old definition."""
     return finding.count > finding.already
 
 
-def _new(report: ObjectsReport | None, kinds: frozenset[FindingKind]) -> list[Finding]:
+def _new(report: ObjectsReport | None, kinds: frozenset[FindingKind]) -> list[ObjectFinding]:
     return [finding for finding in (report.findings if report else ()) if finding.kind in kinds and is_new(finding)]
