@@ -3,7 +3,7 @@
 import pytest
 
 from apiext.lab.comparison.change import Change, Grade, Hurts
-from apiext.lab.judgement.outcome import ObjectFinding, FindingKind, NotJudged, ObjectsReport
+from apiext.lab.judgement.outcome import FindingKind, NotJudged, ObjectFinding, ObjectsReport
 from apiext.lab.plan import verdict
 from apiext.lab.plan.plan import Safety, worst
 from tests.support.builders.plans import created, only, plan_of, shaped
