@@ -74,7 +74,7 @@ class DefinitionPlanner:
             *verdict.breaks_by_changes(changes, _solved_rules(new, found)),
             *verdict.breaks_by_objects(report, solved),
         ]
-        way_back = self._way_back(first, back, back_report) if back is not None else None
+        way_back = self._way_back(first, back, verdict.without_defaults(back_report, report)) if back is not None else None
         return DefinitionPlan(
             name=new.name,
             state=State.ADDED if old is None else State.CHANGED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.comparison.change import Grade
@@ -35,6 +36,7 @@ HARMS: Final = frozenset(
     }
 )
 """What may not happen to an object."""
+_LOSSES: Final = frozenset({FindingKind.PRUNED, FindingKind.LOST})
 _CAUTIONS: Final = frozenset({FindingKind.INVALID, FindingKind.TOLERATED, FindingKind.CONFLICT})
 """What a person should know before."""
 
@@ -55,6 +57,20 @@ def breaks_by_changes(changes: Iterable[Change], solved: Collection[str] = ()) -
 def breaks_by_objects(report: ObjectsReport | None, solved: frozenset[FindingKind] = frozenset()) -> list[str]:
     """Return the harm to objects that have none under the old definition; `solved` is what the steps undo."""
     return [text_of_finding(finding) for finding in _new(report, HARMS - solved)]
+
+
+def without_defaults(back: ObjectsReport | None, forward: ObjectsReport | None) -> ObjectsReport | None:
+    """Return the report about a rollback without the loss of fields that only defaults of the release have set."""
+    if back is None or forward is None:
+        return back
+    given = [finding for finding in forward.findings if finding.kind is FindingKind.DEFAULTED]
+
+    def is_default(finding: ObjectFinding) -> bool:
+        return finding.kind in _LOSSES and any(
+            finding.count <= one.count and f"{finding.path}.".replace("[", ".[").startswith(f"{one.path}.") for one in given
+        )
+
+    return replace(back, findings=[finding for finding in back.findings if not is_default(finding)])
 
 
 def cautions_by_objects(report: ObjectsReport | None) -> list[str]:

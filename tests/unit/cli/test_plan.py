@@ -144,12 +144,13 @@ def test_output_is_deterministic(run: Run, format_: str) -> None:
 
 def test_steps(run: Run, folder: Path) -> None:
     """Print the script, and write scripts with their manifests."""
-    result = run("both", "--from", "old", "--steps", "--steps-dir", "out/steps")
+    result = run("both", "--from", "old", "--steps", "--steps-dir", "out/steps", "-o", "text", "-o", "junit=a.xml")
 
     assert result.output.startswith("#!/bin/sh\n# both replaces old\n# Verdict: safe\n")
     names = sorted(path.name for path in (folder / "out" / "steps").iterdir())
     assert names[:2] == ["rollback-widgets.example.com-1-move-storage.yaml", "rollback-widgets.example.com-2-migrate.yaml"]
     assert {"steps.sh", "rollback.sh"} < set(names)
+    assert (folder / "a.xml").exists()
     assert os.access(folder / "out" / "steps" / "steps.sh", os.X_OK)
 
 

@@ -45,6 +45,15 @@ def test_an_added_field_is_safe() -> None:
     assert found.way_back.loses == ("v2 spec.more: the field (string) was removed",)
 
 
+def test_defaults_may_be_lost_again() -> None:
+    """A rollback that drops only what defaults have set does no harm."""
+    more = {"type": "object", "default": {}, "properties": {"x": {"type": "integer", "default": 3}}}
+    found = only(plan_of(TWO, created(version("v2", storage=True, schema=schema("a", "host", more=more))), ListedObjects(*OBJECTS)))
+
+    assert found.way_back is not None
+    assert (found.verdict, found.way_back.verdict) == (Safety.SAFE, Safety.SAFE)
+
+
 def test_a_removed_field_is_lost_from_objects() -> None:
     """Count the objects that lose a field, and name the first."""
     found = only(plan_of(TWO, created(shaped("v2", "a", storage=True)), ListedObjects(*OBJECTS)))
