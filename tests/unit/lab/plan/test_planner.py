@@ -88,6 +88,20 @@ def test_a_blocked_entry_without_objects() -> None:
     assert found.versions.evidence == "counted from the stored bytes"
 
 
+def test_unreadable_bytes_are_repaired_before_a_migration() -> None:
+    """Count stored bytes that name no version of the group: a migration cannot rewrite them."""
+    foreign = custom("x", "v1") | {"apiVersion": "other.example.com/v1"}
+    found = only(plan_of(BOTH, TWO, stored=ListedObjects(custom("w", "v1", a="x"), foreign, is_stored=True)))
+
+    assert [step.kind for step in found.steps if step.need is Need.REQUIRED] == [
+        StepKind.REPAIR,
+        StepKind.MIGRATE,
+        StepKind.PRUNE,
+        StepKind.APPLY,
+    ]
+    assert found.steps[0].title == "Repair or delete the objects that cannot be read (1)"
+
+
 def test_a_downgrade_finds_stored_versions() -> None:
     """Refuse a definition without a version that objects may be stored in, and lead back in steps."""
     found = only(plan_of(created(shaped("v1", "a", served=False), shaped("v2", "a", storage=True), stored=["v2"]), ONE))
