@@ -156,7 +156,8 @@ class Judge:
 
         add(FindingKind.STUCK, found.stuck, earlier.stuck)
         add(FindingKind.STUCK_STATUS, found.stuck_status, earlier.stuck_status)
-        left = {problem: None for problem in found.invalid if problem not in found.stuck and problem not in found.stuck_status}
+        reported = {path for path, _ in found.stuck_status}
+        left = {problem: None for problem in found.invalid if problem not in found.stuck and problem[0] not in reported}
         add(FindingKind.TOLERATED, left, earlier.invalid)
 
     async def rewritten(self, page: Sequence[SourceObject]) -> list[SourceObject]:

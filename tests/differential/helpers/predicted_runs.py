@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from apiext.conversion.none import NoneConverter
 from apiext.lab.judgement.applied_configuration import applied_configuration
-from apiext.lab.judgement.converters import JudgedConverter
+from apiext.lab.judgement.converters import Converters, JudgedConverter
+from apiext.lab.judgement.judge import Judge
 from apiext.lab.judgement.judged_definition import JudgedDefinition
 from apiext.lab.judgement.writes import LABEL, judge_writes
+from apiext.lab.releases.interface import SourceObject
 from apiext.managedfields import managers
 from apiext.managedfields.structural_types import from_schema
 from apiext.meta.errors import StatusError
@@ -48,6 +50,8 @@ class PredictedRun:
     compared: int = 0
     data: dict[str, bytes] = field(default_factory=dict)
     """The stored bytes of the objects before the change."""
+    before: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """The objects at each version before the change."""
     refused: dict[str, str] = field(default_factory=dict)
     """The reasons why objects could not be created."""
 
@@ -70,6 +74,8 @@ class PredictedRun:
         self.create()
         names = [f"o{index}" for index in range(len(self.pair.objects))]
         self.data = {name: self.stored(name) for name in names if name not in self.refused}
+        for name in self.data:
+            self.before |= {(version, name): self.client.ask("GET", self.path(version, name))[1] for version in self.old.served}
         self.change()
 
     def create(self) -> None:
@@ -133,6 +139,35 @@ class PredictedRun:
         self.compared += 1
         if predicted != answer:
             self.differences.append(f"{self.pair.name}: {what}:\n    predicted {json.dumps(predicted)}\n    answered  {json.dumps(answer)}")
+
+    async def compare_all(self) -> None:
+        """Compare everything about all objects, and then that nothing happens to those without findings."""
+        for name, data in self.data.items():
+            await self.judge(name, data)
+        harmless = await self._without_findings()
+        for name in harmless:
+            for version in self.new.served:
+                live = self.client.must("GET", self.path(version, name))
+                if (version, name) in self.before:
+                    self.compare(f"GET {version} {name} without findings", _content(self.before[version, name]), _content(live))
+                code, _ = self.client.ask("PATCH", self.path(version, name), {"metadata": {"labels": {LABEL: version}}}, MERGE.items())
+                self.compare(f"label at {version} of {name} without findings", 200, code)
+                after = self.client.must("GET", self.path(version, name))
+                self.compare(f"GET {version} {name} after a label without findings", _content(live), _content(after))
+        for name, data in self.data.items():
+            if name not in harmless:
+                await self.write(name, data)
+
+    async def _without_findings(self) -> list[str]:
+        """Return the names of the objects without findings."""
+        converters = Converters(self.old.converter, self.new.converter)
+        judge = Judge(self.old.definition, self.new.definition, converters=converters)
+        objects = [SourceObject(name, json.loads(data), is_stored=True) for name, data in self.data.items()]
+        await judge.add(objects)
+        report = judge.report()
+        found = {name for finding in report.findings for name in finding.examples}
+        self.compare("objects without findings", report.unchanged, len(objects) - len(found))
+        return [each.key for each in objects if each.key not in found]
 
     async def judge(self, name: str, data: bytes) -> None:
         """Compare everything about one object."""
@@ -279,6 +314,10 @@ def _plain(obj: Any) -> Any:
         return obj
     metadata = {name: value for name, value in obj["metadata"].items() if name not in ("resourceVersion", "managedFields")}
     return json.loads(json.dumps(obj | {"metadata": metadata}, sort_keys=True))
+
+
+def _content(obj: Json) -> Json:
+    return {name: member for name, member in obj.items() if name not in ("apiVersion", "metadata")}
 
 
 def _refusal(status: StatusError | None) -> Any:
