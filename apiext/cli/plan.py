@@ -93,9 +93,10 @@ _PARAMS: Final = [
     click.Option(["--no-rollback"], is_flag=True, help="Do not judge the way back."),
     click.Option(
         ["--fail-on"],
+        metavar="VERDICT",
         type=click.Choice(_FAIL_ON),
         default="steps",
-        help="Least verdict with an exit code other than 0 (default steps; warning: changes and objects with warnings, too).",
+        help="Least verdict with an exit code other than 0: warning, steps (default), breaking or never.",
     ),
     click.Option(["--fail-on-rollback"], is_flag=True, help="Count the verdict of the rollback in the exit code."),
     click.Option(["-v", "--verbose"], is_flag=True, help="Show all changes, commands and numbers."),
