@@ -12,7 +12,7 @@ from apiext.lab.comparison.rule_texts import BOUNDS
 from apiext.lab.comparison.shown import listed, shown
 from apiext.meta.encoding.json_values import identity
 from apiext.schema.model import Props
-from apiext.schema.validation.spec import is_supported_format
+from apiext.schema.validation.keywords.values import is_supported_format
 
 KeywordRule = Callable[[Props, Props], Iterable[UngradedChange]]
 """Compares one or more keywords of two schemas, old and new. The path of a change is a property's name, or empty."""
