@@ -12,7 +12,7 @@ from apiext.lab.comparison.rule_texts import BOUNDS
 from apiext.lab.comparison.shown import listed, shown
 from apiext.meta.encoding.json_values import identity
 from apiext.schema.model import Props
-from apiext.schema.validation.spec import is_supported_format
+from apiext.schema.validation.keywords.values import is_supported_format
 
 KeywordRule = Callable[[Props, Props], Iterable[UngradedChange]]
 """Compares one or more keywords of two schemas, old and new. The path of a change is a property's name, or empty."""
@@ -53,11 +53,11 @@ def _fits(keyword: str, props: Props) -> bool:
         return True
     if kind == "integer":
         limit = 2**31 if form == "int32" else 2**63
-        return -limit <= value < limit and value == int(value)
+        return bool(-limit <= value < limit and value == int(value))
     if kind == "number" and form == "float" and abs(value) >= _FLOAT32_LIMIT:
         return False
     # the server truncates the bound to int64 before it compares an integer, and gets the least one
-    return keyword != "maximum" or value < 2**63
+    return keyword != "maximum" or bool(value < 2**63)
 
 
 def _bound_text(keyword: str, props: Props) -> str:

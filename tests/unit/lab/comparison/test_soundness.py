@@ -94,7 +94,10 @@ def edited(schema: Schema, rng: random.Random) -> Schema | None:
 
 
 def is_accepted(schema: Schema) -> bool:
-    """Report whether a server accepts a definition with the schema."""
+    """Report whether a server accepts a definition with the schema, and checks all of its defaults: it does not below maps."""
+    values = [each["additionalProperties"] for each in nodes(schema) if isinstance(each.get("additionalProperties"), dict)]
+    if any("default" in below for value in values for below in nodes(value)):
+        return False
     return not validate_create(canonical(crd("widgets", version("v1", storage=True, schema=schema))))
 
 
