@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.interruptible import run_interruptible
 from apiext.cli.object_progress import shown_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.lab.recordings.archive_format import Manifest
+    from apiext.lab.recordings.archive_format import RecordingManifest
     from apiext.lab.recordings.recorder import RecordingOptions
 
 _ARCHIVE: Final = click.Argument(["archive"], type=click.Path(path_type=Path))
@@ -24,7 +24,7 @@ _FROM: Final = click.Option(
     metavar="PLACE",
     default="kubeconfig",
     help="What to record: kubeconfig (default, the cluster of --kubeconfig), a kubeconfig file, URLs of an etcd as http://host:port,..., "
-    "a data directory of apiext, a snapshot of etcd, or another recording.",
+    "a data directory of apiext, a snapshot of etcd, another recording, or a folder of manifests.",
 )
 _CRD: Final = click.Option(["--crd", "names"], metavar="NAME", multiple=True, help="A definition to record (default all); repeatable.")
 _REDACT: Final = click.Option(
@@ -43,7 +43,7 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
 
     Secrets are redacted: fields with format password, fields that are named like secrets, private keys and tokens.
     """
-    from apiext.lab.recordings.field_path import FieldPathError, parse_field_path
+    from apiext.lab.recordings.field_path import RedactPathError, parse_field_path
     from apiext.lab.recordings.recorder import RecordingOptions
     from apiext.lab.releases.interface import SourceError
 
@@ -57,10 +57,10 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
             anonymize=flags["anonymize"],
             force=flags["force"],
         )
-    except FieldPathError as error:
+    except RedactPathError as error:
         raise click.UsageError(f"--redact: {error}") from error
     try:
-        manifest = asyncio.run(_record(archive.expanduser(), place, options, flags))
+        manifest = run_interruptible(_record(archive.expanduser(), place, options, flags))
     except SourceError as error:
         raise click.ClickException(str(error)) from error
     for name, count in sorted(manifest.objects.items()):
@@ -68,7 +68,7 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
     click.echo(f"recorded in {archive}")
 
 
-async def _record(archive: Path, place: str, options: RecordingOptions, flags: Mapping[str, Any]) -> Manifest:
+async def _record(archive: Path, place: str, options: RecordingOptions, flags: Mapping[str, Any]) -> RecordingManifest:
     from apiext.lab.recordings.recorder import record as write
     from apiext.lab.releases.places import open_source
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.definitions.codec import GVK
 from apiext.lab.recordings.object_walk import member_schema, rewrite, rewrite_fields
 from apiext.meta.encoding import json_codec
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _TYPES: Final = frozenset({"apiVersion", "kind", "apiGroup", "group", "version", "fieldsType"})
 """Members that name types, whatever an object is called."""
+_SERVICE: Final = ("namespace", "name")
 _MANAGERS: Final = ("kubectl", "kube-", "helm", "apiext", "before-first-apply")
 """Beginnings of managers that every cluster has."""
 
@@ -33,6 +35,8 @@ class Anonymizer:
         self._kind = definition.names.kind
         self._pseudonyms = pseudonyms
         self._schemas = {version.name: dict(version.schema or {}) for version in definition.versions}
+        service = _client(definition.head).get("service") or {}
+        pseudonyms.add(str(service[name]) for name in _SERVICE if name in service)
 
     def collect(self, key: str, obj: Object) -> None:
         """Add the names of an object to the pseudonyms."""
@@ -48,6 +52,8 @@ class Anonymizer:
         Raises:
             RecursionError: it is nested too deeply.
         """
+        if obj.get("kind") == GVK.kind and obj.get("apiVersion") == GVK.api_version:
+            return self.definition(obj)
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         schema = self._schemas.get(version, {}) if group == self._group and obj.get("kind") == self._kind else {}
         new: Object = {}
@@ -60,16 +66,15 @@ class Anonymizer:
 
     def definition(self, crd: Object) -> Object:
         """Return a definition without the names in its metadata, and without the place of its webhook."""
-        new = crd | {"metadata": self._metadata(crd["metadata"], {}) | {"name": crd["metadata"]["name"]}}
-        conversion = crd["spec"].get("conversion") or {}
-        client = (conversion.get("webhook") or {}).get("clientConfig")
+        metadata = crd["metadata"]
+        new, client = crd | {"metadata": self._metadata(metadata, {}) | {"name": metadata["name"]}}, _client(crd)
         if client:
-            found = dict(client)
-            if "service" in client:
-                of = self._pseudonyms.of
-                found["service"] = client["service"] | {name: of(client["service"].get(name, "")) for name in ("namespace", "name")}
-            if "url" in client:
+            found, service = dict(client), client.get("service")
+            if service:
+                found["service"] = service | {name: self._pseudonyms.of(service[name]) for name in _SERVICE if name in service}
+            if client.get("url"):
                 found["url"] = self._pseudonyms.in_text(client["url"])
+            conversion = crd["spec"]["conversion"]
             new["spec"] = crd["spec"] | {"conversion": conversion | {"webhook": conversion["webhook"] | {"clientConfig": found}}}
         return new
 
@@ -129,6 +134,13 @@ class Anonymizer:
         if type(value) is not str or spot or schema.get("enum"):
             return value
         return self._pseudonyms.in_text(value)
+
+
+def _client(crd: Object) -> Object:
+    """Return the clientConfig of a definition's webhook, {} without one."""
+    webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
+    client: Object = webhook.get("clientConfig") or {}
+    return client
 
 
 def _names(obj: Object) -> Iterator[str]:

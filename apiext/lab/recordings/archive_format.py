@@ -1,6 +1,6 @@
 """The form of an archive: a tar file in gzip.
 
-    recording.json          Manifest
+    recording.json          RecordingManifest
     definitions/NAME.json   a definition with its status
     objects/NAME.jsonl      its objects, one a line, in the order of their keys
 
@@ -26,7 +26,7 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class RecordingManifest:
     """What an archive has, and where it comes from."""
 
     origin: str
@@ -49,7 +49,7 @@ class Manifest:
         return json_codec.pretty(json_codec.dumps(document, sort_keys=False)) + b"\n"
 
     @classmethod
-    def load(cls, data: bytes) -> Manifest:
+    def load(cls, data: bytes) -> RecordingManifest:
         """Return the manifest in JSON.
 
         Raises:

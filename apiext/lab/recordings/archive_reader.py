@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from apiext.lab.recordings.archive_format import MANIFEST, Manifest, definition_member, load_object, objects_member
+from apiext.lab.recordings.archive_format import MANIFEST, RecordingManifest, definition_member, load_object, objects_member
 from apiext.lab.releases.definition_creation import parse_definition
 from apiext.lab.releases.interface import Release, SourceError
 from apiext.lab.releases.object_pages import paged
@@ -34,7 +34,7 @@ class ArchiveSource:
         self._path = path
         self._tar = tar
         self._unpacked = unpacked
-        self.manifest = Manifest.load(self._member(MANIFEST) or b"")
+        self.manifest = RecordingManifest.load(self._member(MANIFEST) or b"")
 
     @property
     def origin(self) -> str:

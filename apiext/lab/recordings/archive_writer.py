@@ -18,7 +18,7 @@ from apiext.meta.encoding import json_codec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from apiext.lab.recordings.archive_format import Manifest
+    from apiext.lab.recordings.archive_format import RecordingManifest
     from apiext.lab.releases.object_spool import ObjectSpool
     from apiext.meta.encoding.json_codec import Object
 
@@ -40,7 +40,7 @@ def check_target(path: Path, *, force: bool) -> None:
         raise SourceError(f"{path} exists: --force replaces it")
 
 
-def write_archive(path: Path, manifest: Manifest, definitions: Mapping[str, Object], objects: ObjectSpool, *, force: bool) -> None:
+def write_archive(path: Path, manifest: RecordingManifest, definitions: Mapping[str, Object], objects: ObjectSpool, *, force: bool) -> None:
     """Write an archive that only the owner can read. `objects` has the lines of each definition's objects under its name.
 
     Raises:
@@ -69,7 +69,7 @@ def write_archive(path: Path, manifest: Manifest, definitions: Mapping[str, Obje
         raise SourceError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _write(file: io.BufferedWriter, manifest: Manifest, definitions: Mapping[str, Object], objects: ObjectSpool) -> None:
+def _write(file: io.BufferedWriter, manifest: RecordingManifest, definitions: Mapping[str, Object], objects: ObjectSpool) -> None:
     packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
     with packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         _add(tar, MANIFEST, manifest.dump())

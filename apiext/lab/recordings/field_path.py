@@ -16,7 +16,7 @@ FieldPath = tuple[str, ...]
 """Names of members, ITEM and ANY."""
 
 
-class FieldPathError(ValueError):
+class RedactPathError(ValueError):
     """A text is not a path of a field."""
 
 
@@ -24,20 +24,20 @@ def parse_field_path(text: str) -> FieldPath:
     """Return the path in a text, which may begin with a dot or `$`.
 
     Raises:
-        FieldPathError: it is not a path, or names metadata that must stay.
+        RedactPathError: it is not a path, or names metadata that must stay.
     """
     rest, found = text.strip().removeprefix("$"), list[str]()
     while rest:
         segment = _SEGMENT.match(rest)
         if segment is None or (found and rest[0] not in ".["):
-            raise FieldPathError(f"{text!r} is not a path such as spec.hosts[].token")
+            raise RedactPathError(f"{text!r} is not a path such as spec.hosts[].token")
         item, key, name = segment.groups()
         found.append(ITEM if item else key or name)
         rest = rest[segment.end() :]
     if not found:
-        raise FieldPathError(f"{text!r} is not a path such as spec.hosts[].token")
+        raise RedactPathError(f"{text!r} is not a path such as spec.hosts[].token")
     if found[0] == "metadata" and (len(found) < 2 or found[1] not in _METADATA):
-        raise FieldPathError(f"{text!r}: only labels and annotations of metadata can be redacted; --anonymize replaces names")
+        raise RedactPathError(f"{text!r}: only labels and annotations of metadata can be redacted; --anonymize replaces names")
     return tuple(found)
 
 

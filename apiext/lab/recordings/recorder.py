@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.recordings.anonymization import Anonymizer
-from apiext.lab.recordings.archive_format import Manifest, dump_object, load_object
+from apiext.lab.recordings.archive_format import RecordingManifest, dump_object, load_object
 from apiext.lab.recordings.archive_writer import check_target, write_archive
 from apiext.lab.recordings.pseudonyms import Pseudonyms
 from apiext.lab.recordings.redaction import Redactor
@@ -45,7 +45,7 @@ class RecordingOptions:
 
 async def record(
     source: ObjectSource, release: Release, target: Path, options: RecordingOptions, progress: Progress = lambda *_: None
-) -> Manifest:
+) -> RecordingManifest:
     """Write the definitions of a release and their objects to an archive. Return its manifest.
 
     Objects are kept in temporary files: memory does not grow with their number.
@@ -58,7 +58,7 @@ async def record(
     with closing(ObjectSpool()) as spool:
         for definition in chosen.values():
             await _read(source, definition, spool, options, progress)
-        manifest = Manifest(
+        manifest = RecordingManifest(
             origin=source.origin,
             is_redacted=options.redact,
             is_anonymized=options.anonymize,
@@ -77,6 +77,8 @@ async def record(
 def _chosen(release: Release, names: Collection[str]) -> list[Definition]:
     for name, reasons in sorted(release.refused.items()):
         raise SourceError(f"{release.origin}: {name} is invalid: {reasons[0]}")
+    if not release.definitions and not names:
+        raise SourceError(f"{release.origin} has no definitions")
     for name in names:
         if name not in release.definitions:
             raise SourceError(f"{release.origin} has no definition {name}")

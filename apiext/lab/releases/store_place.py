@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.lab.releases.etcd_snapshot import served_snapshot
 from apiext.lab.releases.interface import SourceError
-from apiext.lab.releases.stored_source import StoreSource
+from apiext.lab.releases.store_source import StoreSource
 from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
