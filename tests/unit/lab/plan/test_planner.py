@@ -54,6 +54,15 @@ def test_defaults_may_be_lost_again() -> None:
     assert (found.verdict, found.way_back.verdict) == (Safety.SAFE, Safety.SAFE)
 
 
+def test_a_rollback_restores_what_was_bad_before() -> None:
+    """Do not blame a rollback for what a version does to objects before the release, too."""
+    old = created(shaped("v1", "a"), shaped("v2", "a", "host", storage=True))
+    found = only(plan_of(old, created(shaped("v1", "a", served=False), shaped("v2", "a", "host", storage=True)), ListedObjects(*OBJECTS)))
+
+    assert found.way_back is not None
+    assert found.way_back.verdict is Safety.SAFE
+
+
 def test_a_removed_field_is_lost_from_objects() -> None:
     """Count the objects that lose a field, and name the first."""
     found = only(plan_of(TWO, created(shaped("v2", "a", storage=True)), ListedObjects(*OBJECTS)))
