@@ -1,7 +1,5 @@
 """Answers of conversion webhooks: right, wrong and broken ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, Final

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
+from tests.differential.helpers.differences import compared
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
@@ -15,7 +16,6 @@ from tests.differential.helpers.write_steps import (
     STRATEGIC,
     THINGS,
     YAML,
-    compared,
     crds,
     current,
     operations,

@@ -1,7 +1,5 @@
 """Strings that a YAML writer must quote, and documents of many aliases."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 TYPED = (

@@ -1,7 +1,5 @@
 """Inputs of rules and patches for all kinds."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any, Final
 

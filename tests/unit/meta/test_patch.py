@@ -1,7 +1,5 @@
 """JSON patches and merge patches as the reference's library applies them, and the spelling of scalars that it compares."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Times as Go's time package reads them, stored in whole seconds of UTC."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Bodies in Protobuf."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.endpoints.handlers.body import parse_body

@@ -1,7 +1,5 @@
 """JSON as Go reads and writes it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

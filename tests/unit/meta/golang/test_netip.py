@@ -37,20 +37,15 @@ def test_reads_addresses(text: str, canonical: str, zone: str) -> None:
         ("1..2.3", 'IPv4 field must have at least one digit (at ".2.3")'),
         ("1.2.3.a", 'unexpected character (at "a")'),
         ("::1%", "zone must be a non-empty string"),
+        *(
+            (text, "")
+            for text in ("1%", "12345::", "1::2::3", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7::8", "1:", ":::1", "1:g::")
+        ),
     ],
 )
 def test_rejects_other_addresses(text: str, message: str) -> None:
-    """The error of an IPv4 address is Go's."""
+    """The error names the text; that of an IPv4 address is Go's."""
     with pytest.raises(ValueError, match=re.escape(f'ParseAddr("{text}"): {message}')):
-        parse_address(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["1%", "12345::", "1::2::3", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7::8", "1:", ":::1", "1:g::"]
-)
-def test_rejects_other_ipv6_addresses(text: str) -> None:
-    """The error names the text."""
-    with pytest.raises(ValueError, match=re.escape(f'ParseAddr("{text}"): ')):
         parse_address(text)
 
 

@@ -1,7 +1,5 @@
 """Coercion of metadata to the reference's ObjectMeta."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors of expressions in the words of cel-go."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.schema.cel.syntax.source import CompileError

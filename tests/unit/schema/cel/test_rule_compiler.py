@@ -1,7 +1,5 @@
 """Rules and messages: what they must evaluate to, and which faults their errors name."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.schema.cel.declarations import DeclaredTypes, declare
