@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from apiext.cli.doctor import doctor
+from apiext.cli.explain import explain
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
 from apiext.cli.plan import plan
@@ -20,6 +21,7 @@ COMMANDS: Final = {
     "serve": serve,
     "operate": operate,
     "doctor": doctor,
+    "explain": explain,
     "versions": versions,
     "get-stored": get_stored,
     "record": record,
