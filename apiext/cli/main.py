@@ -9,8 +9,11 @@ import click
 
 from apiext import __version__
 from apiext.cli.doctor import doctor
+from apiext.cli.explain import explain
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
+from apiext.cli.plan import plan
+from apiext.cli.record import record
 from apiext.cli.rescue import rescue
 from apiext.cli.serve import serve
 from apiext.cli.versions import versions
@@ -35,6 +38,9 @@ apiext.add_command(doctor)
 apiext.add_command(versions)
 apiext.add_command(get_stored)
 apiext.add_command(rescue)
+apiext.add_command(plan)
+apiext.add_command(explain)
+apiext.add_command(record)
 
 
 def main() -> NoReturn:

@@ -195,11 +195,11 @@ class CompiledSchema:
         """
         return self.structural.has_rules and self._rules.get() is not None
 
-    def validate_rules(self, obj: Object, old: Object | None = None, *, is_valid: bool = True) -> RuleResult:
+    def validate_rules(self, obj: Object, old: Object | None = None, *, is_valid: bool = True, tolerant: bool = True) -> RuleResult:
         """Return the rules that an object violates. Violations by unchanged values of the old object are warnings (ratcheting).
 
-        `is_valid`: the object surely satisfies all keywords of the schema. Tolerated values may exceed the limits of the worst cases, and
-        have other types.
+        Unless `tolerant`, they are errors, too. `is_valid`: the object surely satisfies all keywords of the schema. Tolerated values may
+        exceed the limits of the worst cases, and have other types.
 
         Raises:
             HeavyWorkError: the evaluation takes too long for the event loop.
@@ -208,8 +208,23 @@ class CompiledSchema:
         if rules is None:
             nothing: RuleResult = self._evaluation.RuleResult()
             return nothing
-        known = None if old is None else Correlated(obj, old, self.structural.raw)
+        known = Correlated(obj, old, self.structural.raw) if old is not None and tolerant else None
         result: RuleResult = self._evaluation.evaluate(rules, obj, old, is_valid=is_valid, correlated=known)
+        return result
+
+    def rule_costs(self, obj: Object, *, exact: bool) -> RuleResult:
+        """Return the result of the rules about a new object with the costs of their evaluation; no costs without rules.
+
+        Unless `exact`, costs are upper bounds for objects that satisfy the schema.
+
+        Raises:
+            HeavyWorkError: the evaluation takes too long for the event loop.
+        """
+        rules = self._rules.get() if self.structural.has_rules else None
+        if rules is None:
+            nothing: RuleResult = self._evaluation.RuleResult()
+            return nothing
+        result: RuleResult = self._evaluation.evaluate(rules, obj, None, is_valid=self.is_valid(obj), exact=exact)
         return result
 
 

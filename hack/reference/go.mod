@@ -8,6 +8,7 @@ godebug default=go1.26
 
 require (
 	go.etcd.io/etcd/etcdctl/v3 v3.7.0
+	go.etcd.io/etcd/etcdutl/v3 v3.7.0
 	go.etcd.io/etcd/server/v3 v3.7.0
 	k8s.io/apiextensions-apiserver v0.37.1
 	k8s.io/kubernetes v1.37.1

@@ -21,7 +21,7 @@ from apiext.webhook.clientcmd.kubeconfig_schema import KUBECONFIG
 from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _UNSUPPORTED: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 """Fields of a user that request impersonation; `load` refuses a kubeconfig with one of them."""
@@ -82,12 +82,28 @@ def load(path: Path) -> Endpoint:
     Raises:
         KubeconfigError: the file cannot be read, is incomplete, or has credentials that are not supported.
     """
+    return load_merged([path])[1]
+
+
+def load_merged(paths: Sequence[Path], context: str = "") -> tuple[str, Endpoint]:
+    """Return the name of a context ("" for the current one) in kubeconfigs, with its server and credentials.
+
+    Of entries with the same name the first counts. Missing files are left out if there are several, as in client-go.
+
+    Raises:
+        KubeconfigError: as `load`, or no file has the context.
+    """
+    present = [path for path in paths if path.exists()] if len(paths) > 1 else paths
+    files: list[_File] = []
+    path = paths[0]
     try:
-        return _endpoint(parse_configuration(path.read_bytes(), KUBECONFIG), path.absolute().parent)
+        for path in present or paths:
+            files.append(_File(parse_configuration(path.read_bytes(), KUBECONFIG), path.absolute().parent))
+        return _endpoint(files, context)
     except OSError as error:
         raise KubeconfigError(f"{error.filename or path}: {error.strerror or error}") from error
     except (ValueError, TypeError) as error:
-        raise KubeconfigError(f"{path}: {error}") from error
+        raise KubeconfigError(f"{os.pathsep.join(map(str, paths))}: {error}") from error
 
 
 def proxy_for(url: str, configured: str = "", environ: Mapping[str, str] = os.environ) -> URL | None:
@@ -103,20 +119,27 @@ def proxy_for(url: str, configured: str = "", environ: Mapping[str, str] = os.en
     return proxy
 
 
-def _endpoint(config: Mapping[str, Any], folder: Path) -> Endpoint:
-    context = _named(config, "contexts", config.get("current-context") or "", "context")
-    cluster = _named(config, "clusters", context.get("cluster") or "", "cluster")
-    user = _named(config, "users", context["user"], "user") if context.get("user") else {}
-    for name in _UNSUPPORTED:
-        if name in user:
-            raise ValueError(f"the user's {name} is not supported")
+@dataclass(frozen=True, slots=True)
+class _File:
+    config: Mapping[str, Any]
+    folder: Path
+
+
+def _endpoint(files: Sequence[_File], name: str) -> tuple[str, Endpoint]:
+    name = name or next(filter(None, (file.config.get("current-context") for file in files)), "")
+    context, _ = _named(files, "contexts", name, "context")
+    cluster, cluster_folder = _named(files, "clusters", context.get("cluster") or "", "cluster")
+    user, folder = _named(files, "users", context["user"], "user") if context.get("user") else ({}, cluster_folder)
+    for unsupported in _UNSUPPORTED:
+        if unsupported in user:
+            raise ValueError(f"the user's {unsupported} is not supported")
     url = (cluster.get("server") or "").rstrip("/")
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"the cluster's server {url!r} is not a URL")
     authorization, token_file = _authorization(user), user.get("tokenFile")
-    return Endpoint(
+    return name, Endpoint(
         url=url,
-        context=_tls(cluster, user, folder) if url.startswith("https://") else None,
+        context=_tls(cluster, cluster_folder, user, folder) if url.startswith("https://") else None,
         server_name=cluster.get("tls-server-name") or "",
         proxy=proxy_for(url, cluster.get("proxy-url") or ""),
         authorization=authorization,
@@ -148,10 +171,12 @@ def _cached_plugin(section: str, user: str, cluster: str, folder: Path) -> Cache
     return CachedCredential(auth_provider(json.loads(user), folder))
 
 
-def _named(config: Mapping[str, Any], kind: str, name: str, member: str) -> Mapping[str, Any]:
-    for entry in config.get(kind) or ():
-        if entry.get("name") == name:
-            return entry.get(member) or {}
+def _named(files: Sequence[_File], kind: str, name: str, member: str) -> tuple[Mapping[str, Any], Path]:
+    """Return the entry of a name, and the folder of its relative paths."""
+    for file in files:
+        for entry in file.config.get(kind) or ():
+            if entry.get("name") == name:
+                return entry.get(member) or {}, file.folder
     raise ValueError(f"{kind} has no {name!r}")
 
 
@@ -163,8 +188,8 @@ def _authorization(user: Mapping[str, Any]) -> str:
     return ""
 
 
-def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
-    authority = _content(cluster, "certificate-authority", folder)
+def _tls(cluster: Mapping[str, Any], cluster_folder: Path, user: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
+    authority = _content(cluster, "certificate-authority", cluster_folder)
     certificate, key = _content(user, "client-certificate", folder), _content(user, "client-key", folder)
     context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     if cluster.get("insecure-skip-tls-verify"):

@@ -41,6 +41,7 @@ class Program:
 
 _ETCD: Final = "go.etcd.io/etcd/server/v3"
 _ETCDCTL: Final = "go.etcd.io/etcd/etcdctl/v3"
+_ETCDUTL: Final = "go.etcd.io/etcd/etcdutl/v3"
 _KUBERNETES: Final = "k8s.io/kubernetes"
 
 PROGRAMS: Final[Mapping[str, Program]] = {
@@ -48,6 +49,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     for program in (
         Program("etcd", _ETCD, _ETCD, ("--version",)),
         Program("etcdctl", _ETCDCTL, _ETCDCTL, ("version",)),
+        Program("etcdutl", _ETCDUTL, _ETCDUTL, ("version",)),
         Program("kube-apiserver", f"{_KUBERNETES}/cmd/kube-apiserver", _KUBERNETES, ("--version",)),
         Program("kubectl", f"{_KUBERNETES}/cmd/kubectl", _KUBERNETES, ("version", "--client")),
         Program("kube-controller-manager", f"{_KUBERNETES}/cmd/kube-controller-manager", _KUBERNETES, ("--version",)),
@@ -55,7 +57,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         Program("apiextensions-apiserver", "k8s.io/apiextensions-apiserver", "k8s.io/apiextensions-apiserver"),
     )
 }
-DEFAULT: Final = ("etcd", "etcdctl", "kube-apiserver", "kubectl", "kube-controller-manager")
+DEFAULT: Final = ("etcd", "etcdctl", "etcdutl", "kube-apiserver", "kubectl", "kube-controller-manager")
 
 
 def pinned(module: str) -> str:

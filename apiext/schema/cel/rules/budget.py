@@ -32,12 +32,14 @@ class Budget:
     Cheap expressions are charged their worst case. If an object exceeds a limit this way, its evaluation starts again and counts costs.
     """
 
-    __slots__ = ("_exact", "_reserve", "left", "strict")
+    __slots__ = ("_exact", "_reserve", "largest", "left", "strict")
 
     def __init__(self, limit: int, *, exact: bool) -> None:
         """Begin with a limit. `exact`: values may exceed limits of the schema, so that worst cases do not hold."""
         self._exact = exact
         self.left = limit
+        self.largest = 0
+        """The cost of the most expensive evaluation whose costs were counted."""
         self.strict = False
         """Whether the next values may exceed limits of the schema, or be of other types."""
         # the event loop may only use a part of the budget
@@ -85,7 +87,10 @@ class Budget:
             result = work.run(evaluate, None)
         except (CelError, BudgetError) as error:
             failure = error
+        self.largest = max(self.largest, meter.cost)
         if meter.cost > self.left:
+            # another expression would cost more than is left, too
+            self.left = 0
             raise SpentError if self._exact else InexactError
         if work.is_limited and isinstance(failure, BudgetError):
             raise HeavyWorkError if self._exact or limit == MAX_INLINE_EVALUATION_COST else InexactError

@@ -37,6 +37,10 @@ class RuleResult:
     """Approximate characters of both."""
     left: int = -1
     """The remaining budget; negative if not all rules were evaluated."""
+    spent: int = 0
+    """The used part of the budget, also if not all rules were evaluated."""
+    largest: int = 0
+    """The cost of the most expensive evaluation, of those whose costs were counted."""
 
 
 class RulePath:
@@ -84,6 +88,7 @@ def evaluate(
         pass
     else:
         evaluation.result.left = budget.left
+    evaluation.result.spent, evaluation.result.largest = limit - budget.left, budget.largest
     return evaluation.result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apiext.webhook.clientcmd.kubeconfig import KubeconfigError, load
+from apiext.webhook.clientcmd.kubeconfig import KubeconfigError, load, load_merged
 from hack.lib.servers.certificates import Authority
 from tests.support.builders.kubeconfigs import kubeconfig_of
 
@@ -116,3 +116,26 @@ def test_allows_unknown_fields_and_null(tmp_path: Path) -> None:
     }
 
     assert load(_write(tmp_path, config)).url == "https://a"
+
+
+def test_merges_kubeconfigs(tmp_path: Path) -> None:
+    """Take the first entry of a name of several files, each with its own folder, and the first current context."""
+    authority = Authority(tmp_path / "second" / "ca")
+    first = {"contexts": [{"name": "a", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u", "user": {"token": "1"}}]}
+    cluster = {"server": "https://h", "certificate-authority": str(authority.cert.relative_to(tmp_path / "second"))}
+    second = {
+        "current-context": "a",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "contexts": [{"name": "a", "context": {}}, {"name": "b", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {"token": "2"}}],
+    }
+    (tmp_path / "first").mkdir()
+    paths = [_write(tmp_path / "first", first), tmp_path / "missing", _write(tmp_path / "second", second)]
+
+    name, endpoint = load_merged(paths)
+    assert (name, endpoint.url, endpoint.authorization) == ("a", "https://h", "Bearer 1")
+    assert endpoint.context is not None
+    assert len(endpoint.context.get_ca_certs()) == 1
+    assert load_merged(paths, "b")[0] == "b"
+    with pytest.raises(KubeconfigError, match=f"{paths[0]}:{paths[1]}:{paths[2]}: contexts has no 'x'"):
+        load_merged(paths, "x")
