@@ -97,6 +97,8 @@ def replay(archive: str, releases: tuple[str, ...], **flags: Any) -> int:
         found = uvloop.run(_replay(archive, releases, flags))
     except (SourceError, ReplayError) as error:
         raise click.ClickException(str(error)) from error
+    except asyncio.CancelledError as error:
+        raise click.Abort from error
     for kind, file in outputs:
         _write(found, kind, file)
     return LOST if found.is_lost else 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apiext.lab.plan.options import OnProgress
     from apiext.lab.plan.plan import DefinitionPlan, PlanStep, WayBack
     from apiext.lab.replay.known_reads import KnownReads
-    from apiext.lab.replay.outcome import Transition
+    from apiext.lab.replay.outcome import ReleaseChange
     from apiext.lab.replay.server_client import ServerClient
     from apiext.meta.encoding.json_codec import Object
 
@@ -43,7 +43,7 @@ class DefinitionWalk:
         self._earlier: list[Finding] = []
         self._is_stopped = False
 
-    async def begin(self, transition: Transition) -> None:
+    async def begin(self, transition: ReleaseChange) -> None:
         """Read all objects for the first time."""
         await self._read("recording", await self._server.definition(self._name))
         problems = self._observations.problems(())
@@ -57,7 +57,7 @@ class DefinitionWalk:
         definition = await self._server.definition(self._name)
         await self._steps.forget_own([version.name for version in definition.versions if version.name not in kept])
 
-    async def forward(self, plan: DefinitionPlan, wanted: Object, transition: Transition, *, takes_later: bool) -> None:
+    async def forward(self, plan: DefinitionPlan, wanted: Object, transition: ReleaseChange, *, takes_later: bool) -> None:
         """Take the steps of a plan. `wanted` is the new definition."""
         if self._is_stopped or not (plan.steps or plan.breaks):
             return
@@ -70,7 +70,7 @@ class DefinitionWalk:
         await self._take(steps, replayed, plan.objects)
         transition.definitions.append(replayed)
 
-    async def back(self, way: WayBack, transition: Transition) -> None:
+    async def back(self, way: WayBack, transition: ReleaseChange) -> None:
         """Take the steps of a rollback."""
         if self._is_stopped or not way.steps:
             return

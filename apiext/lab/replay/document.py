@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from apiext.lab.replay.outcome import DefinitionReplay, Problem, ReplayReport, StepReplay, Transition
+    from apiext.lab.replay.outcome import DefinitionReplay, Problem, ReleaseChange, ReplayReport, StepReplay
     from apiext.meta.encoding.json_codec import Object
 
 API_VERSION: Final = "lab.apiext.dev/v1alpha1"
@@ -26,7 +26,7 @@ def document_of(report: ReplayReport) -> Object:
     }
 
 
-def _transition(transition: Transition) -> Object:
+def _transition(transition: ReleaseChange) -> Object:
     return {
         "from": transition.old,
         "to": transition.new,

@@ -105,7 +105,7 @@ class DefinitionReplay:
 
 
 @dataclass(slots=True)
-class Transition:
+class ReleaseChange:
     """A change from one release to the next, or back."""
 
     old: str
@@ -120,7 +120,7 @@ class ReplayReport:
 
     recording: str
     objects: int
-    transitions: list[Transition] = field(default_factory=list)
+    transitions: list[ReleaseChange] = field(default_factory=list)
     not_proved: list[str] = field(default_factory=list)
     """Definitions and objects that the replay left out, and why."""
 

@@ -12,7 +12,7 @@ from apiext.lab.replay.outcome import Foretold
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from apiext.lab.replay.outcome import DefinitionReplay, Problem, ReplayReport, Transition
+    from apiext.lab.replay.outcome import DefinitionReplay, Problem, ReleaseChange, ReplayReport
 
 _NAMED: Final = 3
 """Objects that a problem names."""
@@ -62,7 +62,7 @@ class ReplayText:
         self._console.print(Text.assemble((printable(text), style), (printable(after), after_style)))
 
 
-def title_of(transition: Transition) -> str:
+def title_of(transition: ReleaseChange) -> str:
     """Return the releases of a transition."""
     if transition.old == transition.new:
         return transition.old

@@ -14,7 +14,7 @@ from apiext.lab.plan.planner import make_plan
 from apiext.lab.releases.places import Access, open_source
 from apiext.lab.replay.definition_walk import DefinitionWalk
 from apiext.lab.replay.known_reads import KnownReads
-from apiext.lab.replay.outcome import ReplayError, ReplayReport, Transition
+from apiext.lab.replay.outcome import ReleaseChange, ReplayError, ReplayReport
 from apiext.lab.replay.release_sequence import sequence_of
 from apiext.lab.replay.server_process import STORE_FILE, running_server
 from apiext.lab.replay.store_filling import fill_store
@@ -102,8 +102,8 @@ class _Walk:
             await self._back(plans[place], labels[place + 1], labels[place])
         self._report.transitions = [one for one in self._report.transitions if one.definitions]
 
-    def _transition(self, old: str, new: str, *, is_way_back: bool = False) -> Transition:
-        found = Transition(old, new, is_way_back)
+    def _transition(self, old: str, new: str, *, is_way_back: bool = False) -> ReleaseChange:
+        found = ReleaseChange(old, new, is_way_back)
         self._report.transitions.append(found)
         return found
 

@@ -11,7 +11,7 @@ from apiext.lab.plan.plan import Safety
 from apiext.lab.plan.step_finder import StoredFacts, find_steps
 from apiext.lab.replay.document import document_of
 from apiext.lab.replay.junit import junit_of
-from apiext.lab.replay.outcome import DefinitionReplay, Foretold, Problem, ProblemKind, ReplayReport, StepReplay, Transition
+from apiext.lab.replay.outcome import DefinitionReplay, Foretold, Problem, ProblemKind, ReleaseChange, ReplayReport, StepReplay
 from apiext.lab.replay.text import ReplayText
 from tests.support.builders.plans import NAME, created, shaped
 
@@ -23,7 +23,7 @@ def report() -> ReplayReport:
     lost = Problem(ProblemKind.LOST, "v1", "spec.a", "a label drops\x1b it", 4, ["a", "b", "c", "d"], Foretold.YES)
     refused = Problem(ProblemKind.REFUSED, "v1", "", "it is refused", 1, ["a"], Foretold.BEFORE)
     part = DefinitionReplay(NAME, Safety.BREAKING, 4, [StepReplay(step, 0.25)], [refused, lost], ["no time"])
-    return ReplayReport("recording x", 4, [Transition("a", "b", is_way_back=True, definitions=[part])], ["y: no webhook"])
+    return ReplayReport("recording x", 4, [ReleaseChange("a", "b", is_way_back=True, definitions=[part])], ["y: no webhook"])
 
 
 def test_document(report: ReplayReport) -> None:
