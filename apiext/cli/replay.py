@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.cli.interruptible import run_interruptible
 from apiext.cli.object_progress import shown_progress
 
 if TYPE_CHECKING:
@@ -87,18 +85,14 @@ def replay(archive: str, releases: tuple[str, ...], **flags: Any) -> int:
     are compared with what was there. Exit codes: 0 nothing is lost and all is as foretold, 2 something is lost or not as foretold, 3 the
     replay could not run.
     """
-    import uvloop
-
     from apiext.lab.releases.interface import SourceError
     from apiext.lab.replay.outcome import ReplayError
 
     outputs = [_output(text) for text in flags["output"]]
     try:
-        found = uvloop.run(_replay(archive, releases, flags))
+        found = run_interruptible(_replay(archive, releases, flags))
     except (SourceError, ReplayError) as error:
         raise click.ClickException(str(error)) from error
-    except asyncio.CancelledError as error:
-        raise click.Abort from error
     for kind, file in outputs:
         _write(found, kind, file)
     return LOST if found.is_lost else 0
@@ -109,7 +103,6 @@ async def _replay(archive: str, texts: Sequence[str], flags: Mapping[str, Any]) 
     from apiext.lab.replay.walk import ReplayOptions
     from apiext.lab.replay.walk import replay as run
 
-    _end_on_sigterm()
     services = _services(flags["service_address"])
     with shown_progress() as on_progress:
         options = ReplayOptions(
@@ -125,14 +118,6 @@ async def _replay(archive: str, texts: Sequence[str], flags: Mapping[str, Any]) 
             return await run(recording, releases, options)
         finally:
             await recording.close()
-
-
-def _end_on_sigterm() -> None:
-    """Let SIGTERM end the replay as Ctrl-C does: its server stops with it."""
-    task = asyncio.current_task()
-    if task is not None:
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 async def _release(text: str, paths: Sequence[str]) -> Release:

@@ -24,11 +24,11 @@ WALK: Final = list(commands(section("crds/README.md", "Three releases of a CRD")
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(params=["apiext", pytest.param("reference", marks=pytest.mark.slow)])
+@pytest.fixture(params=["apiext", *(pytest.param(name, marks=pytest.mark.slow) for name in ("reference", "migrating reference"))])
 def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """Return the kubeconfig of a server."""
-    if request.param == "reference":
-        with ControlPlane(tmp_path / "reference", durable=False) as plane:
+    """Return the kubeconfig of apiext, of a kube-apiserver, and of one with the controller of StorageVersionMigrations."""
+    if request.param != "apiext":
+        with ControlPlane(tmp_path / "reference", controller_manager=request.param == "migrating reference", durable=False) as plane:
             yield plane.kubeconfig
         return
     with ApiextServer(tmp_path / "server") as server:
@@ -42,7 +42,7 @@ def kubectl(kubeconfig: Path, tmp_path: Path) -> Kubectl:
 
 
 @pytest.fixture
-def shell(kubeconfig: Path, tmp_path: Path) -> Shell:
+def shell(request: pytest.FixtureRequest, kubeconfig: Path, tmp_path: Path) -> Shell:
     """Return a function that runs a line in a folder with the sample definitions, and with the commands on the path."""
     folder, programs = tmp_path / "work", tmp_path / "bin"
     folder.mkdir()
@@ -52,7 +52,9 @@ def shell(kubeconfig: Path, tmp_path: Path) -> Shell:
     (programs / "apiext").write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m apiext "$@"\n')
     (programs / "apiext").chmod(0o755)
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    settings = environment(KUBECONFIG=str(kubeconfig), HOME=str(tmp_path), PATH=path, SETTLE="1", TIMEOUT="60")
+    # without a controller, a migration is given up soon
+    migrator = "3" if request.node.callspec.params["kubeconfig"] == "reference" else "60"
+    settings = environment(KUBECONFIG=str(kubeconfig), HOME=str(tmp_path), PATH=path, SETTLE="1", TIMEOUT="90", MIGRATOR=migrator)
 
     def run(line: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["sh", "-c", line], cwd=folder, env=settings, capture_output=True, text=True, check=False, timeout=200)

@@ -144,6 +144,23 @@ def test_fields_that_a_version_lacks(record: Record, write: Write) -> None:
     assert "foretold: 1 object: v2 spec.b: a label set at v2 drops the field (default/w)" in _replay(archive, new).stdout
 
 
+def test_losses_before_the_release(record: Record, write: Write) -> None:
+    """Do not blame a rollback for what the definition before the release does, and for what only defaults have set."""
+    old = crd("widgets", shaped("v1", "a", "b", storage=True), shaped("v2", "a"))
+    archive = record(old, custom("w", a="x", b="y"))
+    more = {"more": {"type": "string", "default": "x"}}
+    new = write("new", crd("widgets", shaped("v1", "a", "b", storage=True), shaped("v2", "a", "b")))
+    for version in (document := yaml.safe_load((new / "all.yaml").read_text()))["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] |= more
+    (new / "all.yaml").write_text(yaml.safe_dump(document))
+
+    code, found = _document(archive, new)
+
+    assert [(one["kind"], one["path"], one["foretold"]) for one in _problems(found) if one["harm"]] == []
+    assert ("lost", "spec.b", "before") in [(one["kind"], one["path"], one["foretold"]) for one in _problems(found)]
+    assert code == 0
+
+
 def test_pruned_fields_and_appliers(record: Record, write: Write) -> None:
     """Count fields that the plan says are pruned as foretold, with what their appliers notice."""
     archive = record(crd("widgets", shaped("v1", "a", "b", storage=True)), custom("w", managers=[APPLIER], a="x", b="y"))

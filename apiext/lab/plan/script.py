@@ -26,6 +26,8 @@ _HEAD: Final = r"""set -eu
 # Seconds until all API servers know a changed definition, and the longest time to wait for a step.
 SETTLE=${SETTLE:-10}
 TIMEOUT=${TIMEOUT:-600}
+# Seconds after which a StorageVersionMigration that nobody begins is given up: then kubectl writes the objects.
+MIGRATOR=${MIGRATOR:-30}
 # yes: also take the steps that only a later release needs.
 LATER=${LATER:-no}
 
@@ -67,8 +69,12 @@ migrate() {
   if kubectl get --raw /apis/storagemigration.k8s.io/v1 >/dev/null 2>&1; then
     echo "$migration" | kubectl delete --ignore-not-found -f -
     echo "$migration" | kubectl create -f -
-    echo "$migration" | kubectl wait --for=condition=Succeeded --timeout="${TIMEOUT}s" -f -
-    return
+    if begins "$migration"; then
+      echo "$migration" | kubectl wait --for=condition=Succeeded --timeout="${TIMEOUT}s" -f -
+      return
+    fi
+    # no controller takes it
+    echo "$migration" | kubectl delete --ignore-not-found -f -
   fi
   attempt=1
   # an object that changes or goes away meanwhile is a conflict: then all are written again
@@ -78,6 +84,18 @@ migrate() {
       exit 1
     fi
     attempt=$((attempt + 1))
+  done
+}
+
+# Succeed when a StorageVersionMigration has a condition, fail if it has none after some time.
+begins() {
+  waited=0
+  until [ -n "$(echo "$1" | kubectl get -f - -o jsonpath='{.status.conditions[*].type}')" ]; do
+    if [ "$waited" -ge "$MIGRATOR" ]; then
+      return 1
+    fi
+    sleep 1
+    waited=$((waited + 1))
   done
 }
 

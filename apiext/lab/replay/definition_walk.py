@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from apiext.definitions.definition import Definition
-    from apiext.lab.judgement.outcome import Finding, ObjectsReport
+    from apiext.lab.judgement.outcome import ObjectFinding, ObjectsReport
     from apiext.lab.plan.options import OnProgress
     from apiext.lab.plan.plan import DefinitionPlan, PlanStep, WayBack
     from apiext.lab.replay.known_reads import KnownReads
@@ -40,13 +40,15 @@ class DefinitionWalk:
         self._on_progress = on_progress
         self._steps = StepTaker(server, name, len(keys))
         self._observations = Observations()
-        self._earlier: list[Finding] = []
+        self._earlier: list[ObjectFinding] = []
+        self._known: list[ObjectFinding] = []
         self._is_stopped = False
 
-    async def begin(self, transition: ReleaseChange) -> None:
-        """Read all objects for the first time."""
+    async def begin(self, transition: ReleaseChange, known: Sequence[ObjectFinding]) -> None:
+        """Read all objects for the first time. `known` is what happens to them without a release."""
+        self._known += known
         await self._read("recording", await self._server.definition(self._name))
-        problems = self._observations.problems(())
+        problems = self._observations.problems((), (), known)
         if problems:
             replayed = DefinitionReplay(self._name, Safety.SAFE, len(self._keys), problems=problems)
             transition.definitions.append(replayed)
@@ -75,7 +77,7 @@ class DefinitionWalk:
         if self._is_stopped or not way.steps:
             return
         replayed = DefinitionReplay(self._name, way.verdict, len(self._keys))
-        await self._take(way.steps, replayed, way.objects)
+        await self._take(way.steps, replayed, way.objects, known=[*self._known, *self._earlier])
         transition.definitions.append(replayed)
 
     async def _refusal(self, plan: DefinitionPlan, wanted: Object) -> None:
@@ -85,7 +87,9 @@ class DefinitionWalk:
             said = f"the plan says: {plan.refusals[0]}" if plan.refusals else f"the plan does not say so: {refusal}"
             self._observe(f"without the steps, the server {'refuses' if refusal else 'accepts'} the definition; {said}")
 
-    async def _take(self, steps: Sequence[PlanStep], replayed: DefinitionReplay, foreseen: ObjectsReport | None) -> None:
+    async def _take(
+        self, steps: Sequence[PlanStep], replayed: DefinitionReplay, foreseen: ObjectsReport | None, *, known: Sequence[ObjectFinding] = ()
+    ) -> None:
         """Take steps and check the objects after each."""
         findings = foreseen.findings if foreseen is not None else ()
         before = await self._server.definition(self._name)
@@ -104,12 +108,12 @@ class DefinitionWalk:
         if not self._is_stopped and steps:
             await self._check(definition, findings, applies, replayed)
         replayed.not_proved += [f"{part.what}: {part.reason}" for part in (foreseen.not_judged if foreseen is not None else ())]
-        replayed.problems = self._observations.problems(findings, self._earlier)
+        replayed.problems = self._observations.problems(findings, self._earlier, known)
         self._observations = Observations()
         self._earlier += findings
 
     async def _check(
-        self, definition: Definition, findings: Sequence[Finding], applies: RepeatedApplies, replayed: DefinitionReplay
+        self, definition: Definition, findings: Sequence[ObjectFinding], applies: RepeatedApplies, replayed: DefinitionReplay
     ) -> None:
         """Check the objects at the end of a transition: gets, dropped versions, updates and applies."""
         await self._droppable(definition)

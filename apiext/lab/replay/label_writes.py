@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from apiext.definitions.definition import Definition
-    from apiext.lab.judgement.outcome import Finding
+    from apiext.lab.judgement.outcome import ObjectFinding
     from apiext.lab.replay.observations import Observations
     from apiext.lab.replay.server_client import ServerClient
 
@@ -60,7 +60,7 @@ class LabelWrites:
         for version, path, text, key in sorted(problems):
             self._observations.add(ProblemKind.REFUSED, version, path, f"an update of a label is refused: {text}", key)
 
-    def add_accepted(self, findings: Sequence[Finding], versions: Sequence[str]) -> None:
+    def add_accepted(self, findings: Sequence[ObjectFinding], versions: Sequence[str]) -> None:
         """Add the versions in which fewer updates were refused than the plan says. All objects must have been updated in them."""
         for version in versions:
             counts = [finding.count for finding in findings if finding.kind is FindingKind.STUCK and finding.version == version]

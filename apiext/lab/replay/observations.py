@@ -10,7 +10,7 @@ from apiext.lab.replay.outcome import Foretold, Problem, ProblemKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from apiext.lab.judgement.outcome import Finding
+    from apiext.lab.judgement.outcome import ObjectFinding
 
 _SIGNS: Final = {
     ProblemKind.UNREADABLE: {FindingKind.UNREADABLE, FindingKind.UNCONVERTIBLE},
@@ -26,6 +26,8 @@ _SIGNS: Final = {
     ProblemKind.APPLY: {FindingKind.CONFLICT, FindingKind.UNAPPLIED, FindingKind.APPLIER, FindingKind.MANAGER},
 }
 """The findings that foretell a problem."""
+_UNDONE: Final = {FindingKind.DEFAULTED, FindingKind.GAINED}
+"""Findings of a release, whose fields its rollback prunes."""
 _OF_FIELDS: Final = frozenset(
     {ProblemKind.PRUNED, ProblemKind.DEFAULTED, ProblemKind.CHANGED, ProblemKind.LOST, ProblemKind.ALTERED, ProblemKind.GAINED}
 )
@@ -51,25 +53,36 @@ class Observations:
         if len(problem.examples) < MAX_EXAMPLES:
             problem.examples.append(key)
 
-    def problems(self, findings: Sequence[Finding], earlier: Sequence[Finding] = ()) -> list[Problem]:
-        """Return all problems; `findings` are those of the plan, `earlier` those of the transitions before."""
+    def problems(
+        self, findings: Sequence[ObjectFinding], earlier: Sequence[ObjectFinding] = (), known: Sequence[ObjectFinding] = ()
+    ) -> list[Problem]:
+        """Return all problems.
+
+        `findings` are those of the plan, `earlier` those of the transitions before. `known` are those of the definition as it was before
+        the release, which a rollback's plan does not repeat.
+        """
         order = list(ProblemKind)
         for problem in self._found.values():
-            problem.foretold = foretold(problem, findings, earlier)
+            problem.foretold = foretold(problem, findings, earlier, known)
         return sorted(self._found.values(), key=lambda one: (order.index(one.kind), one.version, one.path, one.message))
 
 
-def foretold(problem: Problem, findings: Sequence[Finding], earlier: Sequence[Finding] = ()) -> Foretold:
-    """Return whether findings foretell a problem, for as many objects."""
+def foretold(
+    problem: Problem, findings: Sequence[ObjectFinding], earlier: Sequence[ObjectFinding] = (), known: Sequence[ObjectFinding] = ()
+) -> Foretold:
+    """Return whether findings foretell a problem, for as many objects; the arguments are those of Observations.problems."""
     found = [finding for finding in findings if _is_sign(finding, problem)]
     if not found and problem.kind in _OF_ANY_VERSION:
         found = [finding for finding in [*findings, *earlier] if _is_sign(finding, problem, any_version=True)]
-    if not found or _limit(found, problem.kind) < problem.count:
-        return Foretold.NO
-    return Foretold.BEFORE if all(finding.count <= finding.already for finding in found) else Foretold.YES
+    if not found and problem.kind is ProblemKind.PRUNED:
+        found = [finding for finding in earlier if finding.kind in _UNDONE and _covers(finding.path, problem.path)]
+    if found and problem.count <= _limit(found, problem.kind):
+        return Foretold.BEFORE if all(finding.count <= finding.already for finding in found) else Foretold.YES
+    before = [finding for finding in known if _is_sign(finding, problem)]
+    return Foretold.BEFORE if before and problem.count <= _limit(before, problem.kind) else Foretold.NO
 
 
-def _is_sign(finding: Finding, problem: Problem, *, any_version: bool = False) -> bool:
+def _is_sign(finding: ObjectFinding, problem: Problem, *, any_version: bool = False) -> bool:
     if finding.kind not in _SIGNS.get(problem.kind, ()):
         return False
     if not any_version and finding.version not in (problem.version, ""):
@@ -82,6 +95,6 @@ def _covers(path: str, other: str) -> bool:
     return path == other or path.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{path}.", f"{path}["))
 
 
-def _limit(found: Iterable[Finding], kind: ProblemKind) -> int:
+def _limit(found: Iterable[ObjectFinding], kind: ProblemKind) -> int:
     counts = [finding.count for finding in found]
     return max(counts) if kind in _OF_FIELDS else sum(counts)

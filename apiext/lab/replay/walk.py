@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apiext.lab.comparison.grades_file import named_grades
+from apiext.lab.judgement.converters import open_converters
+from apiext.lab.judgement.judge import Judge
 from apiext.lab.plan.options import PlanOptions, ignore_progress
 from apiext.lab.plan.planner import make_plan
 from apiext.lab.releases.places import Access, open_source
@@ -23,6 +25,8 @@ from apiext.storage.backend import BackendError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from apiext.definitions.definition import Definition
+    from apiext.lab.judgement.outcome import ObjectFinding
     from apiext.lab.plan.options import OnProgress
     from apiext.lab.plan.plan import ReleasePlan
     from apiext.lab.releases.interface import Release, WholeSource
@@ -90,8 +94,9 @@ class _Walk:
 
     async def run(self) -> None:
         """Walk."""
-        for walk in self._walks.values():
-            await walk.begin(self._transition("recording", "recording"))
+        start = self._transition("recording", "recording")
+        for name, walk in self._walks.items():
+            await walk.begin(start, await self._known(self._sequence.recorded.definitions[name]))
         labels = self._sequence.labels
         plans, releases = [], [self._sequence.recorded, *self._sequence.releases]
         for place, release in enumerate(self._sequence.releases):
@@ -127,6 +132,17 @@ class _Walk:
         for one in plan.definitions:
             if one.way_back is not None:
                 await self._walks[one.name].back(one.way_back, transition)
+
+    async def _known(self, definition: Definition) -> Sequence[ObjectFinding]:
+        """Return what happens to the recorded objects without a release: what the definition itself loses or refuses."""
+        async with AsyncExitStack() as stack:
+            source = await open_source(str(self._folder), Access())
+            stack.push_async_callback(source.close)
+            converters = await stack.enter_async_context(open_converters(definition, definition, services=self._options.services))
+            judge = Judge(definition, definition, converters=converters)
+            async for page in await stack.enter_async_context(aclosing(source.pages(definition))):
+                await judge.add(page)
+            return judge.report().findings
 
     async def _plan(self, release: Release) -> ReleasePlan:
         """Return the plan for a release, with the stored objects as they are now."""

@@ -10,16 +10,18 @@ from typing import Any, Final
 
 from apiext.conversion.none import NoneConverter
 from apiext.lab.judgement.applied_configuration import applied_configuration
-from apiext.lab.judgement.converters import JudgedConverter
+from apiext.lab.judgement.converters import Converters, JudgedConverter
+from apiext.lab.judgement.judge import Judge
 from apiext.lab.judgement.judged_definition import JudgedDefinition
 from apiext.lab.judgement.writes import LABEL, judge_writes
+from apiext.lab.releases.interface import SourceObject
 from apiext.managedfields import managers
 from apiext.managedfields.structural_types import from_schema
 from apiext.meta.errors import StatusError
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from tests.support.builders.crds import definition
-from tests.support.builders.definition_pairs import DefinitionPair
+from tests.support.builders.definition_pairs import AppliedObject, DefinitionPair
 from tests.support.judged_objects import manifest
 
 Json = dict[str, Any]
@@ -42,10 +44,16 @@ class PredictedRun:
     conversion: Json = field(default_factory=lambda: {"strategy": "None"})
     """The conversion of the new definition."""
     converter: JudgedConverter = field(default_factory=lambda: JudgedConverter(NoneConverter()))
+    compares_configurations: bool = True
+    """Whether the objects have all that was applied: no nulls, empty lists, or fields that the storage version lacks."""
     differences: list[str] = field(default_factory=list)
     compared: int = 0
     data: dict[str, bytes] = field(default_factory=dict)
     """The stored bytes of the objects before the change."""
+    before: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """The objects at each version before the change."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """The reasons why objects could not be created."""
 
     def __post_init__(self) -> None:
         marked = [version | {"additionalPrinterColumns": [_column()]} for version in self.pair.new]
@@ -64,7 +72,10 @@ class PredictedRun:
     def prepare(self) -> None:
         """Create everything, and change the definition."""
         self.create()
-        self.data = {name: self.stored(name) for name in (f"o{index}" for index in range(len(self.pair.objects)))}
+        names = [f"o{index}" for index in range(len(self.pair.objects))]
+        self.data = {name: self.stored(name) for name in names if name not in self.refused}
+        for name in self.data:
+            self.before |= {(version, name): self.client.ask("GET", self.path(version, name))[1] for version in self.old.served}
         self.change()
 
     def create(self) -> None:
@@ -72,17 +83,25 @@ class PredictedRun:
         self.client.must("POST", DEFINITIONS, self.old_crd)
         _until(lambda: all(self.client.ask("GET", f"{GROUP}/{name}/{self.plural}")[0] == 200 for name in self.old.served))
         for index, given in enumerate(self.pair.objects):
-            for place, spec in enumerate(given.specs):
-                path = self.path(given.version, f"o{index}", query=f"?fieldManager=applier{place}")
-                _until(
-                    lambda path=path, spec=spec, given=given, index=index: (
-                        self.client.ask("PATCH", path, manifest(self.old.definition, f"o{index}", given, spec), APPLY.items())[0] < 300
-                    )
-                )
-            if given.status is not None:
-                subresource = "status" if "status" in self.old.version(given.version).scopes else ""
-                path = self.path(given.version, f"o{index}", subresource)
-                self.client.must("PATCH", path, {"status": given.status}, MERGE.items())
+            self._create_object(f"o{index}", given)
+
+    def _create_object(self, name: str, given: AppliedObject) -> None:
+        for place, spec in enumerate(given.specs):
+            path = self.path(given.version, name, query=f"?fieldManager=applier{place}")
+            config = manifest(self.old.definition, name, given, spec)
+            answers: list[tuple[int, Any]] = []
+
+            def is_answered(path: str = path, config: Json = config, answers: list[tuple[int, Any]] = answers) -> bool:
+                answers.append(self.client.ask("PATCH", path, config, APPLY.items()))
+                return answers[-1][0] != 404
+
+            _until(is_answered)
+            if answers[-1][0] >= 300:
+                self.refused[name] = answers[-1][1]["message"]
+                return
+        if given.status is not None:
+            subresource = "status" if "status" in self.old.version(given.version).scopes else ""
+            self.client.ask("PATCH", self.path(given.version, name, subresource), {"status": given.status}, MERGE.items())
 
     def change(self) -> None:
         """Update the definition, and wait until it counts."""
@@ -101,7 +120,13 @@ class PredictedRun:
 
     def patch(self, path: str, body: Json) -> None:
         """Patch the definition, again until nobody else changes it."""
-        _until(lambda: self.client.ask("PATCH", path, body, MERGE.items())[0] == 200)
+
+        def is_done() -> bool:
+            code, answer = self.client.ask("PATCH", path, body, MERGE.items())
+            assert code in {200, 409}, answer
+            return code == 200
+
+        _until(is_done)
 
     def stored(self, name: str) -> bytes:
         """Return the bytes of an object in etcd."""
@@ -114,6 +139,35 @@ class PredictedRun:
         self.compared += 1
         if predicted != answer:
             self.differences.append(f"{self.pair.name}: {what}:\n    predicted {json.dumps(predicted)}\n    answered  {json.dumps(answer)}")
+
+    async def compare_all(self) -> None:
+        """Compare everything about all objects, and then that nothing happens to those without findings."""
+        for name, data in self.data.items():
+            await self.judge(name, data)
+        harmless = await self._without_findings()
+        for name in harmless:
+            for version in self.new.served:
+                live = self.client.must("GET", self.path(version, name))
+                if (version, name) in self.before:
+                    self.compare(f"GET {version} {name} without findings", _content(self.before[version, name]), _content(live))
+                code, _ = self.client.ask("PATCH", self.path(version, name), {"metadata": {"labels": {LABEL: version}}}, MERGE.items())
+                self.compare(f"label at {version} of {name} without findings", 200, code)
+                after = self.client.must("GET", self.path(version, name))
+                self.compare(f"GET {version} {name} after a label without findings", _content(live), _content(after))
+        for name, data in self.data.items():
+            if name not in harmless:
+                await self.write(name, data)
+
+    async def _without_findings(self) -> list[str]:
+        """Return the names of the objects without findings."""
+        converters = Converters(self.old.converter, self.new.converter)
+        judge = Judge(self.old.definition, self.new.definition, converters=converters)
+        objects = [SourceObject(name, json.loads(data), is_stored=True) for name, data in self.data.items()]
+        await judge.add(objects)
+        report = judge.report()
+        found = {name for finding in report.findings for name in finding.examples}
+        self.compare("objects without findings", report.unchanged, len(objects) - len(found))
+        return [each.key for each in objects if each.key not in found]
 
     async def judge(self, name: str, data: bytes) -> None:
         """Compare everything about one object."""
@@ -165,7 +219,8 @@ class PredictedRun:
             config = applied_configuration(from_schema(structural), before, managed.fields)
             given = self.pair.objects[int(name[1:])]
             applied = manifest(self.old.definition, name, given, given.specs[int(manager.name.removeprefix("applier"))])
-            self.compare(f"configuration of {manager.name} in {name}", applied, config)
+            if self.compares_configurations:
+                self.compare(f"configuration of {manager.name} in {name}", applied, config)
             path = self.path(version, name, query=f"?dryRun=All&fieldManager={manager.name}")
             predicted = await self._applied(version, live, config, manager.name)
             code, answer = self.client.ask("PATCH", path, config, APPLY.items())
@@ -186,9 +241,9 @@ class PredictedRun:
         """Return the answer to a write of a valid object: what a read of the stored object gives, or the code of the failed conversion."""
         (written,) = await self.new.store(version, [obj])
         if isinstance(written, Exception):
-            return [500, str(written)]
+            return [500, _sorted_lines(str(written))]
         (found,) = await self.new.read(version, [written])
-        return [500, str(found)] if isinstance(found, Exception) else _plain(found)
+        return [500, _sorted_lines(str(found))] if isinstance(found, Exception) else _plain(found)
 
     async def _apply_nothing(self, version: str, name: str, live: Json) -> None:
         """Compare the apply of another manager, which owns nothing: it may fail because of the other managers."""
@@ -261,10 +316,19 @@ def _plain(obj: Any) -> Any:
     return json.loads(json.dumps(obj | {"metadata": metadata}, sort_keys=True))
 
 
+def _content(obj: Json) -> Json:
+    return {name: member for name, member in obj.items() if name not in ("apiVersion", "metadata")}
+
+
 def _refusal(status: StatusError | None) -> Any:
-    return None if status is None else [status.code, status.message]
+    return None if status is None else [status.code, _sorted_lines(status.message)]
 
 
 def _answer(found: tuple[int, Any]) -> Any:
     code, body = found
-    return _plain(body) if code == 200 else [code, body["message"]]
+    return _plain(body) if code == 200 else [code, _sorted_lines(body["message"])]
+
+
+def _sorted_lines(text: str) -> list[str]:
+    """Return the lines of a message. The reference lists undeclared fields in any order."""
+    return sorted(text.splitlines())

@@ -30,10 +30,8 @@ def runs(control_plane: ControlPlane) -> Iterator[list[PredictedRun]]:
 async def test_predictions_come_true(runs: list[PredictedRun], number: int) -> None:
     """Compare reads, label patches, status updates, creates and applies of all objects with their predictions."""
     run = runs[number]
-    for name, data in run.data.items():
-        await run.judge(name, data)
-    for name, data in run.data.items():
-        await run.write(name, data)
+    await run.compare_all()
 
     assert run.compared
+    assert run.refused == {}
     assert run.differences == []

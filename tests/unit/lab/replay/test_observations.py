@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.lab.judgement.outcome import MAX_EXAMPLES, Finding, FindingKind
+from apiext.lab.judgement.outcome import MAX_EXAMPLES, FindingKind, ObjectFinding
 from apiext.lab.replay.observations import Observations, foretold
 from apiext.lab.replay.outcome import Foretold, Problem, ProblemKind
 
@@ -11,8 +11,10 @@ def _problem(kind: ProblemKind = ProblemKind.LOST, version: str = "v1", path: st
     return Problem(kind, version, path, "text", count=count)
 
 
-def _finding(kind: FindingKind = FindingKind.LOST, version: str = "v1", path: str = "spec.a", count: int = 1, already: int = 0) -> Finding:
-    return Finding(kind, version, path, "text", count=count, already=already)
+def _finding(
+    kind: FindingKind = FindingKind.LOST, version: str = "v1", path: str = "spec.a", count: int = 1, already: int = 0
+) -> ObjectFinding:
+    return ObjectFinding(kind, version, path, "text", count=count, already=already)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ def _finding(kind: FindingKind = FindingKind.LOST, version: str = "v1", path: st
         (_problem(ProblemKind.STEP), _finding(), Foretold.NO),
     ],
 )
-def test_foretold(problem: Problem, finding: Finding, expected: Foretold) -> None:
+def test_foretold(problem: Problem, finding: ObjectFinding, expected: Foretold) -> None:
     """Match kind, version and field, for as many objects; reads match writes at any version, since objects are converted."""
     assert foretold(problem, [finding]) is expected
 
@@ -40,6 +42,17 @@ def test_earlier_findings() -> None:
     """Let the plan of an earlier release foretell what a version that comes back has lost."""
     assert foretold(_problem(ProblemKind.PRUNED), [], [_finding(FindingKind.PRUNED, "v2")]) is Foretold.YES
     assert foretold(_problem(), [], [_finding()]) is Foretold.NO
+
+
+def test_fields_that_a_release_has_set() -> None:
+    """Expect that a rollback prunes what the release has defaulted."""
+    assert foretold(_problem(ProblemKind.PRUNED), [], [_finding(FindingKind.DEFAULTED)]) is Foretold.YES
+
+
+def test_known_findings() -> None:
+    """Know what the definition before the release did already."""
+    assert foretold(_problem(), [], [], [_finding()]) is Foretold.BEFORE
+    assert foretold(_problem(count=2), [], [], [_finding()]) is Foretold.NO
 
 
 def test_counts_objects_once() -> None:
