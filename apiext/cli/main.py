@@ -14,6 +14,7 @@ from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
 from apiext.cli.plan import plan
 from apiext.cli.record import record
+from apiext.cli.replay import replay
 from apiext.cli.rescue import rescue
 from apiext.cli.serve import serve
 from apiext.cli.versions import versions
@@ -41,6 +42,7 @@ apiext.add_command(rescue)
 apiext.add_command(plan)
 apiext.add_command(explain)
 apiext.add_command(record)
+apiext.add_command(replay)
 
 
 def main() -> NoReturn:

@@ -1,0 +1,196 @@
+"""Compares what the server reads with its last reads, object by object and version by version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.conversion.none import NoneConverter
+from apiext.lab.judgement.converters import JudgedConverter
+from apiext.lab.judgement.difference import FieldDifference, What, differences, same_content, text_differences
+from apiext.lab.judgement.judged_definition import JudgedDefinition
+from apiext.lab.releases.object_pages import object_key
+from apiext.lab.releases.object_spool import ObjectSpool
+from apiext.lab.replay.field_owners import lost_owners
+from apiext.lab.replay.outcome import ProblemKind
+from apiext.lab.replay.server_client import RefusedError, for_each
+from apiext.meta.encoding import json_codec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from apiext.definitions.definition import Definition
+    from apiext.lab.replay.observations import Observations
+    from apiext.lab.replay.server_client import ServerClient
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.schema.model import Structural
+
+LABEL: Final = "apiext-replay"
+"""The label that updates set. It does not count as a difference."""
+_IDENTITY: Final = ("uid", "creationTimestamp", "deletionTimestamp", "finalizers", "ownerReferences")
+BY_READS: Final = {What.MISSING: ProblemKind.PRUNED, What.ADDED: ProblemKind.DEFAULTED, What.CHANGED: ProblemKind.CHANGED}
+BY_WRITES: Final = {What.MISSING: ProblemKind.LOST, What.ADDED: ProblemKind.GAINED, What.CHANGED: ProblemKind.ALTERED}
+_TEXTS: Final = {
+    ProblemKind.PRUNED: "a read no longer gives the field",
+    ProblemKind.DEFAULTED: "a read gives the field, which it did not give before",
+    ProblemKind.CHANGED: "a read gives another value",
+    ProblemKind.LOST: "a label set at {} drops the field",
+    ProblemKind.ALTERED: "a label set at {} changes the field",
+    ProblemKind.GAINED: "a label set at {} adds the field",
+}
+
+
+class KnownReads:
+    """The last read of each object in each version, on disk."""
+
+    def __init__(self, server: ServerClient, keys: Mapping[str, Sequence[str]]) -> None:
+        self._server = server
+        self._keys = keys
+        self._spool = ObjectSpool()
+
+    async def check(
+        self,
+        definition: Definition,
+        observations: Observations,
+        on_object: Callable[[int], None],
+        *,
+        written: Callable[[str], str] = lambda _: "",
+    ) -> None:
+        """Read all objects in all served versions, add what differs from the last reads, and keep what was read.
+
+        `written` returns the version in which a label of an object was set since the last reads; "" for none.
+        """
+        owners = definition.storage_version.name
+        names = [version.name for version in definition.served_versions]
+        for name in names:
+            reading = _Reading(definition, name, observations, written, checks_owners=name == (owners if owners in names else names[0]))
+            await self._version(reading, definition, on_object)
+
+    def last(self, definition: Definition, version: str) -> Iterator[tuple[str, Object]]:
+        """Yield the last reads of objects in a version, with their keys."""
+        for key, data in self._spool.items(_collection(definition, version)):
+            yield key, json_codec.loads(data)
+
+    def close(self) -> None:
+        """Delete the reads."""
+        self._spool.close()
+
+    async def _version(self, reading: _Reading, definition: Definition, on_object: Callable[[int], None]) -> None:
+        collection = _collection(definition, reading.version)
+        changed: list[tuple[str, bytes]] = []
+        known = _Known(self._spool.items(collection))
+        missing = set(self._keys[definition.name])
+        try:
+            async for page in self._server.pages(definition, reading.version):
+                for item in page:
+                    key = object_key(item)
+                    missing.discard(key)
+                    before = known.at(key)
+                    if reading.differs(key, before, item):
+                        changed.append((key, json_codec.dumps(item, sort_keys=False)))
+                on_object(len(page))
+        except RefusedError:
+            missing = set(await self._one_by_one(reading, definition, changed))
+        else:
+            for key in sorted(missing):
+                reading.observations.add(ProblemKind.VANISHED, reading.version, "", "a list no longer has the object", key)
+        del known
+        for key, data in changed:
+            self._spool.add(collection, key, data)
+
+    async def _one_by_one(self, reading: _Reading, definition: Definition, changed: list[tuple[str, bytes]]) -> list[str]:
+        """Get each object, since a list fails. Return the keys of those that cannot be read."""
+        before = dict(self._spool.items(_collection(definition, reading.version)))
+        failed: dict[str, str] = {}
+        found: dict[str, Object] = {}
+
+        async def get(key: str) -> None:
+            try:
+                found[key] = await self._server.get(definition, reading.version, key)
+            except RefusedError as error:
+                failed[key] = str(error)
+
+        await for_each(self._keys[definition.name], get)
+        changed.clear()
+        for key, item in sorted(found.items()):
+            if reading.differs(key, json_codec.loads(before[key]) if key in before else None, item):
+                changed.append((key, json_codec.dumps(item, sort_keys=False)))
+        for key, message in sorted(failed.items()):
+            text = f"a read fails: {message.replace(key.rpartition('/')[2], 'NAME')}"
+            reading.observations.add(ProblemKind.UNREADABLE, reading.version, "", text, key)
+        return list(failed)
+
+
+class _Known:
+    """Finds the last read of each object, asked for in the order of the keys."""
+
+    def __init__(self, items: Iterator[tuple[str, bytes]]) -> None:
+        self._items = items
+        self._next = next(items, None)
+
+    def at(self, key: str) -> Object | None:
+        while self._next is not None and self._next[0] < key:
+            self._next = next(self._items, None)
+        if self._next is None or self._next[0] != key:
+            return None
+        found: Object = json_codec.loads(self._next[1])
+        return found
+
+
+class _Reading:
+    """The comparison of the reads in one version."""
+
+    def __init__(
+        self, definition: Definition, version: str, observations: Observations, written: Callable[[str], str], *, checks_owners: bool
+    ) -> None:
+        self.version = version
+        self.observations = observations
+        self._definition = definition
+        self._written = written
+        self._checks_owners = checks_owners
+        self._schema: Structural | None = None
+
+    def differs(self, key: str, before: Object | None, after: Object) -> bool:
+        """Add the differences between two reads of an object. Return whether there are any, or no read before."""
+        if before is None:
+            return True
+        writer = self._written(key)
+        found = self._differences(before, after)
+        for difference in found:
+            kind = (BY_WRITES if writer else BY_READS)[difference.what]
+            self.observations.add(kind, writer or self.version, difference.path, _TEXTS[kind].format(writer), key)
+        lost = list(lost_owners(before, after)) if self._checks_owners else []
+        for manager, path in lost:
+            self.observations.add(ProblemKind.OWNER, self.version, path, f"{manager} no longer owns {path or 'any field'}", key)
+        return bool(found or lost) or before["metadata"].get("managedFields") != after["metadata"].get("managedFields")
+
+    def _differences(self, before: Object, after: Object) -> list[FieldDifference]:
+        one, other = _without_label(before), _without_label(after)
+        found = [] if same_content(one, other) else differences(one, other, self._structural())
+        found += text_differences(one, other)
+        added = [
+            FieldDifference(What.ADDED, one.path, None, one.before) for one in text_differences(other, one) if one.what is What.MISSING
+        ]
+        metadata = one["metadata"], other["metadata"]
+        changed = [
+            FieldDifference(What.CHANGED, f"metadata.{name}") for name in _IDENTITY if metadata[0].get(name) != metadata[1].get(name)
+        ]
+        return [*found, *added, *changed]
+
+    def _structural(self) -> Structural | None:
+        """Return the schema of the version, which is built when objects differ."""
+        if self._schema is None:
+            judged = JudgedDefinition(self._definition, JudgedConverter(NoneConverter()))
+            self._schema = judged.version(self.version).schema.structural
+        return self._schema
+
+
+def _without_label(obj: Object) -> Object:
+    metadata: dict[str, Any] = obj["metadata"]
+    labels = metadata.get("labels")
+    if not labels or LABEL not in labels:
+        return obj
+    return obj | {"metadata": metadata | {"labels": {name: text for name, text in labels.items() if name != LABEL}}}
+
+
+def _collection(definition: Definition, version: str) -> str:
+    return f"{definition.name} {version}"

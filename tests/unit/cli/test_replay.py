@@ -1,0 +1,34 @@
+"""Flags of `apiext replay`. Replays themselves are tested with their server, in tests/integration."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from apiext.cli.main import apiext
+from apiext.cli.replay import FAILURE, _ReplayFailure
+
+
+@pytest.mark.parametrize(
+    "arguments,problem",
+    [
+        ([], "Missing argument"),
+        (["crds/teams.yaml", "-o", "xml"], "-o: 'xml' is none of text, json, junit"),
+        (["crds/teams.yaml", "--webhook-ca-file", "x"], "--webhook-ca-file needs --webhook-url"),
+        (["crds/teams.yaml", "--webhook-url", "http://x"], "--webhook-url: 'http://x' does not begin with https://"),
+        (["crds/teams.yaml", "--webhook-url", "https://x", "--webhook-ca-file", "/nowhere"], "--webhook-ca-file: /nowhere: No such file"),
+        (["crds/teams.yaml", "--service-address", "x"], "--service-address: 'x' is not NAMESPACE/NAME=HOST:PORT"),
+        (["nowhere"], "'nowhere' names nothing that exists"),
+        (["crds/samples"], "there are no CRDs in crds/samples"),
+        (["crds/teams.yaml"], "/nowhere is not a recording: No such file"),
+    ],
+)
+def test_failures(monkeypatch: pytest.MonkeyPatch, arguments: list[str], problem: str) -> None:
+    """Exit with 3 and one line, if there is nothing to replay."""
+    monkeypatch.chdir(Path(__file__).resolve().parents[3])
+
+    done = CliRunner().invoke(apiext, ["replay", "/nowhere", *arguments], standalone_mode=False)
+
+    assert isinstance(done.exception, _ReplayFailure), done.exception
+    assert done.exception.exit_code == FAILURE
+    assert problem in done.exception.format_message()
