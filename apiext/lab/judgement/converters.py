@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.conversion.circuits import ConversionCircuits, GuardedHook
 from apiext.conversion.factory import ConverterFactory
 from apiext.conversion.interface import ConversionError
 from apiext.conversion.none import NoneConverter
@@ -13,14 +14,56 @@ from apiext.conversion.none import NoneConverter
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from apiext.conversion.circuits import ConversionCircuits
+    from apiext.conversion.calls import Hook
     from apiext.conversion.interface import Converted, Converter
     from apiext.definitions.definition import Definition
     from apiext.meta.encoding.json_codec import Object
     from apiext.scheduling.call_log import CallLog
+    from apiext.webhook.circuit_breaker import CircuitBreaker
     from apiext.webhook.service_addresses import ServiceAddresses
 
 NOT_CALLED: Final = "its conversion webhook is not called: give its URL with --webhook-url"
+
+
+class _HeardHook(GuardedHook):
+    """Calls a webhook until it does not answer. An unanswered call is repeated once."""
+
+    __slots__ = ("silence",)
+
+    def __init__(self, hook: Hook, circuit: CircuitBreaker) -> None:
+        super().__init__(hook, circuit)
+        self.silence = ""
+        """The error of the unanswered calls."""
+
+    async def post(self, body: bytes) -> bytes:
+        """Implement Hook.post."""
+        # imported with the first webhook, as by the server
+        from apiext.webhook.hook_client import HookError
+
+        if self.silence:
+            raise HookError(self.silence)
+        try:
+            return await super().post(body)
+        except HookError as error:
+            if error.answered:
+                raise
+        try:
+            return await super().post(body)
+        except HookError as error:
+            if not error.answered:
+                self.silence = str(error)
+            raise
+
+
+class _Circuits(ConversionCircuits):
+    """Makes hooks that note whether their webhook answers."""
+
+    hook: _HeardHook | None = None
+
+    def guard(self, name: str, conversion: Mapping[str, Any], hook: Hook) -> GuardedHook:
+        """Return the hook of the only webhook."""
+        self.hook = _HeardHook(hook, super().guard(name, conversion, hook).circuit)
+        return self.hook
 
 
 @dataclass(slots=True)
@@ -30,9 +73,8 @@ class JudgedConverter:
     converter: Converter
     refusal: str = ""
     """Why no webhook is called."""
-    name: str = ""
-    circuits: ConversionCircuits | None = None
-    """The circuits of webhooks; the definition's has this name."""
+    hook: _HeardHook | None = None
+    """The webhook that is called."""
 
     @property
     def is_webhook(self) -> bool:
@@ -42,9 +84,8 @@ class JudgedConverter:
     @property
     def missing(self) -> str:
         """Return why no object can be converted at present: the webhook is not called, or does not answer. Return "" if they can."""
-        circuit = self.circuits.of(self.name) if self.circuits is not None else None
-        if circuit is not None and circuit.error is not None:
-            return f"its conversion webhook does not answer: {circuit.error}"
+        if self.hook is not None and self.hook.silence:
+            return f"its conversion webhook does not answer: {self.hook.silence}"
         return self.refusal
 
 
@@ -82,7 +123,7 @@ async def open_converters(
     `webhook` and `old_webhook` are clientConfigs in place of those of the definitions. `services` has the addresses of Services.
     Without `calls`, no webhook is called but these.
     """
-    factories = ConverterFactory(services), ConverterFactory(services)
+    factories = ConverterFactory(services, _Circuits()), ConverterFactory(services, _Circuits())
     try:
         yield Converters(
             old=JudgedConverter(NoneConverter()) if old is None else _converter(factories[0], old, old_webhook, calls=calls),
@@ -106,4 +147,5 @@ def _converter(factory: ConverterFactory, definition: Definition, client: Mappin
     except ValueError as error:
         refusal = f"its conversion webhook cannot be used: {error}"
         return JudgedConverter(RefusingConverter(refusal), refusal=refusal)
-    return JudgedConverter(converter, name=definition.name, circuits=factory.circuits)
+    circuits = factory.circuits
+    return JudgedConverter(converter, hook=circuits.hook if isinstance(circuits, _Circuits) else None)

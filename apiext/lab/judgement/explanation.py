@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.judgement.field_paths import steps_of
-from apiext.lab.judgement.unchanged_values import Comparison
+from apiext.lab.judgement.unchanged_values import ValueComparison
 from apiext.meta import errors
 from apiext.meta.field import ErrorType
 from apiext.registry.metadata import own
@@ -118,7 +118,7 @@ class _Reasons:
 
     def __init__(self, version: JudgedVersion, new: Object, old: Object, subresource: str) -> None:
         schema = version.schema
-        self._comparison = Comparison(new, old, schema.structural.raw)
+        self._comparison = ValueComparison(new, old, schema.structural.raw)
         self._new = new
         values = schema.validate_status(new) if subresource == "status" else schema.validate_values(new)
         self.tolerable = [*values, *schema.validate_lists(new)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from apiext.lab.judgement.outcome import MAX_EXAMPLES, Finding, FindingKind
+from apiext.lab.judgement.outcome import MAX_EXAMPLES, FindingKind, ObjectFinding
 
 _MAX_GROUPS: Final = 500
 """Findings of one kind in one version; the rest counts as one finding."""
@@ -25,7 +25,7 @@ class Findings:
     """The findings of all objects, page by page."""
 
     def __init__(self) -> None:
-        self._found: dict[Group, Finding] = {}
+        self._found: dict[Group, ObjectFinding] = {}
         self._sizes: dict[tuple[FindingKind, str], int] = {}
         self._page: dict[Group, set[str]] = {}
         self._touched: set[str] = set()
@@ -40,7 +40,7 @@ class Findings:
         self._touched.add(key)
         finding = self._found.get(group)
         if finding is None:
-            finding = self._found[group] = Finding(*group)
+            finding = self._found[group] = ObjectFinding(*group)
         finding.count += 1
         finding.already += already
         if len(finding.examples) < MAX_EXAMPLES:
@@ -66,6 +66,6 @@ class Findings:
         self._sizes[place] = self._sizes.get(place, 0) + 1
         return group if self._sizes[place] <= _MAX_GROUPS else group._replace(path="", message="more fields or messages")
 
-    def sorted(self) -> list[Finding]:
+    def sorted(self) -> list[ObjectFinding]:
         """Return the findings in the order of kinds, versions, paths and messages."""
         return [self._found[group] for group in sorted(self._found, key=lambda group: (_ORDER[group.kind], *group[1:]))]

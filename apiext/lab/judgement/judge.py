@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.conversion.interface import ConversionError
 from apiext.lab.judgement.appliers import MAX_WITH_WEBHOOK, Appliers
 from apiext.lab.judgement.creations import judge_creation
 from apiext.lab.judgement.findings import Findings, Group
@@ -77,17 +78,24 @@ class Judge:
         after = await self._reads(self._new, stored.data, "reads")
         before = after if self._same else await self._reads(old, stored.data, "reads under the old definition")
         for place, key in enumerate(stored.keys):
-            now = self._readable(key, place, before, after)
-            was = {name: obj for name, objects in before.items() if not isinstance(obj := objects[place], Exception)}
-            self._write(old, key, was, now)
-            if self._appliers is not None:
-                await self._appliers.judge(key, was, now)
+            try:
+                await self._object(old, key, place, before, after)
+            except RecursionError:
+                self._findings.add(key, Group(FindingKind.STUCK, "", "", "the object is nested too deeply"))
         if self._webhook is not None and not self._new.converter.missing:
             missing = [name for name in self._webhook.versions if name not in after]
             reads = after | {name: await self._new.read(name, stored.data) for name in missing}
             await self._webhook.judge(stored.keys, reads)
         if self._new.converter.missing:
             self._not_judged["conversion"] = self._new.converter.missing
+
+    async def _object(self, old: JudgedDefinition, key: str, place: int, before: Reads, after: Reads) -> None:
+        """Judge one object of a page."""
+        now = self._readable(key, place, before, after)
+        was = {name: obj for name, objects in before.items() if not isinstance(obj := objects[place], Exception)}
+        self._write(old, key, was, now)
+        if self._appliers is not None:
+            await self._appliers.judge(key, was, now)
 
     def _check_manifests(self, page: Sequence[SourceObject]) -> None:
         """Add the manifests, which no server has written, that name a version which is no longer served."""
@@ -99,13 +107,11 @@ class Judge:
                 self._findings.add(each.key, Group(FindingKind.UNKNOWN_VERSION, version, "", text))
 
     async def _reads(self, judged: JudgedDefinition, data: Sequence[bytes], what: str) -> Reads:
-        """Return stored objects in all served versions, or in those that take no conversion if there is no converter."""
-        names = judged.served
-        if judged.converter.missing and len(judged.names) > 1:
+        """Return stored objects in all served versions."""
+        found = {name: await judged.read(name, data) for name in judged.served}
+        if judged.converter.missing and any(isinstance(obj, ConversionError) for objects in found.values() for obj in objects):
             self._not_judged[what] = judged.converter.missing
-            stored = {name for name in names if all(obj.startswith(b'{"apiVersion":"%b/%b"' % _pair(judged, name)) for obj in data)}
-            names = tuple(name for name in names if name in stored)
-        return {name: await judged.read(name, data) for name in names}
+        return found
 
     def _readable(self, key: str, place: int, before: Reads, after: Reads) -> dict[str, Object]:
         """Compare the reads of an object. Return it in the versions in which it is readable."""
@@ -113,7 +119,7 @@ class Judge:
         for name, objects in after.items():
             obj, earlier = objects[place], before[name][place] if name in before else None
             if isinstance(obj, Exception):
-                if not self._new.converter.missing:
+                if not (self._new.converter.missing and isinstance(obj, ConversionError)):
                     unreadable(key, name, obj, self._findings, already=isinstance(earlier, Exception))
                 continue
             found[name] = obj
@@ -150,7 +156,8 @@ class Judge:
 
         add(FindingKind.STUCK, found.stuck, earlier.stuck)
         add(FindingKind.STUCK_STATUS, found.stuck_status, earlier.stuck_status)
-        left = {problem: None for problem in found.invalid if problem not in found.stuck and problem not in found.stuck_status}
+        reported = {path for path, _ in found.stuck_status}
+        left = {problem: None for problem in found.invalid if problem not in found.stuck and problem[0] not in reported}
         add(FindingKind.TOLERATED, left, earlier.invalid)
 
     async def rewritten(self, page: Sequence[SourceObject]) -> list[SourceObject]:
@@ -196,7 +203,3 @@ def _earlier(old: JudgedDefinition, name: str, was: Mapping[str, Object]) -> Wri
         if each in was:
             return judge_writes(old.version(each), was[each])
     return Writes()
-
-
-def _pair(judged: JudgedDefinition, name: str) -> tuple[bytes, bytes]:
-    return judged.definition.group.encode(), name.encode()

@@ -51,7 +51,7 @@ class FindingKind(StrEnum):
 
 
 @dataclass(slots=True)
-class Finding:
+class ObjectFinding:
     """The same thing that happens to several objects."""
 
     kind: FindingKind
@@ -85,7 +85,7 @@ class ObjectsReport:
     total: int = 0
     unchanged: int = 0
     """Objects without any finding."""
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ObjectFinding] = field(default_factory=list)
     """Ordered by kind (as FindingKind), version, path and message."""
     stored: dict[str, int] = field(default_factory=dict)
     """Objects by the version of their bytes, or of the source. Names of versions."""

@@ -36,7 +36,7 @@ async def stored_page(judged: JudgedDefinition, page: Sequence[SourceObject]) ->
     data: list[bytes] = [stored_bytes(_complete(judged, each)) for each in page]
     by_version: dict[str, list[int]] = {}
     for place, each in enumerate(page):
-        api_version = each.object.get("apiVersion", "")
+        api_version = str(each.object.get("apiVersion", ""))
         if not each.is_stored and judged.has(api_version):
             by_version.setdefault(api_version.rpartition("/")[2], []).append(place)
     for name, places in by_version.items():

@@ -19,7 +19,7 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 _METADATA: Final = "the whole object must be unchanged, and its metadata never counts as unchanged"
 
 
-class Comparison:
+class ValueComparison:
     """The new and the old object."""
 
     def __init__(self, new: Any, old: Any, props: Props) -> None:

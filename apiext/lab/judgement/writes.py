@@ -63,7 +63,7 @@ def judge_writes(version: JudgedVersion, obj: Object) -> Writes:
         found.stuck = refused(version, new, refusal)
     found.invalid = _problems(version, body, version.create_errors(body))
     if STATUS in version.scopes and STATUS in body:
-        found.invalid |= _problems(version, body, version.schema.validate_status(body))
+        found.invalid |= _problems(version, body, version.schema.validate_values(body))
     if STATUS in version.scopes and (found.invalid or found.stuck):
         new, _, refusal = version.update(body, obj, STATUS)
         if refusal is not None:

@@ -1,259 +1,37 @@
 """Predictions about objects under a changed definition, compared with what kube-apiserver then does."""
 
-from __future__ import annotations
-
-import base64
-import json
-import time
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 import pytest
 
-from apiext.conversion.none import NoneConverter
-from apiext.lab.judgement.applied_configuration import applied_configuration
-from apiext.lab.judgement.converters import JudgedConverter
-from apiext.lab.judgement.judged_definition import JudgedDefinition
-from apiext.lab.judgement.writes import LABEL, judge_writes
-from apiext.managedfields import managers
-from apiext.managedfields.structural_types import from_schema
-from apiext.meta.errors import StatusError
 from hack.lib.servers.controlplane import ControlPlane
-from hack.lib.servers.etcd import gateway
-from tests.support.builders.crds import definition
-from tests.support.builders.definition_pairs import PAIRS, DefinitionPair
-from tests.support.judged_objects import manifest
+from tests.differential.helpers.predicted_runs import PredictedRun
+from tests.support.builders.definition_pairs import PAIRS
 
 pytestmark = pytest.mark.slow
 
-Json = dict[str, Any]
-DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-GROUP: Final = "/apis/pairs.example.com"
-APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
-MERGE: Final = {"Content-Type": "application/merge-patch+json"}
-TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
-MARK: Final = "Changed"
-_PATIENCE: Final = 30.0
+_TOGETHER: Final = 8
+"""Pairs that are prepared at the same time."""
 
 
-@dataclass
-class Run:
-    """One pair on the reference. All differences between predictions and answers are collected."""
-
-    plane: ControlPlane
-    pair: DefinitionPair
-    plural: str
-    differences: list[str] = field(default_factory=list)
-    compared: int = 0
-
-    def __post_init__(self) -> None:
-        marked = [version | {"additionalPrinterColumns": [_column()]} for version in self.pair.new]
-        self.new_crd = _named(self.pair.crd(tuple(marked), self.plural))
-        self.old_crd = _named(self.pair.crd(self.pair.old, self.plural))
-        self.old = JudgedDefinition(definition(self.old_crd), JudgedConverter(NoneConverter()))
-        self.new = JudgedDefinition(definition(self.new_crd), JudgedConverter(NoneConverter()))
-        self.client = self.plane.client
-
-    def path(self, version: str, name: str, subresource: str = "", query: str = "") -> str:
-        """Return the path of an object."""
-        tail = f"/{subresource}" if subresource else ""
-        return f"{GROUP}/{version}/namespaces/default/{self.plural}/{name}{tail}{query}"
-
-    def create(self) -> None:
-        """Create the old definition and its objects."""
-        self.client.must("POST", DEFINITIONS, self.old_crd)
-        _until(lambda: all(self.client.ask("GET", f"{GROUP}/{name}/{self.plural}")[0] == 200 for name in self.old.served))
-        for index, given in enumerate(self.pair.objects):
-            for place, spec in enumerate(given.specs):
-                path = self.path(given.version, f"o{index}", query=f"?fieldManager=applier{place}")
-                _until(
-                    lambda path=path, spec=spec, given=given, index=index: (
-                        self.client.ask("PATCH", path, manifest(self.old.definition, f"o{index}", given, spec), APPLY.items())[0] < 300
-                    )
-                )
-            if given.status is not None:
-                subresource = "status" if "status" in self.old.version(given.version).scopes else ""
-                path = self.path(given.version, f"o{index}", subresource)
-                self.client.must("PATCH", path, {"status": given.status}, MERGE.items())
-
-    def change(self) -> None:
-        """Update the definition, and wait until it counts."""
-        one = f"{DEFINITIONS}/{self.old_crd['metadata']['name']}"
-        current = self.client.must("GET", one)
-        dropped = set(current["status"]["storedVersions"]) - {version["name"] for version in self.pair.new}
-        if dropped:
-            # a server refuses to drop a version while storedVersions name it
-            both = current | {"spec": current["spec"] | {"versions": _moved(current["spec"]["versions"])}}
-            current = self.client.must("PUT", one, both)
-            kept = [version["name"] for version in current["spec"]["versions"] if version["storage"]]
-            _until(lambda: self.client.ask("PATCH", f"{one}/status", {"status": {"storedVersions": kept}}, MERGE.items())[0] == 200)
-            current = self.client.must("GET", one)
-        wanted = current | {"spec": self.new_crd["spec"]}
-        self.client.must("PUT", one, wanted)
-        listing = f"{GROUP}/{self.new.served[0]}/{self.plural}"
-        _until(lambda: MARK in json.dumps(self.client.ask("GET", listing, None, TABLE.items())[1]))
-
-    def stored(self, name: str) -> bytes:
-        """Return the bytes of an object in etcd."""
-        key = f"{self.plane.etcd_prefix}/pairs.example.com/{self.plural}/default/{name}"
-        found = gateway(self.plane.etcd_url, "kv/range", key=key.encode())
-        return base64.b64decode(found["kvs"][0]["value"])
-
-    def compare(self, what: str, predicted: Any, answer: Any) -> None:
-        """Note a difference."""
-        self.compared += 1
-        if predicted != answer:
-            self.differences.append(f"{self.pair.name}: {what}:\n    predicted {json.dumps(predicted)}\n    answered  {json.dumps(answer)}")
-
-    async def judge(self, name: str, data: bytes) -> None:
-        """Compare everything about one object."""
-        for version in self.new.served:
-            (predicted,) = await self.new.read(version, [data])
-            code, answer = self.client.ask("GET", self.path(version, name))
-            if isinstance(predicted, Exception):
-                self.compare(f"GET {version} {name}", 500, code)
-                self.compare(f"message of GET {version} {name}", str(predicted) in answer["message"], True)
-                continue
-            self.compare(f"GET {version} {name}", _plain(predicted), _plain(answer))
-            self._label(version, name, answer)
-            await self._apply(version, name, data, answer)
-
-    def _label(self, version: str, name: str, live: Json) -> None:
-        judged = self.new.version(version)
-        writes = judge_writes(judged, live)
-        path = self.path(version, name, query="?dryRun=All")
-        with_warnings = self.client.ask("PATCH", path, {"metadata": {"labels": {LABEL: "true"}}}, MERGE.items())
-        self.compare(f"label at {version} of {name}", _refusal(writes.refusal), _answer(with_warnings))
-        if "status" in judged.scopes:
-            status = self.client.ask("PUT", self.path(version, name, "status", "?dryRun=All"), live)
-            _, _, refusal = judged.update(judged.body(live), live, "status")
-            self.compare(f"status at {version} of {name}", _refusal(refusal.status if refusal is not None else None), _answer(status))
-        self._create(version, name, live, is_valid=not writes.invalid)
-
-    def _create(self, version: str, name: str, live: Json, *, is_valid: bool) -> None:
-        """Compare with a create of a copy with the same status, if it is no subresource."""
-        copied = live | {"metadata": {"name": f"{name}-copy", "namespace": "default"}}
-        code, answer = self.client.ask("POST", self.path(version, "", query="?dryRun=All").replace("/?", "?"), copied)
-        judged = self.new.version(version)
-        if "status" in judged.scopes and judged.schema.validate_status(live):
-            return
-        self.compare(f"create at {version} of {name}: {answer.get('message', '')}", 201 if is_valid else 422, code)
-
-    async def _apply(self, version: str, name: str, data: bytes, live: Json) -> None:
-        found, _ = managers.decode(live["metadata"].get("managedFields") or ())
-        for manager, managed in found.items():
-            own = managed.version.rpartition("/")[2]
-            if manager.operation != "Apply" or own != version or own not in self.old.names:
-                continue
-            (before,) = await self.old.read(own, [data])
-            assert not isinstance(before, Exception)
-            structural = self.old.version(own).schema.structural
-            config = applied_configuration(from_schema(structural), before, managed.fields)
-            given = self.pair.objects[int(name[1:])]
-            applied = manifest(self.old.definition, name, given, given.specs[int(manager.name.removeprefix("applier"))])
-            self.compare(f"configuration of {manager.name} in {name}", applied, config)
-            path = self.path(version, name, query=f"?dryRun=All&fieldManager={manager.name}")
-            predicted = await self._applied(version, live, config, manager.name)
-            code, answer = self.client.ask("PATCH", path, config, APPLY.items())
-            self.compare(f"apply of {manager.name} to {name}", predicted, _plain(answer) if code == 200 else _answer((code, answer)))
-
-    async def _applied(self, version: str, live: Json, config: Json, manager: str) -> Any:
-        judged = self.new.version(version)
-        try:
-            result = await judged.scopes[""].fields.apply(live, config, manager, force=False)
-        except StatusError as error:
-            return _refusal(error)
-        new, _, refusal = judged.update(result, live)
-        return _refusal(refusal.status) if refusal is not None else _plain(new)
-
-    async def write(self, name: str, data: bytes) -> None:
-        """Compare all reads after a label was set in the last version, and the object in etcd."""
-        version = self.new.served[-1]
-        (live,) = await self.new.read(version, [data])
-        if isinstance(live, Exception):
-            return
-        writes = judge_writes(self.new.version(version), live)
-        if writes.written is None:
-            return
-        self.client.must("PATCH", self.path(version, name), {"metadata": {"labels": {LABEL: "true"}}}, MERGE.items())
-        (written,) = await self.new.store(version, [writes.written])
-        assert not isinstance(written, Exception)
-        for reader in self.new.served:
-            (predicted,) = await self.new.read(reader, [written])
-            self.compare(
-                f"GET {reader} {name} after a write at {version}",
-                _plain(predicted),
-                _plain(self.client.must("GET", self.path(reader, name))),
-            )
-
-    def delete(self) -> None:
-        """Delete the definition. Unreadable objects stay in etcd: they would keep it."""
-        for index in range(len(self.pair.objects)):
-            key = f"{self.plane.etcd_prefix}/pairs.example.com/{self.plural}/default/o{index}"
-            gateway(self.plane.etcd_url, "kv/deleterange", key=key.encode())
-        self.client.ask("DELETE", f"{DEFINITIONS}/{self.old_crd['metadata']['name']}")
-
-
-def _column() -> Json:
-    return {"name": MARK, "type": "string", "jsonPath": ".metadata.name"}
-
-
-def _named(crd: Json) -> Json:
-    """Return a definition with names that no other pair has."""
-    plural = crd["spec"]["names"]["plural"]
-    kind = plural.capitalize()
-    crd["spec"]["names"] = {"plural": plural, "singular": plural, "kind": "Widget", "listKind": "WidgetList"} | {
-        "kind": kind,
-        "listKind": f"{kind}List",
-    }
-    return crd
-
-
-def _moved(versions: list[Json]) -> list[Json]:
-    """Return the versions with another storage version."""
-    other = next(version["name"] for version in versions if not version["storage"])
-    return [version | {"storage": version["name"] == other} for version in versions]
-
-
-def _until(holds: Any) -> None:
-    limit = time.monotonic() + _PATIENCE
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-
-
-def _plain(obj: Any) -> Any:
-    """Return an object without what each write changes."""
-    if not isinstance(obj, dict):
-        return obj
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in ("resourceVersion", "managedFields")}
-    return json.loads(json.dumps(obj | {"metadata": metadata}, sort_keys=True))
-
-
-def _refusal(status: StatusError | None) -> Any:
-    return 200 if status is None else [status.code, status.message]
-
-
-def _answer(found: tuple[int, Any]) -> Any:
-    code, body = found
-    return 200 if code == 200 else [code, body["message"]]
+@pytest.fixture(scope="module")
+def runs(control_plane: ControlPlane) -> Iterator[list[PredictedRun]]:
+    """Create all pairs at the same time, and change their definitions."""
+    found = [PredictedRun(control_plane, pair, f"pairs{number}") for number, pair in enumerate(PAIRS)]
+    with ThreadPoolExecutor(_TOGETHER) as pool:
+        list(pool.map(PredictedRun.prepare, found))
+        yield found
+        list(pool.map(PredictedRun.delete, found))
 
 
 @pytest.mark.parametrize("number", range(len(PAIRS)), ids=[pair.name for pair in PAIRS])
-async def test_predictions_come_true(control_plane: ControlPlane, number: int) -> None:
+async def test_predictions_come_true(runs: list[PredictedRun], number: int) -> None:
     """Compare reads, label patches, status updates, creates and applies of all objects with their predictions."""
-    run = Run(control_plane, PAIRS[number], f"pairs{number}")
-    run.create()
-    try:
-        names = [f"o{index}" for index in range(len(run.pair.objects))]
-        stored = {name: run.stored(name) for name in names}
-        run.change()
-        for name, data in stored.items():
-            await run.judge(name, data)
-        for name, data in stored.items():
-            await run.write(name, data)
-    finally:
-        run.delete()
+    run = runs[number]
+    await run.compare_all()
 
     assert run.compared
+    assert run.refused == {}
     assert run.differences == []

@@ -7,7 +7,7 @@ from apiext.conversion.interface import ConversionError, Converted
 from apiext.conversion.none import NoneConverter
 from apiext.lab.judgement.converters import Converters, JudgedConverter, RefusingConverter
 from apiext.lab.judgement.judge import Judge
-from apiext.lab.judgement.outcome import Finding, FindingKind, ObjectsReport
+from apiext.lab.judgement.outcome import FindingKind, ObjectFinding, ObjectsReport
 from apiext.lab.releases.interface import SourceObject
 from apiext.scheduling.call_log import CallLog
 from tests.support.builders.crds import crd, definition, version
@@ -172,5 +172,5 @@ async def test_without_a_webhook_the_version_of_the_bytes_is_judged() -> None:
     assert {(each.what, each.reason) for each in report.not_judged} == {("conversion", "nobody called it"), ("reads", "nobody called it")}
 
 
-def _of(report: ObjectsReport, kind: FindingKind, path: str) -> list[Finding]:
+def _of(report: ObjectsReport, kind: FindingKind, path: str) -> list[ObjectFinding]:
     return [found for found in report.findings if found.kind is kind and found.path == path and found.version == "v1"]

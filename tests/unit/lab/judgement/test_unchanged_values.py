@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.lab.judgement.field_paths import Step
-from apiext.lab.judgement.unchanged_values import Comparison
+from apiext.lab.judgement.unchanged_values import ValueComparison
 
 KEYED: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 ITEM: Final = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer"}}}
@@ -53,7 +53,7 @@ OLD: Final[dict[str, Any]] = {
 )
 def test_changed_values_have_a_reason(changes: dict[str, Any], steps: list[Step], reason: str) -> None:
     """Say why a value counts as changed."""
-    assert Comparison(OLD | changes, OLD, PROPS).changed(steps) == reason
+    assert ValueComparison(OLD | changes, OLD, PROPS).changed(steps) == reason
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_changed_values_have_a_reason(changes: dict[str, Any], steps: list[Step]
 )
 def test_unchanged_values_are_named_by_the_outermost_one(steps: list[Step], reason: str) -> None:
     """Name the outermost unchanged value around a violation."""
-    assert Comparison(dict(OLD), OLD, PROPS).unchanged(steps) == reason
+    assert ValueComparison(dict(OLD), OLD, PROPS).unchanged(steps) == reason
 
 
 def test_items_are_matched_by_their_keys() -> None:
     """Say how an item that has moved was found."""
     new = OLD | {"keyed": [{"name": "q", "size": 2}, {"name": "p", "size": 9}]}
 
-    assert Comparison(new, OLD, PROPS).unchanged(["keyed", 0, "size"]) == "keyed[name=q] is unchanged; its items are matched by name"
+    assert ValueComparison(new, OLD, PROPS).unchanged(["keyed", 0, "size"]) == "keyed[name=q] is unchanged; its items are matched by name"
