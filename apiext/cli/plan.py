@@ -121,8 +121,8 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
         from apiext.lab.plan.script import script_of
 
         click.echo(script_of(found).text, nl=False)
-    else:
-        for kind, file in outputs:
+    for kind, file in outputs:
+        if file or not flags["prints_steps"]:
             _write(found, kind, file, verbose=flags["verbose"])
     return _exit_code(found, flags)
 

@@ -23,7 +23,7 @@ from tests.support.clients.writers import PatientWriter, assert_kept
 from tests.support.conversion_webhook import ConversionWebhook, conversion_webhook, converting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-OBJECTS: Final = 5000
+OBJECTS: Final = 2000
 SERVICES: Final = "/api/v1/namespaces/default/services"
 MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.support.growth import cel_libraries, definitions, endpoints, meta, schema, selectors
+from tests.support.growth import cel_libraries, comparison, definitions, endpoints, meta, schema, selectors
 from tests.support.growth.measure import MAX_RATIO, Case, ratio
 
-CASES = (*cel_libraries.CASES, *definitions.CASES, *endpoints.CASES, *meta.CASES, *schema.CASES, *selectors.CASES)
+CASES = (*cel_libraries.CASES, *comparison.CASES, *definitions.CASES, *endpoints.CASES, *meta.CASES, *schema.CASES, *selectors.CASES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -27,6 +27,8 @@ from apiext.schema.model import RULES, Props
 _CelRule = dict[str, Any]
 _Conditions = frozenset[frozenset[int]]
 """The operands of `&&` in a rule, each with its operands of `||`. Equal expressions have equal numbers."""
+_MOST_PAIRS: Final = 10_000
+"""Pairs of rules or conditions that are compared; of more, only equal ones are found."""
 _REPORT: Final = ("message", "messageExpression", "reason", "fieldPath")
 
 
@@ -60,7 +62,7 @@ def _rewritten(before: dict[str, _CelRule], after: dict[str, _CelRule]) -> Itera
     conditions = {text: _conditions(text, table) for text in (*before, *after)}
     pairs = [*_with_one_message(before, after)]
     paired = {text for pair in pairs for text in pair}
-    for text in after:
+    for text in after if len(before) * len(after) <= _MOST_PAIRS else ():
         if text in paired:
             continue
         for former in before:
@@ -108,6 +110,8 @@ def _direction(old: _Conditions | None, new: _Conditions | None) -> Direction | 
 
 def _implies(one: _Conditions, other: _Conditions) -> bool:
     """Report whether objects that satisfy one rule satisfy the other, as far as the operands show."""
+    if len(one) * len(other) > _MOST_PAIRS:
+        return one >= other
     return all(any(disjuncts <= wider for disjuncts in one) for wider in other)
 
 

@@ -26,7 +26,12 @@ def compare_definitions(old: Definition | None, new: Definition | None, grades: 
     if old is None or new is None:
         return list(_presence(old, new, grades))
     name = new.name
-    changes = [grades.graded(change, name, _NO_VERSION) for change in sorted(_whole(old, new), key=_order)]
+    whole = [(change, True) for change in _whole(old, new)]
+    # with one version, nothing is converted
+    converts = max(len(old.versions), len(new.versions)) > 1
+    whole += ((change, converts) for change in _conversion(_conversion_of(old), _conversion_of(new)))
+    whole.sort(key=lambda pair: _order(pair[0]))
+    changes = [grades.graded(change, name, _NO_VERSION, is_used=is_used) for change, is_used in whole]
     before, after = ({version.name: version for version in definition.versions} for definition in (old, new))
     for version in (*new.versions, *old.versions):
         one, other = before.get(version.name), after.get(version.name)
@@ -61,7 +66,6 @@ def _whole(old: Definition, new: Definition) -> Iterator[UngradedChange]:
         name = "pruningDisabled" if new.preserve_unknown_fields else "pruningEnabled"
         before, after = (str(definition.preserve_unknown_fields).lower() for definition in (old, new))
         yield UngradedChange(name, f"preserveUnknownFields changed from {before} to {after}")
-    yield from _conversion(_conversion_of(old), _conversion_of(new))
 
 
 def _identity(old: Definition, new: Definition) -> Iterator[UngradedChange]:
@@ -87,7 +91,7 @@ def _spec_names(definition: Definition) -> Mapping[str, Any]:
 
 def _names(old: Definition, new: Definition) -> Iterator[UngradedChange]:
     for member, rule, what in (("shortNames", "shortName", "short name"), ("categories", "category", "category")):
-        before, after = (_spec_names(definition).get(member) or () for definition in (old, new))
+        before, after = (dict.fromkeys(_spec_names(definition).get(member) or ()) for definition in (old, new))
         yield from (UngradedChange(f"{rule}Added", f"{what} {name} was added") for name in after if name not in before)
         yield from (UngradedChange(f"{rule}Removed", f"{what} {name} was removed") for name in before if name not in after)
 

@@ -69,7 +69,8 @@ class Grades:
             change: the change.
             definition: name of the definition.
             version: the version, as in Change.
-            is_used: whether clients can use the version before and after the change. If not, few changes hurt.
+            is_used: whether clients can use what changes: the version is served before and after, a webhook would be called. If not,
+                few changes hurt.
         """
         rule = RULES[change.rule]
         hurts, grade, reason = rule.hurts, rule.grade, ""

@@ -88,6 +88,7 @@ _FIELDS: Final = {
     "nullableAdded": f"Readers may see null, which was dropped or replaced by the default. {_LOOSER}",
     "nullableRemoved": "The server drops null, or replaces it by the default, in every read and write.",
     "defaultAdded": _DEFAULTS,
+    "requiredDefaultAdded": "Writes may leave out the field, which every object has.",
     "defaultChanged": _DEFAULTS,
     "defaultRemoved": "Objects that do not store the field appear without it. If it is required, writes must set it.",
     "embeddedResourceAdded": "The value must be an object with apiVersion, kind and metadata. Unknown fields of its metadata are dropped.",

@@ -104,6 +104,7 @@ _FIELDS: Final = (
     ComparisonRule("nullableAdded", "nullable", _WIDENED, _CLIENTS, _NOTE, "nullable", hurts_unserved=True),
     ComparisonRule("nullableRemoved", "nullable", _NARROWED, _CLIENTS, _ERROR, "nullable", hurts_unserved=True),
     ComparisonRule("defaultAdded", "default", _ADDED, _CLIENTS, _WARNING, "default", hurts_unserved=True),
+    ComparisonRule("requiredDefaultAdded", "default", _ADDED, _NOBODY, _NOTE, "default"),
     ComparisonRule("defaultChanged", "default", _CHANGED, _CLIENTS, _ERROR, "default", hurts_unserved=True),
     ComparisonRule("defaultRemoved", "default", _REMOVED, _CLIENTS, _ERROR, "default", hurts_unserved=True),
     ComparisonRule("embeddedResourceAdded", "embeddedResource", _NARROWED, _CLIENTS, _ERROR, UNHANDLED, hurts_unserved=True),

@@ -34,14 +34,16 @@ def compare_schemas(old: Props | None, new: Props | None) -> list[UngradedChange
     return changes
 
 
-def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[UngradedChange]) -> None:
+def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[UngradedChange], *, is_required: bool = False) -> None:
     if old is new:
         return
     if not are_comparable(old, new):
         changes += (change._replace(path=path) for change in type_changes(old, new))
         return
     for rule in _rules_of_changed_keywords(old, new):
-        changes += (change._replace(path=_join(path, change.path)) for change in rule(old, new))
+        for change in rule(old, new):
+            name = "requiredDefaultAdded" if is_required and change.rule == "defaultAdded" else change.rule
+            changes.append(change._replace(rule=name, path=_join(path, change.path)))
     if place is _Place.FIELD and (old.get(_EMBEDDED) is True or new.get(_EMBEDDED) is True):
         place = _Place.RESOURCE
     _compare_properties(old, new, path, place, changes)
@@ -73,11 +75,12 @@ def _rules_of_changed_keywords(old: Props, new: Props) -> dict[KeywordRule, None
 def _compare_properties(old: Props, new: Props, path: str, place: _Place, changes: list[UngradedChange]) -> None:
     before: Mapping[str, Any] = old.get("properties") or _NO_SCHEMA
     after: Mapping[str, Any] = new.get("properties") or _NO_SCHEMA
+    required = set(old.get("required") or ()).intersection(new.get("required") or ())
     for name, schema in before.items():
         former: Props = schema or _NO_SCHEMA
         below = _place_of(name, place)
         if name in after:
-            _compare(former, after[name] or _NO_SCHEMA, _join(path, name), below, changes)
+            _compare(former, after[name] or _NO_SCHEMA, _join(path, name), below, changes, is_required=name in required)
         elif _is_implied(name, place):
             _compare(former, _implied(former), _join(path, name), below, changes)
         else:

@@ -18,7 +18,8 @@ from apiext.meta.kube_version import kube_aware_key
 def compare_served_versions(definition: Definition, grades: Grades, known: Definition | None = None) -> list[Change]:
     """Return the changes from each served version to each other one that hurt anybody; the version is "v1beta1 -> v1".
 
-    Without changes if a webhook converts, unless the grades ask for them.
+    The storage version is compared even if it is not served: what it lacks, no version keeps. If a webhook converts, there are no
+    changes unless the grades ask for them.
 
     Args:
         definition: the definition.
@@ -36,7 +37,8 @@ def _identity(change: Change) -> tuple[str, str, str, str]:
 
 
 def _changes(definition: Definition, grades: Grades) -> list[Change]:
-    versions = sorted(definition.served_versions, key=lambda version: kube_aware_key(version.name), reverse=True)
+    compared = [version for version in definition.versions if version.served or version.storage]
+    versions = sorted(compared, key=lambda version: kube_aware_key(version.name), reverse=True)
     schemas = {version.name: version.schema for version in versions}
     changes = []
     for old, new in permutations(schemas, 2):

@@ -12,7 +12,7 @@ from apiext.lab.comparison.served_versions import compare_served_versions
 from apiext.lab.judgement.converters import open_converters
 from apiext.lab.judgement.outcome import FindingKind
 from apiext.lab.plan import stages, verdict
-from apiext.lab.plan.object_judgement import WayJudge, segments
+from apiext.lab.plan.object_judgement import WayJudge, probe_webhook, segments
 from apiext.lab.plan.plan import DefinitionPlan, State, StepKind, WayBack
 from apiext.lab.plan.step_finder import FoundSteps, StoredFacts, find_steps
 from apiext.lab.plan.version_report import report_versions
@@ -74,7 +74,7 @@ class DefinitionPlanner:
             *verdict.breaks_by_changes(changes, _solved_rules(new, found)),
             *verdict.breaks_by_objects(report, solved),
         ]
-        way_back = self._way_back(first, back, back_report) if back is not None else None
+        way_back = self._way_back(first, back, verdict.without_defaults(back_report, report)) if back is not None else None
         return DefinitionPlan(
             name=new.name,
             state=State.ADDED if old is None else State.CHANGED,
@@ -138,6 +138,9 @@ class DefinitionPlanner:
                     calls=options.calls_webhooks,
                 )
             )
+            if part.old is not None:
+                await probe_webhook(converters.old, part.old)
+            await probe_webhook(converters.new, part.new)
             way.append((part, converters))
         return WayJudge(way, found.relabelled)
 

@@ -62,7 +62,7 @@ def _definition(plan: DefinitionPlan) -> Iterator[str]:
     if plan.breaks:
         yield "**Breaks**\n\n" + _list(plan.breaks)
     if not summary.is_plain(plan.steps):
-        yield "**Do, in this order**\n\n" + _steps(plan.steps)
+        yield "**Do, in this order** (FILE: a manifest of `apiext plan --steps-dir`)\n\n" + _steps(plan.steps)
     if plan.cautions:
         yield "**Know**\n\n" + _list(plan.cautions)
     yield from details

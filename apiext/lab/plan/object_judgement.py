@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
+from apiext.conversion.interface import ConversionError
 from apiext.lab.judgement.judge import Judge
 from apiext.lab.judgement.outcome import FindingKind, ObjectsReport
 
@@ -12,11 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.definitions.definition import Definition
-    from apiext.lab.judgement.converters import Converters
+    from apiext.lab.judgement.converters import Converters, JudgedConverter
     from apiext.lab.plan.step_finder import FoundSteps
     from apiext.lab.releases.interface import SourceObject
+    from apiext.meta.encoding.json_codec import Object
 
-_OF_THE_END = frozenset({FindingKind.MANAGER, FindingKind.APPLIER, FindingKind.UNAPPLIED, FindingKind.CONFLICT})
+_PROBES: Final = 3
+"""Calls without an answer that open a circuit."""
+_OF_THE_END: Final = frozenset({FindingKind.MANAGER, FindingKind.APPLIER, FindingKind.UNAPPLIED, FindingKind.CONFLICT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,21 @@ class WayJudge:
         if one.object.get("apiVersion") not in labels:
             return one
         return replace(one, object=one.object | {"apiVersion": f"{self._group}/{keeper}"})
+
+
+async def probe_webhook(judged: JudgedConverter, definition: Definition) -> None:
+    """Find out whether a webhook answers, so that no object is blamed for one that does not: then its circuit is open."""
+    others = [version.name for version in definition.versions if not version.storage]
+    if not judged.is_webhook or judged.missing or not others:
+        return
+    for _ in range(_PROBES):
+        label = f"{definition.group}/{definition.storage_version.name}"
+        probe: Object = {"apiVersion": label, "kind": definition.names.kind, "metadata": {"name": "apiext-plan", "uid": str(uuid4())}}
+        if definition.namespaced:
+            probe["metadata"]["namespace"] = "default"
+        (answer,) = await judged.converter.convert([probe], f"{definition.group}/{others[0]}")
+        if not isinstance(answer, ConversionError) or judged.missing:
+            return
 
 
 def _joined(first: ObjectsReport, last: ObjectsReport) -> ObjectsReport:

@@ -92,6 +92,10 @@ class PlanStep:
     """status.storedVersions after the step."""
     manifest: Object | None = None
     """The object to apply: an intermediate or the new definition, or a StorageVersionMigration."""
+    resource: str = ""
+    """Arguments of kubectl that name all objects, of steps that rewrite objects."""
+    api_version: str = ""
+    """The apiVersion that the step removes from managedFields."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,11 @@ async def make_plan(
     names = set(new.definitions) | set(new.refused)
     missing = sorted({*old.definitions} - names)
     plans = [await planner.plan(name) for name in sorted(names | set(missing if options.removes else ()))]
-    notes = [*old.remarks, *new.remarks]
+    # only objects of files have remarks, once they are read
+    notes = [*old.remarks, *new.remarks, *getattr(objects, "remarks", ())]
+    notes += [
+        f"{name}: the old definition is left out, since kube-apiserver refuses it: {old.refused[name][0]}" for name in sorted(old.refused)
+    ]
     if missing and not options.removes:
         notes.append(f"not judged, since {new.origin} does not have them: {_some(missing)} (--prune judges their deletion)")
     if objects is None:

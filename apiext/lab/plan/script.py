@@ -26,6 +26,8 @@ _HEAD: Final = r"""set -eu
 # Seconds until all API servers know a changed definition, and the longest time to wait for a step.
 SETTLE=${SETTLE:-10}
 TIMEOUT=${TIMEOUT:-600}
+# Seconds after which a StorageVersionMigration that nobody begins is given up: then kubectl writes the objects.
+MIGRATOR=${MIGRATOR:-30}
 # yes: also take the steps that only a later release needs.
 LATER=${LATER:-no}
 
@@ -67,8 +69,12 @@ migrate() {
   if kubectl get --raw /apis/storagemigration.k8s.io/v1 >/dev/null 2>&1; then
     echo "$migration" | kubectl delete --ignore-not-found -f -
     echo "$migration" | kubectl create -f -
-    echo "$migration" | kubectl wait --for=condition=Succeeded --timeout="${TIMEOUT}s" -f -
-    return
+    if begins "$migration"; then
+      echo "$migration" | kubectl wait --for=condition=Succeeded --timeout="${TIMEOUT}s" -f -
+      return
+    fi
+    # no controller takes it
+    echo "$migration" | kubectl delete --ignore-not-found -f -
   fi
   attempt=1
   # an object that changes or goes away meanwhile is a conflict: then all are written again
@@ -79,6 +85,33 @@ migrate() {
     fi
     attempt=$((attempt + 1))
   done
+}
+
+# Succeed when a StorageVersionMigration has a condition, fail if it has none after some time.
+begins() {
+  waited=0
+  until [ -n "$(echo "$1" | kubectl get -f - -o jsonpath='{.status.conditions[*].type}')" ]; do
+    if [ "$waited" -ge "$MIGRATOR" ]; then
+      return 1
+    fi
+    sleep 1
+    waited=$((waited + 1))
+  done
+}
+
+# Remove an apiVersion from the managedFields of all objects. The last entry becomes an empty one: the server ignores an empty list.
+forget_managers() {
+  version=$1
+  shift
+  command -v jq >/dev/null || { echo 'this step needs jq' >&2; exit 1; }
+  objects=$(mktemp)
+  kubectl get "$@" --show-managed-fields -o json | jq --arg version "$version" '
+    .items |= map(select(any(.metadata.managedFields[]?; .apiVersion == $version)))
+    | .items[].metadata.managedFields |= (map(select(.apiVersion != $version)) | if . == [] then [{}] else . end)' >"$objects"
+  if jq --exit-status '.items != []' "$objects" >/dev/null; then
+    kubectl replace -f "$objects" >/dev/null
+  fi
+  rm -f "$objects"
 }
 
 rewrite() {
@@ -182,10 +215,12 @@ def _position(part: _Part) -> Iterator[str]:
 def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix: str) -> Iterator[str]:
     if step.kind is StepKind.WEBHOOK:
         yield "  # deploy it here, unless something else does; then wait"
-    if step.manifest is None:
+    if step.kind is StepKind.REAPPLY:
+        yield f"  forget_managers {shlex.quote(step.api_version)} {step.resource}"
+    elif step.manifest is None:
         yield from (f"  {command}" for command in step.commands)
     else:
-        arguments = f"migrate {_resource(step)}" if step.kind is StepKind.MIGRATE else f"apply_crd {name}"
+        arguments = f"migrate {step.resource}" if step.kind is StepKind.MIGRATE else f"apply_crd {name}"
         text = yaml_of(step.manifest)
         if not prefix:
             yield f"  {arguments} <<'{_END}'\n{text}{_END}"
@@ -195,11 +230,6 @@ def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix:
             yield f"  {arguments} <{file}"
     if step.check:
         yield f"  await {shlex.quote(step.check)}"
-
-
-def _resource(step: PlanStep) -> str:
-    """Return the arguments of `kubectl get` in the command of a migration."""
-    return step.commands[0].removeprefix("kubectl get ").partition(" -o ")[0]
 
 
 def yaml_of(manifest: Object) -> str:

@@ -109,6 +109,7 @@ class StepChain:
             check="",
             check_text="every object is replaced without an error, or the StorageVersionMigration is Succeeded",
             manifest=_migration(self.current),
+            resource=self._resource(),
         )
 
     def prune(self, stored: Sequence[str], reason: str, *, need: Need = Need.REQUIRED) -> None:
@@ -147,7 +148,7 @@ class StepChain:
         if self.current is None:
             return
         resource, label = self._resource(), f"{self.current.group}/{version}"
-        kept = f'.items[].metadata.managedFields |= (map(select(.apiVersion != "{label}")) | if length == 0 then [{{}}] else . end)'
+        kept = f'.items[].metadata.managedFields |= (map(select(.apiVersion != "{label}")) | if . == [] then [{{}}] else . end)'
         path = f'{{.items[*].metadata.managedFields[?(@.apiVersion=="{label}")].manager}}'
         self._add(
             StepKind.REAPPLY,
@@ -157,6 +158,8 @@ class StepChain:
             (f"kubectl get {resource} --show-managed-fields -o json | jq '{kept}' | kubectl replace -f -",),
             check=f"test -z \"$(kubectl get {resource} --show-managed-fields -o jsonpath='{path}')\"",
             check_text=f"no manager names {version}",
+            resource=resource,
+            api_version=label,
         )
 
     def _resource(self) -> str:
@@ -169,19 +172,11 @@ class StepChain:
         return f"{definition.names.plural}.{version}.{definition.group}{' -A' if definition.namespaced else ''}"
 
     def _add(
-        self,
-        kind: StepKind,
-        need: Need,
-        title: str,
-        reason: str,
-        commands: tuple[str, ...],
-        *,
-        check: str,
-        check_text: str,
-        manifest: Object | None = None,
+        self, kind: StepKind, need: Need, title: str, reason: str, commands: tuple[str, ...], *, check: str, check_text: str, **more: Any
     ) -> None:
+        """Add a step after which the definition is the current one; `more` are other fields of it."""
         state = stages.state_of(self.spec) if self.current is not None else ""
-        self.steps.append(PlanStep(kind, need, title, reason, commands, check, check_text, state, tuple(self.stored), manifest))
+        self.steps.append(PlanStep(kind, need, title, reason, commands, check, check_text, state, tuple(self.stored), **more))
 
 
 def state_check(name: str, state: str) -> str:

@@ -103,8 +103,8 @@ class _Search:
             if reason:
                 chain.deploy_webhook(self.after, reason)
             self._leave_versions()
-            self._clear_managers()
             self._stop_serving()
+            self._clear_managers()
             cautions = webhooks.cautions(self.before, self.after, _annotations(self.wanted), chain.stored)
             self._apply()
             reached = chain.current

@@ -36,8 +36,9 @@ class PlanText:
             self._definition(one)
         for line in filter(None, (summary.unchanged_line(plan), *plan.notes)):
             self._line(line, "dim")
-        hidden = not self._details and any(one.changes or one.steps for one in plan.definitions)
-        if hidden:
+        if self._details and any(step.manifest is not None for one in plan.definitions for step in one.steps):
+            self._line("FILE is the manifest of the step: --steps-dir writes it", "dim")
+        if not self._details and any(one.changes or one.steps for one in plan.definitions):
             self._line("-v shows all changes, commands and numbers; --steps prints the steps as a shell script", "dim")
 
     def _definition(self, plan: DefinitionPlan) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.comparison.change import Grade
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from apiext.lab.comparison.change import Change
-    from apiext.lab.judgement.outcome import Finding, ObjectsReport
+    from apiext.lab.judgement.outcome import ObjectFinding, ObjectsReport
     from apiext.lab.plan.plan import PlanStep, ReleasePlan
 
 _NAMED: Final = 3
@@ -35,6 +36,7 @@ HARMS: Final = frozenset(
     }
 )
 """What may not happen to an object."""
+_LOSSES: Final = frozenset({FindingKind.PRUNED, FindingKind.LOST})
 _CAUTIONS: Final = frozenset({FindingKind.INVALID, FindingKind.TOLERATED, FindingKind.CONFLICT})
 """What a person should know before."""
 
@@ -57,6 +59,20 @@ def breaks_by_objects(report: ObjectsReport | None, solved: frozenset[FindingKin
     return [text_of_finding(finding) for finding in _new(report, HARMS - solved)]
 
 
+def without_defaults(back: ObjectsReport | None, forward: ObjectsReport | None) -> ObjectsReport | None:
+    """Return the report about a rollback without the loss of fields that only defaults of the release have set."""
+    if back is None or forward is None:
+        return back
+    given = [finding for finding in forward.findings if finding.kind is FindingKind.DEFAULTED]
+
+    def is_default(finding: ObjectFinding) -> bool:
+        return finding.kind in _LOSSES and any(
+            finding.count <= one.count and f"{finding.path}.".replace("[", ".[").startswith(f"{one.path}.") for one in given
+        )
+
+    return replace(back, findings=[finding for finding in back.findings if not is_default(finding)])
+
+
 def cautions_by_objects(report: ObjectsReport | None) -> list[str]:
     """Return what happens to objects without harm, and what could not be judged."""
     if report is None:
@@ -76,7 +92,7 @@ def text_of_change(change: Change) -> str:
     return f"{place}: {change.message}" if place else change.message
 
 
-def text_of_finding(finding: Finding) -> str:
+def text_of_finding(finding: ObjectFinding) -> str:
     """Return a finding with its place, its number of objects and the first of them."""
     place = " ".join(filter(None, (finding.version, finding.path)))
     named = ", ".join(finding.examples[:_NAMED])
@@ -85,10 +101,10 @@ def text_of_finding(finding: Finding) -> str:
     return f"{number}: {place + ': ' if place else ''}{finding.message} ({named}{more})"
 
 
-def is_new(finding: Finding) -> bool:
+def is_new(finding: ObjectFinding) -> bool:
     """Report whether an object has the finding that did not have it under the old definition."""
     return finding.count > finding.already
 
 
-def _new(report: ObjectsReport | None, kinds: frozenset[FindingKind]) -> list[Finding]:
+def _new(report: ObjectsReport | None, kinds: frozenset[FindingKind]) -> list[ObjectFinding]:
     return [finding for finding in (report.findings if report else ()) if finding.kind in kinds and is_new(finding)]

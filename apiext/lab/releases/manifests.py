@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.definitions.sources.crd_documents import FileProblem, parse
+from apiext.definitions.sources.crd_documents import FileProblem
 from apiext.lab.releases.interface import SourceError
+from apiext.lab.releases.yaml_documents import documents
 from apiext.meta.encoding.json_values import is_deeper
 from apiext.meta.limits import MAX_DEPTH
 
@@ -73,16 +74,15 @@ def manifests(file: ManifestFile, *, wanted: bytes = b"") -> Iterator[Manifest |
     """
     if wanted not in file.data:
         return
+    has_several, number = b"\n---" in file.data, 0
     try:
-        documents = parse(file.data)
+        for document in documents(file.data):
+            number += 1
+            yield from _flattened(document, f"{file.name}: document {number}" if has_several else file.name)
     except FileProblem as problem:
         if wanted or file.is_chosen:
             raise SourceError(f"{file.name}: {problem}") from problem
-        yield f"{file.name}: left out: {problem}"
-        return
-    for index, document in enumerate(documents):
-        place = f"{file.name}: document {index + 1}" if len(documents) > 1 else file.name
-        yield from _flattened(document, place)
+        yield f"{file.name}: left out{f' after document {number}' if number else ''}: {problem}"
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -48,14 +48,14 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """A place, with its text on the command line."""
 
     kind: PlaceKind
     text: str
 
 
-async def place_of(text: str, *, paths: Sequence[str | Path] = ()) -> Place:
+async def place_of(text: str, *, paths: Sequence[str | Path] = ()) -> SourcePlace:
     """Return the place that a text names. Of a path and a git revision of the same name the path counts.
 
     `paths` are in the git work tree whose revisions may be named; empty for the current folder.
@@ -64,14 +64,14 @@ async def place_of(text: str, *, paths: Sequence[str | Path] = ()) -> Place:
         SourceError: it names none.
     """
     if text == DEFAULT_CLUSTER:
-        return Place(PlaceKind.CLUSTER, "")
+        return SourcePlace(PlaceKind.CLUSTER, "")
     if is_etcd(text):
-        return Place(PlaceKind.STORE, text)
+        return SourcePlace(PlaceKind.STORE, text)
     kind = _kind_of_path(Path(text))
     if kind is not None:
-        return Place(kind, text)
+        return SourcePlace(kind, text)
     if await is_revision(text, paths):
-        return Place(PlaceKind.REVISION, text)
+        return SourcePlace(PlaceKind.REVISION, text)
     kinds = "a file or folder, the URL of an etcd, a git revision, or the word kubeconfig"
     raise SourceError(f"{text!r} names nothing that exists: {kinds} is expected")
 
@@ -108,7 +108,7 @@ async def open_source(text: str, access: Access) -> WholeSource:
     return await _open(place, access)
 
 
-async def _open(place: Place, access: Access) -> WholeSource:
+async def _open(place: SourcePlace, access: Access) -> WholeSource:
     if place.kind is PlaceKind.FILES:
         return ManifestSource([place.text])
     if place.kind is PlaceKind.CLUSTER:
@@ -118,7 +118,7 @@ async def _open(place: Place, access: Access) -> WholeSource:
     return await open_store(place.text, access.etcd)
 
 
-def _cluster(place: Place, access: Access) -> ClusterAccess:
+def _cluster(place: SourcePlace, access: Access) -> ClusterAccess:
     return replace(access.cluster, kubeconfig=place.text) if place.text else access.cluster
 
 

@@ -121,7 +121,9 @@ def test_compares_with_the_last_commit(run: Run, folder: Path) -> None:
 
 def test_formats(run: Run, folder: Path) -> None:
     """Write several formats at once, into files and to stdout."""
-    result = run("both", "--from", "old", "--objects", "objects", "-o", "json", "-o", "text=a.txt", "-o", "markdown=a.md", "-o", "junit=a.xml")
+    result = run(
+        "both", "--from", "old", "--objects", "objects", "-o", "json", "-o", "text=a.txt", "-o", "markdown=a.md", "-o", "junit=a.xml"
+    )
     document = json.loads(result.output)
 
     assert document["objects"] == "objects"
@@ -142,12 +144,13 @@ def test_output_is_deterministic(run: Run, format_: str) -> None:
 
 def test_steps(run: Run, folder: Path) -> None:
     """Print the script, and write scripts with their manifests."""
-    result = run("both", "--from", "old", "--steps", "--steps-dir", "out/steps")
+    result = run("both", "--from", "old", "--steps", "--steps-dir", "out/steps", "-o", "text", "-o", "junit=a.xml")
 
     assert result.output.startswith("#!/bin/sh\n# both replaces old\n# Verdict: safe\n")
     names = sorted(path.name for path in (folder / "out" / "steps").iterdir())
     assert names[:2] == ["rollback-widgets.example.com-1-move-storage.yaml", "rollback-widgets.example.com-2-migrate.yaml"]
     assert {"steps.sh", "rollback.sh"} < set(names)
+    assert (folder / "a.xml").exists()
     assert os.access(folder / "out" / "steps" / "steps.sh", os.X_OK)
 
 
@@ -185,7 +188,9 @@ def test_a_webhook_in_the_flags(run: Run, folder: Path) -> None:
     (folder / "ca.crt").write_text("not a certificate")
     url = ["--webhook-url", "https://127.0.0.1:1/convert"]
     plain = json.loads(run("hooked.yaml", "--from", "old", "--objects", "objects", "-o", "json", *url).output)
-    trusted = json.loads(run("hooked.yaml", "--from", "old", "--objects", "objects", "-o", "json", *url, "--webhook-ca-file", "ca.crt").output)
+    trusted = json.loads(
+        run("hooked.yaml", "--from", "old", "--objects", "objects", "-o", "json", *url, "--webhook-ca-file", "ca.crt").output
+    )
 
     reasons = [{part["reason"] for part in found["definitions"][0]["objects"]["notJudged"]} for found in (plain, trusted)]
     assert "does not answer" in min(reasons[0])

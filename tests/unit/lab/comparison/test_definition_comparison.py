@@ -82,6 +82,17 @@ def test_review_versions() -> None:
     )
 
 
+@pytest.mark.parametrize("other", [[], [version("v2")]])
+def test_conversion_of_one_version(other: list[dict[str, Any]]) -> None:
+    """Grade changes of conversion as notes while there is only one version: nothing is converted."""
+    versions = [version("v1", storage=True), *other]
+
+    (found,) = compared(crd("widgets", *versions), crd("widgets", *versions, conversion=BY_URL))
+
+    expected = (Hurts.CLIENTS, Grade.WARNING) if other else (Hurts.NOBODY, Grade.NOTE)
+    assert (found.rule, found.hurts, found.grade) == ("conversionWebhookAdded", *expected)
+
+
 def test_default_port_of_a_service() -> None:
     """Find no change where the new definition only spells out a default."""
     spelled = webhook(service=SERVICE | {"port": 443})

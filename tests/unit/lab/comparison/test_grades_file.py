@@ -73,7 +73,7 @@ def test_base(tmp_path: Path) -> None:
     """Change the grades of crdify or OLM."""
     found = read(tmp_path, "base: olm\nrules: {fieldRemoved: note}")
 
-    assert found.rules == named_grades("olm").rules | {"fieldRemoved": Grade.NOTE}
+    assert found.rules == {**named_grades("olm").rules, "fieldRemoved": Grade.NOTE}
     assert found.compares_converted_versions is False
     assert read(tmp_path, "base: crdify").compares_converted_versions is True
 

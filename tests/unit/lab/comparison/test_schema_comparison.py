@@ -64,6 +64,16 @@ def test_a_required_field_that_is_new() -> None:
     assert changes(obj(), obj(a=TEXT) | {"required": ["a"]}) == [("fieldAdded", "a"), ("requiredAdded", "a")]
 
 
+def test_a_default_of_a_required_field() -> None:
+    """Tell a default for a field that all objects have from one that appears in objects."""
+    old, new = obj(a=TEXT), obj(a=TEXT | {"default": "x"})
+    required = {"required": ["a"]}
+
+    assert changes(old | required, new | required) == [("requiredDefaultAdded", "a")]
+    assert changes(old, new | required) == [("defaultAdded", "a"), ("requiredWithDefaultAdded", "a")]
+    assert changes(old | required, new) == [("defaultAdded", "a"), ("requiredRemoved", "a")]
+
+
 def test_the_root_has_no_path() -> None:
     """Report changes of the root with an empty path."""
     rule = [{"rule": "self.metadata.name == 'a'"}]

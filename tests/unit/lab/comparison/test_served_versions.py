@@ -45,6 +45,13 @@ def test_versions_that_are_not_served() -> None:
     assert found(crd("widgets", BETA | {"served": False}, STABLE)) == []
 
 
+def test_a_storage_version_that_is_not_served() -> None:
+    """Compare the storage version, too: objects of other versions lose what it lacks."""
+    stored = BETA | {"served": False, "storage": True}
+
+    assert found(crd("widgets", stored, STABLE | {"storage": False}))[1] == ("v1 -> v1beta1", "fieldRemoved", "b")
+
+
 def test_all_pairs() -> None:
     """Compare each version with each other one, the least preferred first."""
     versions = [version(name, storage=name == "v1", **schema(**{name: TEXT})) for name in ("v2", "v1", "v1alpha1")]

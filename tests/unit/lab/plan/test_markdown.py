@@ -20,7 +20,7 @@ new replaces old, objects of a list
 
 #### `widgets.example.com`
 
-**Do, in this order**
+**Do, in this order** (FILE: a manifest of `apiext plan --steps-dir`)
 
 1. Store all objects in v2: v1 goes away
    ```sh

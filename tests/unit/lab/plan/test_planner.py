@@ -45,6 +45,15 @@ def test_an_added_field_is_safe() -> None:
     assert found.way_back.loses == ("v2 spec.more: the field (string) was removed",)
 
 
+def test_defaults_may_be_lost_again() -> None:
+    """A rollback that drops only what defaults have set does no harm."""
+    more = {"type": "object", "default": {}, "properties": {"x": {"type": "integer", "default": 3}}}
+    found = only(plan_of(TWO, created(version("v2", storage=True, schema=schema("a", "host", more=more))), ListedObjects(*OBJECTS)))
+
+    assert found.way_back is not None
+    assert (found.verdict, found.way_back.verdict) == (Safety.SAFE, Safety.SAFE)
+
+
 def test_a_removed_field_is_lost_from_objects() -> None:
     """Count the objects that lose a field, and name the first."""
     found = only(plan_of(TWO, created(shaped("v2", "a", storage=True)), ListedObjects(*OBJECTS)))
@@ -172,6 +181,18 @@ def test_refused_definitions() -> None:
     assert only(plan_of(None, refused)).breaks == ("kube-apiserver refuses the definition: spec: wrong",)
     assert only(plan_of(ONE, refused)).state is State.REFUSED
     assert only(plan_of(ONE, Release("new", {}, {NAME: ["x"]}, drafts={NAME: ONE.object}))).state is State.UNCHANGED
+
+
+def test_remarks_are_notes() -> None:
+    """Say what the readers left out, and which old definitions are invalid."""
+    old = Release("old", {}, {NAME: ["spec: wrong"]}, remarks=["old.yaml: no manifest"])
+    plan = plan_of(old, Release("new", {NAME: ONE}, remarks=["new.yaml: unknown field"]))
+
+    assert plan.notes[:3] == (
+        "old.yaml: no manifest",
+        "new.yaml: unknown field",
+        f"{NAME}: the old definition is left out, since kube-apiserver refuses it: spec: wrong",
+    )
 
 
 def test_the_verdict_of_the_release_is_the_worst() -> None:

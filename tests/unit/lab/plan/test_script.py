@@ -72,6 +72,21 @@ def test_later_steps_are_taken_on_request() -> None:
     assert 'if [ "$first" -le 2 ] && [ "$LATER" = yes ]; then\n' in script_of(PLANS[1]).text.replace("-le 3 ]", "-le 2 ]")
 
 
+def test_forgets_managers() -> None:
+    """Name the objects and the version."""
+    entry = {
+        "operation": "Update",
+        "manager": "kubectl",
+        "apiVersion": "example.com/v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {}},
+    }
+    old = created(shaped("v1", "a"), shaped("v2", "a", storage=True), stored=["v2"])
+    plan = plan_of(old, created(shaped("v2", "a", storage=True)), ListedObjects(custom("w", "v2", managers=[entry], a="x")))
+
+    assert "\n  forget_managers example.com/v1 widgets.v2.example.com -A\n" in script_of(plan).text
+
+
 def test_deletes_what_goes_away() -> None:
     """Delete a definition on request only."""
     assert "\nkubectl delete crd widgets.example.com --ignore-not-found\n" in script_of(PLANS[3]).text

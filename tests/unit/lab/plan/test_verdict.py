@@ -3,7 +3,7 @@
 import pytest
 
 from apiext.lab.comparison.change import Change, Grade, Hurts
-from apiext.lab.judgement.outcome import Finding, FindingKind, NotJudged, ObjectsReport
+from apiext.lab.judgement.outcome import FindingKind, NotJudged, ObjectFinding, ObjectsReport
 from apiext.lab.plan import verdict
 from apiext.lab.plan.plan import Safety, worst
 from tests.support.builders.plans import created, only, plan_of, shaped
@@ -11,8 +11,8 @@ from tests.support.builders.plans import created, only, plan_of, shaped
 ONE = created(shaped("v1", "a", storage=True))
 
 
-def _finding(kind: FindingKind, *, count: int = 5, already: int = 0) -> Finding:
-    return Finding(kind, "v1", "spec.a", "text", count=count, already=already, examples=[f"o{number}" for number in range(count)])
+def _finding(kind: FindingKind, *, count: int = 5, already: int = 0) -> ObjectFinding:
+    return ObjectFinding(kind, "v1", "spec.a", "text", count=count, already=already, examples=[f"o{number}" for number in range(count)])
 
 
 def _change(grade: Grade, rule: str = "fieldRemoved") -> Change:

@@ -1,0 +1,115 @@
+"""The walk-through of crds/README.md, with its scripts, against a server and kubectl."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from hack.lib.reference import binaries
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.kubectl import Kubectl
+from hack.lib.servers.process import environment
+from tests.support.builders.crds import crd
+from tests.support.builders.plans import custom, shaped
+from tests.support.document_commands import ROOT, commands, section
+
+NAME: Final = "routes.net.example.com"
+WALK: Final = list(commands(section("crds/README.md", "Three releases of a CRD")))
+Shell = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(params=["apiext", *(pytest.param(name, marks=pytest.mark.slow) for name in ("reference", "migrating reference"))])
+def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Return the kubeconfig of apiext, of a kube-apiserver, and of one with the controller of StorageVersionMigrations."""
+    if request.param != "apiext":
+        with ControlPlane(tmp_path / "reference", controller_manager=request.param == "migrating reference", durable=False) as plane:
+            yield plane.kubeconfig
+        return
+    with ApiextServer(tmp_path / "server") as server:
+        yield server.kubeconfig
+
+
+@pytest.fixture
+def kubectl(kubeconfig: Path, tmp_path: Path) -> Kubectl:
+    """Return kubectl for the server."""
+    return Kubectl(kubeconfig, tmp_path)
+
+
+@pytest.fixture
+def shell(request: pytest.FixtureRequest, kubeconfig: Path, tmp_path: Path) -> Shell:
+    """Return a function that runs a line in a folder with the sample definitions, and with the commands on the path."""
+    folder, programs = tmp_path / "work", tmp_path / "bin"
+    folder.mkdir()
+    programs.mkdir()
+    (folder / "crds").symlink_to(ROOT / "crds")
+    (programs / "kubectl").symlink_to(binaries.binary("kubectl"))
+    (programs / "apiext").write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m apiext "$@"\n')
+    (programs / "apiext").chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    # without a controller, a migration is given up soon
+    migrator = "3" if request.node.callspec.params["kubeconfig"] == "reference" else "60"
+    settings = environment(KUBECONFIG=str(kubeconfig), HOME=str(tmp_path), PATH=path, SETTLE="1", TIMEOUT="90", MIGRATOR=migrator)
+
+    def run(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["sh", "-c", line], cwd=folder, env=settings, capture_output=True, text=True, check=False, timeout=200)
+
+    return run
+
+
+def test_walk_through(shell: Shell, kubectl: Kubectl) -> None:
+    """Take each command of the document: release, rollback, forward again with a migration, and the version is dropped."""
+    for command in WALK:
+        done = shell(command.text)
+        assert done.returncode == command.code, f"{command.text}\n{done.stdout}{done.stderr}"
+
+    found = kubectl.json("get", "crd", NAME)
+    assert [version["name"] for version in found["spec"]["versions"]] == ["v1"]
+    assert found["status"]["storedVersions"] == ["v1"]
+    items = kubectl.json("get", "routes", "-n", "default")["items"]
+    assert {item["metadata"]["name"]: item["spec"]["port"] for item in items} == {"docs": 443, "mail": 25, "shop": 8443}
+
+
+def _write(folder: Path, name: str, *objects: dict[str, Any]) -> str:
+    path = folder / name
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(path)
+
+
+def test_all_versions_are_replaced(shell: Shell, kubectl: Kubectl, tmp_path: Path) -> None:
+    """Go from one version to another one in one release, along its steps, and back. A second run changes nothing."""
+    kubectl("create", "-f", _write(tmp_path, "old.json", crd("widgets", shaped("v1", "a", storage=True))))
+    kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=40s")
+    widgets = [custom(f"w{number}", a="x") for number in range(3)]
+    for widget in widgets:
+        widget["metadata"] = {"name": widget["metadata"]["name"], "namespace": "default"}
+    kubectl("create", "-f", _write(tmp_path, "objects.json", *widgets))
+    new = _write(tmp_path, "new.json", crd("widgets", shaped("v2", "a", storage=True)))
+    grades = tmp_path / "grades.yaml"
+    grades.write_text("exceptions: [{rules: [versionRemoved], reason: nobody uses it}]")
+
+    planned = shell(f"apiext plan {new} --from kubeconfig --config {grades} --steps-dir steps")
+    assert planned.returncode == 1, planned.stdout + planned.stderr
+    for script, name in (("steps.sh", "v2"), ("steps.sh", "v2"), ("rollback.sh", "v1"), ("rollback.sh", "v1")):
+        done = shell(f"sh steps/{script}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = kubectl.json("get", "crd", "widgets.example.com")
+        assert ([one["name"] for one in found["spec"]["versions"]], found["status"]["storedVersions"]) == ([name], [name])
+        assert [item["spec"] for item in kubectl.json("get", f"widgets.{name}.example.com", "-n", "default")["items"]] == [{"a": "x"}] * 3
+
+
+def test_an_unknown_state_stops_the_script(shell: Shell, kubectl: Kubectl, tmp_path: Path) -> None:
+    """Take no step if the definition is in a state that the plan does not know."""
+    old = _write(tmp_path, "old.json", crd("widgets", shaped("v1", "a", storage=True)))
+    new = _write(tmp_path, "new.json", crd("widgets", shaped("v1", "a"), shaped("v2", "a", storage=True)))
+    kubectl("create", "-f", _write(tmp_path, "other.json", crd("widgets", shaped("v3", "a", storage=True))))
+
+    assert shell(f"apiext plan {new} --from {old} --steps-dir steps").returncode == 0
+    done = shell("sh steps/steps.sh")
+    assert done.returncode == 1
+    assert "is in a state that is not part of this plan" in done.stderr

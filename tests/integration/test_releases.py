@@ -1,0 +1,88 @@
+"""Definitions in git revisions."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from apiext.lab.releases.git_revision import release_of_revision
+from apiext.lab.releases.interface import SourceError
+from apiext.lab.releases.places import Access, PlaceKind, open_release, open_source, place_of
+from tests.support.builders.crds import crd, version
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    given = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *given, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a work tree with a few commits; `first` has widgets in v1 and a file in another folder."""
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    folder = tmp_path / "tree"
+    (folder / "config" / "crd").mkdir(parents=True)
+    monkeypatch.delenv("GIT_DIR")
+    _git(folder, "init", "-q")
+    _git(folder, "config", "core.autocrlf", "false")
+    (folder / "config" / "crd" / "w idgets.json").write_text(json.dumps(crd()))
+    (folder / "config" / "crd" / "kustomization.txt").write_text("CustomResourceDefinition")
+    (folder / "gadgets.json").write_text(json.dumps(crd("gadgets", kind="Gadget")))
+    _git(folder, "add", ".")
+    _git(folder, "commit", "-qm", "1")
+    _git(folder, "tag", "first")
+    (folder / "config" / "crd" / "w idgets.json").write_text(json.dumps(crd("widgets", version("v2", storage=True))))
+    (folder / "bad.yaml").write_text("kind: CustomResourceDefinition: x")
+    _git(folder, "add", ".")
+    _git(folder, "commit", "-qm", "bad")
+    _git(folder, "tag", "bad")
+    (folder / "bad.yaml").unlink()
+    (folder / "gadgets.json").unlink()
+    _git(folder, "commit", "-qam", "2")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    return folder
+
+
+async def test_reads_an_earlier_revision(tree: Path) -> None:
+    """Read the same paths in a revision: a folder, or a file that no longer exists."""
+    release = await release_of_revision("first", [tree / "config", tree / "gadgets.json"])
+
+    assert release.origin == "git first"
+    assert [f"{name} {one.storage_version.name}" for name, one in release.definitions.items()] == [
+        "gadgets.example.com v1",
+        "widgets.example.com v1",
+    ]
+    assert (await release_of_revision("HEAD", [tree / "config"])).definitions["widgets.example.com"].storage_version.name == "v2"
+    assert list((await release_of_revision("first", [tree])).definitions) == ["gadgets.example.com", "widgets.example.com"]
+    assert list((await release_of_revision("first", [tree / "config/crd/../crd"])).definitions) == ["widgets.example.com"]
+
+
+async def test_a_missing_path_has_no_definitions(tree: Path) -> None:
+    """Find nothing at a path that the revision does not have."""
+    assert (await release_of_revision("first", [tree / "new" / "crd"])).definitions == {}
+
+
+async def test_reports_what_is_wrong(tree: Path, tmp_path: Path) -> None:
+    """Say that there is no work tree or no such revision, and which file of which revision is invalid."""
+    with pytest.raises(SourceError, match=f"^{tmp_path} is not in a git work tree: fatal: not a git repository"):
+        await release_of_revision("first", [tmp_path])
+    for revision in ("v9", "-h", "first:config"):
+        with pytest.raises(SourceError, match=f"{tree} has no revision '{revision}'"):
+            await release_of_revision(revision, [tree])
+    with pytest.raises(SourceError, match=r"^bad:bad\.yaml: line 1, column 31: "):
+        await release_of_revision("bad", [tree])
+
+
+async def test_a_revision_is_a_place(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recognize a revision in the work tree of the paths or of the current folder; it has definitions only."""
+    assert (await place_of("first", paths=[tree / "config"])).kind is PlaceKind.REVISION
+    assert list((await open_release("first", Access(), paths=[tree / "config"])).definitions) == ["widgets.example.com"]
+    with pytest.raises(SourceError, match="'first' names nothing that exists"):
+        await place_of("first", paths=["/"])
+    monkeypatch.chdir(tree)
+    assert (await place_of("first")).kind is PlaceKind.REVISION
+    with pytest.raises(SourceError, match="is a git revision, which has no objects"):
+        await open_source("first", Access())
+    with pytest.raises(SourceError, match="there are no files to read in it"):
+        await open_release("first", Access())
