@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.judgement.applied_configuration import applied_configuration
-from apiext.lab.judgement.difference import What, differences, text_differences
+from apiext.lab.judgement.difference import What, differences, same_content, text_differences
 from apiext.lab.judgement.field_paths import general, steps_of
 from apiext.lab.judgement.findings import Findings, Group
 from apiext.lab.judgement.outcome import FindingKind
@@ -56,7 +56,7 @@ class Appliers:
             return
         for name in sorted({managed.version for managed in found.values() if not self._new.has(managed.version)}):
             self._missing(key, name, found)
-        if not self._is_affected(found):
+        if not self._is_affected(found, before, after):
             return
         if self._new.converter.is_webhook and not self._may_call():
             return
@@ -64,9 +64,14 @@ class Appliers:
             if manager.operation == APPLY and manager.subresource in ("", "status"):
                 await self._repeat(key, manager, managed, before, after)
 
-    def _is_affected(self, found: managers.Managers) -> bool:
+    def _is_affected(self, found: managers.Managers, before: Mapping[str, Object], after: Mapping[str, Object]) -> bool:
+        """Return whether a repeated apply may give something else: a version of the managers, or what is read in it, differs."""
+        if not any(manager.operation == APPLY for manager in found):
+            return False
         versions = {_name(managed.version) for managed in found.values()}
-        return any(manager.operation == APPLY for manager in found) and not versions.isdisjoint(self._changed)
+        if not versions.isdisjoint(self._changed):
+            return True
+        return any(name in before and name in after and not same_content(before[name], after[name]) for name in versions)
 
     def _may_call(self) -> bool:
         if self._new.converter.missing or self._called >= MAX_WITH_WEBHOOK:
@@ -106,11 +111,12 @@ class Appliers:
         except StatusError as error:
             self._refused(key, name, who, live, error)
             return
-        self._compare(key, name, who, live, result)
         if result.keys() != live.keys() or any(result[member] is not live[member] for member in live if member != "metadata"):
-            new, _, refusal = judged.update(result, live, manager.subresource)
-            for path, message in refused(judged, new, refusal) if refusal is not None else ():
+            # an update ignores what belongs to another subresource
+            result, _, refusal = judged.update(result, live, manager.subresource)
+            for path, message in refused(judged, result, refusal) if refusal is not None else ():
                 self._findings.add(key, Group(FindingKind.APPLIER, name, path, f"a repeated apply by {who} is refused: {message}"))
+        self._compare(key, name, who, live, result)
 
     def _configuration(self, name: str, managed: VersionedSet, obj: Object | None) -> Object | None:
         """Return what the manager applied under the old definition, None if it is unknown."""
