@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 from apiext.definitions.codec import canonical
 from apiext.definitions.definition import Definition
@@ -25,6 +26,10 @@ from hack.lib.servers.controlplane import ControlPlane
 
 Json = dict[str, Any]
 Progress = Callable[[str], None]
+_NEXT: Final = 8
+"""Definitions that are tried for one pair."""
+_NUMBERED: Final = re.compile(r"selfType\d+")
+"""A name of the reference with a random number."""
 
 
 def foretell(plane: ControlPlane, crds: Sequence[Json], numbers: Sequence[int], seed: int, jobs: int, say: Progress) -> Tally:
@@ -60,10 +65,6 @@ async def find_pair(crds: Sequence[Json], number: int, seed: int) -> ReleasePair
     return None
 
 
-_NEXT = 8
-"""Definitions that are tried for one pair."""
-
-
 async def compare_pair(plane: ControlPlane, pair: ReleasePair) -> Tally:
     """Compare all predictions about a pair: the update of the definition, the verdict, and everything about its objects."""
     old = await create_definition(canonical(pair.old))
@@ -88,7 +89,11 @@ def _compare_updates(run: PredictedRun, live: Definition) -> None:
     """Compare the reasons why updates of the definition are refused."""
     for crd in (run.reference.new_crd, *run.pair.refused):
         predicted, answer = validate_update(live, canonical(crd)), run.reference.try_change(crd)
-        run.compare("definition", "update of the definition", sorted(predicted), sorted(answer))
+        run.compare(
+            "definition",
+            "update of the definition",
+            *(sorted(_NUMBERED.sub("selfType", each) for each in found) for found in (predicted, answer)),
+        )
 
 
 async def _compare_verdict(run: PredictedRun, live: Definition) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -23,7 +24,9 @@ from hack.lib.foretell.tally import Tally
 from hack.lib.servers.controlplane import ControlPlane
 
 Json = dict[str, Any]
-_NO_STATUS: Final = ("resourceVersion", "managedFields")
+_CHANGING: Final = ("resourceVersion", "managedFields")
+"""Members of the metadata that each write changes."""
+_PARTS: Final = re.compile(r", |\n|\[|\]$")
 
 
 class PredictedRun:
@@ -184,9 +187,9 @@ class PredictedRun:
         """Return the answer to a write of a valid object: what a read of the stored object gives, or the code of the failed conversion."""
         (written,) = await self.new.store(version, [obj])
         if isinstance(written, Exception):
-            return [HTTPStatus.INTERNAL_SERVER_ERROR, _sorted_lines(str(written))]
+            return [HTTPStatus.INTERNAL_SERVER_ERROR, _parts(str(written))]
         (found,) = await self.new.read(version, [written])
-        return [HTTPStatus.INTERNAL_SERVER_ERROR, _sorted_lines(str(found))] if isinstance(found, Exception) else _plain(found)
+        return [HTTPStatus.INTERNAL_SERVER_ERROR, _parts(str(found))] if isinstance(found, Exception) else _plain(found)
 
     async def _apply_nothing(self, version: str, name: str, live: Json) -> None:
         """Compare the apply of another manager, which owns nothing: it may fail because of the other managers."""
@@ -231,19 +234,19 @@ def _plain(obj: Any) -> Any:
     """Return an object without what each write changes."""
     if not isinstance(obj, dict) or obj.get("kind") == "Status":
         return obj
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in _NO_STATUS}
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _CHANGING}
     return json.loads(json.dumps(obj | {"metadata": metadata}, sort_keys=True))
 
 
 def _refusal(status: StatusError | None) -> Any:
-    return None if status is None else [status.code, _sorted_lines(status.message)]
+    return None if status is None else [status.code, _parts(status.message)]
 
 
 def _answer(found: tuple[int, Any]) -> Any:
     code, body = found
-    return _plain(body) if code == HTTPStatus.OK else [code, _sorted_lines(body["message"])]
+    return _plain(body) if code == HTTPStatus.OK else [code, _parts(body["message"])]
 
 
-def _sorted_lines(text: str) -> list[str]:
-    """Return the lines of a message. The reference lists undeclared fields in any order."""
-    return sorted(text.splitlines())
+def _parts(text: str) -> list[str]:
+    """Return the parts of a message. The reference lists undeclared fields, and rules of different fields, in any order."""
+    return sorted(_PARTS.split(text))

@@ -298,7 +298,7 @@ def mutate_place(chosen: Place, rng: random.Random) -> str | None:
     for mutation in rng.sample(MUTATIONS, len(MUTATIONS)):
         kept = copy.deepcopy(chosen.schema)
         done = mutation(chosen, rng)
-        if done is not None:
+        if done is not None and chosen.schema != kept:
             return f"{chosen.path}: {done}"
         chosen.schema.clear()
         chosen.schema.update(kept)
