@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.interruptible import run_interruptible
 from apiext.cli.object_progress import shown_progress
 
 if TYPE_CHECKING:
@@ -93,9 +93,10 @@ _PARAMS: Final = [
     click.Option(["--no-rollback"], is_flag=True, help="Do not judge the way back."),
     click.Option(
         ["--fail-on"],
+        metavar="VERDICT",
         type=click.Choice(_FAIL_ON),
         default="steps",
-        help="Least verdict with an exit code other than 0 (default steps; warning: changes and objects with warnings, too).",
+        help="Least verdict with an exit code other than 0: warning, steps (default), breaking or never.",
     ),
     click.Option(["--fail-on-rollback"], is_flag=True, help="Count the verdict of the rollback in the exit code."),
     click.Option(["-v", "--verbose"], is_flag=True, help="Show all changes, commands and numbers."),
@@ -113,7 +114,7 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
 
     outputs = [_output(text) for text in flags["output"]]
     try:
-        found = asyncio.run(_plan(new, flags))
+        found = run_interruptible(_plan(new, flags))
     except SourceError as error:
         raise click.ClickException(str(error)) from error
     _write_steps(found, flags["steps_dir"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.interruptible import run_interruptible
 from apiext.cli.object_progress import shown_progress
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _FROM: Final = click.Option(
     metavar="PLACE",
     default="kubeconfig",
     help="What to record: kubeconfig (default, the cluster of --kubeconfig), a kubeconfig file, URLs of an etcd as http://host:port,..., "
-    "a data directory of apiext, a snapshot of etcd, or another recording.",
+    "a data directory of apiext, a snapshot of etcd, another recording, or a folder of manifests.",
 )
 _CRD: Final = click.Option(["--crd", "names"], metavar="NAME", multiple=True, help="A definition to record (default all); repeatable.")
 _REDACT: Final = click.Option(
@@ -60,7 +60,7 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
     except RedactPathError as error:
         raise click.UsageError(f"--redact: {error}") from error
     try:
-        manifest = asyncio.run(_record(archive.expanduser(), place, options, flags))
+        manifest = run_interruptible(_record(archive.expanduser(), place, options, flags))
     except SourceError as error:
         raise click.ClickException(str(error)) from error
     for name, count in sorted(manifest.objects.items()):

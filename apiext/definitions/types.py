@@ -136,17 +136,15 @@ BOOL: Final = Bool()
 INT64: Final = Int(64)
 JSON: Final = Raw("v1.JSON")
 SCHEMA: Final = Struct("JSONSchemaProps")
+SCHEMA_OR_BOOL: Final = SchemaOrBool("v1.JSONSchemaPropsOrBool")
 SCHEMA_OR_ARRAY: Final = SchemaOrList("v1.JSONSchemaPropsOrArray", Slice(SCHEMA))
+SCHEMA_OR_STRINGS: Final = SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS)
 _TEXT: Final = Pointer(STRING)
 _FLAG: Final = Pointer(BOOL)
 
-RULE: Final = Struct("ValidationRule").define(
-    Field("rule", STRING, omit_empty=False),
-    Field("message", STRING),
-    Field("messageExpression", STRING),
-    Field("reason", Pointer(String("v1.FieldValueErrorReason"))),
-    Field("fieldPath", STRING),
-    Field("optionalOldSelf", _FLAG),
+RULE: Final = struct(
+    "ValidationRule",
+    "1 rule!, 2 message, 3 messageExpression, 4 reason *v1.FieldValueErrorReason, 5 fieldPath, 6 optionalOldSelf *bool",
 )
 
 _TYPES: Final[Mapping[Kind, GoType]] = {
@@ -157,20 +155,20 @@ _TYPES: Final[Mapping[Kind, GoType]] = {
     "optional flag": _FLAG,
     "count": Pointer(INT64),
     "number": Pointer(Float()),
-    "value": JSON,
+    "value": Pointer(JSON),
     "values": ExplicitSlice(JSON),
     "names": ExplicitSlice(STRING),
     "rules": ExplicitSlice(RULE, "v1.ValidationRules"),
-    "docs": Pointer(Struct("ExternalDocumentation").define(Field("description", STRING), Field("url", STRING))),
+    "docs": Pointer(struct("ExternalDocumentation", "1 description, 2 url")),
     "schema": Pointer(SCHEMA),
-    "schema or bool": Pointer(SchemaOrBool("v1.JSONSchemaPropsOrBool")),
+    "schema or bool": Pointer(SCHEMA_OR_BOOL),
     "schema or schemas": NonNilPointer(SCHEMA_OR_ARRAY),
     "schemas": ExplicitSlice(SCHEMA),
     "named schemas": ExplicitMap(SCHEMA),
     "definitions": ExplicitMap(SCHEMA, "v1.JSONSchemaDefinitions"),
-    "dependencies": ExplicitMap(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies"),
+    "dependencies": ExplicitMap(SCHEMA_OR_STRINGS, "v1.JSONSchemaDependencies"),
 }
-SCHEMA.define(*(Field(each.name, _TYPES[each.kind]) for each in sorted(KEYWORDS, key=attrgetter("number"))))
+SCHEMA.define(*(Field(each.name, _TYPES[each.kind], number=each.number) for each in sorted(KEYWORDS, key=attrgetter("number"))))
 
 NAMES: Final = struct(
     "CustomResourceDefinitionNames", "1 plural!, 2 singular, 3 shortNames []string, 4 kind!, 5 listKind, 6 categories []string"

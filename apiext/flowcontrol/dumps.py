@@ -111,26 +111,10 @@ def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Steps[st
 
 
 def _timestamp(nanoseconds: int) -> str:
-    """Return a time in UTC without trailing zeros of the second (Go's RFC3339Nano)."""
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+    """Return a time in UTC, with microseconds."""
+    return f"{datetime.fromtimestamp(nanoseconds / 1e9, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _duration(nanoseconds: int) -> str:
-    """Return a duration as Go writes it."""
-    for unit, size in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):
-        if 0 < nanoseconds < size * 1000:
-            return f"{_decimal(nanoseconds, size)}{unit}"
-    minutes, rest = divmod(nanoseconds, 60_000_000_000)
-    seconds = f"{_decimal(rest, 1_000_000_000)}s"
-    if not minutes:
-        return seconds
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes}m{seconds}" if hours else f"{minutes}m{seconds}"
-
-
-def _decimal(value: int, size: int) -> str:
-    """Return the quotient of a value and a power of ten, without trailing zeros."""
-    whole, rest = divmod(value, size)
-    return f"{whole}.{str(rest + size)[1:].rstrip('0')}" if rest else str(whole)
+    """Return a duration in seconds."""
+    return f"{nanoseconds / 1e9:g}s"

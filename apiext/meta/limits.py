@@ -57,8 +57,8 @@ MAX_STRICT_ERRORS: Final = 100
 MAX_ALIASED_CHARACTERS: Final = MAX_BODY_BYTES
 """Characters of YAML that all aliases of a body stand for, as if they were written out.
 
-The reference limits only the number of aliased values, of which a few long texts make an object of hundreds of megabytes. With this
-limit a body decodes to no more than twice what one without aliases can.
+With this limit a body decodes to no more than twice what one without aliases can. The reference limits the number of aliased values,
+of which a few long texts make an object of hundreds of megabytes.
 """
 MAX_DIRECTIVE_BYTES: Final = 1024
 """Bytes before a YAML document that has %TAG directives. The parser takes time quadratic in their number and length."""

@@ -7,7 +7,7 @@ missing member, "test" of an absent member against null. The given documents are
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec, json_values
@@ -16,18 +16,10 @@ from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.type_model import DecodeError, Decoder, Raw, Slice
 from apiext.meta.limits import MAX_COPIED_BYTES, MAX_DEPTH, MAX_PATCH_OPERATIONS
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _STRICT_OPERATIONS: Final = Slice(struct("jsonPatchOp", "op, path, from, value any", Raw("any"), package="handlers"))
 
 Operations = list[dict[str, Any] | None]
-
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"(?=\s*:)|("(?:[^"\\]|\\.)*+"|-?[0-9][0-9.eE+-]*|true|false|null)', re.DOTALL)
-"""Matches a key, or (as its group) a scalar value."""
-_AMBIGUOUS: Final = re.compile(rb"[\\<>&\x80-\xff]|[0-9][.eE]|-0")
-"""Bytes in every string or number that has more than one spelling."""
 
 
 class _RefusedError(Exception):
@@ -61,17 +53,6 @@ def parse_json_patch(document: Any, *, strict: bool = True) -> tuple[Operations,
     return document, warnings
 
 
-def leading_test_literals(operations: Operations, data: bytes) -> list[Any]:
-    """Return the spellings of the values in the leading "test" operations, for `json_patch`.
-
-    The result is empty if every scalar of the patch has only one spelling.
-    """
-    if not has_ambiguous_spelling(data):
-        return []
-    count = next((index for index, operation in enumerate(operations) if not operation or operation.get("op") != "test"), len(operations))
-    return [operation.get("value", "null") for operation in literals(data)[:count]] if count else []
-
-
 def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
     return errors.bad_request(f"json: cannot unmarshal {type_model.describe(value)} into Go value of type {type_name}")
 
@@ -81,10 +62,8 @@ def too_deep() -> errors.StatusError:
     return errors.bad_request(f"the patched object is nested deeper than {MAX_DEPTH} levels")
 
 
-def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = ()) -> Any:
+def json_patch(document: Any, operations: Operations) -> Any:
     """Return the document with the operations applied in order.
-
-    `spelled` (from `leading_test_literals`) has the JSON spelling that tested values must have.
 
     Raises:
         StatusError: 422 if an operation does not apply, as in the reference without saying which; 400 if the result is nested
@@ -92,12 +71,10 @@ def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = (
     """
     try:
         patched = _Document(json_values.copy(document))
-        for index, operation in enumerate(operations):
+        for operation in operations:
             if operation is None:
                 raise _RefusedError
             _apply(patched, operation)
-            if index < len(spelled) and not matches_literals(patched.get(operation["path"]), spelled[index]):
-                raise _RefusedError
     except _RefusedError as error:
         raise errors.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
     if json_values.is_deeper(patched.root, MAX_DEPTH) and json_values.depth(patched.root) > json_values.depth(document):
@@ -288,42 +265,3 @@ def _without_nulls(value: Any) -> Any:
     if type(value) is dict:
         return {key: _without_nulls(member) for key, member in value.items() if member is not None}
     return [_without_nulls(item) for item in value] if type(value) is list else value
-
-
-def has_ambiguous_spelling(data: bytes) -> bool:
-    """Return whether a scalar of a JSON document may be spelled differently from Go."""
-    return _AMBIGUOUS.search(data) is not None
-
-
-def literals(data: bytes) -> Any:
-    """Return a JSON document with each scalar replaced by its characters.
-
-    Raises:
-        ValueError: the data is not JSON.
-    """
-    return json_codec.loads(_TOKEN.sub(_quoted, data))
-
-
-def _quoted(match: re.Match[bytes]) -> bytes:
-    literal: bytes | None = match[1]
-    if literal is None:
-        return match[0]
-    return b'"%b"' % literal.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
-
-
-def matches_literals(value: Any, spelling: Any) -> bool:
-    """Return whether Go writes a value with this `spelling` (from `literals`). The order of members does not matter."""
-    pending = [(value, spelling)]
-    while pending:
-        one, other = pending.pop()
-        if type(one) is dict:
-            if type(other) is not dict or one.keys() != other.keys():
-                return False
-            pending += [(member, other[key]) for key, member in one.items()]
-        elif type(one) is list:
-            if type(other) is not list or len(one) != len(other):
-                return False
-            pending += zip(one, other, strict=True)
-        elif type(other) is not str or json_codec.dumps(one).decode() != other:
-            return False
-    return True

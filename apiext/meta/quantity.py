@@ -13,7 +13,7 @@ _SHAPE: Final = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*[-+
 _BAD_SHAPE: Final = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _BAD_NUMBER: Final = "unable to parse numeric part of quantity"
 _BAD_SUFFIX: Final = "unable to parse quantity's suffix"
-_EXPONENT: Final = re.compile(r"[eE][-+]?[0-9]{1,18}", re.ASCII)
+_EXPONENT: Final = re.compile(r"[eE][-+]?[0-9]{1,9}", re.ASCII)
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
@@ -41,8 +41,6 @@ class Quantity:
 
     amount: Decimal
     format: Format = Format.DECIMAL
-    text: str = field(default="", compare=False)
-    """The parsed text, if it is canonical enough to keep."""
     compact: bool = field(default=False, compare=False)
     """Whether the reference would hold the parsed `amount` as a 64-bit integer and a power of ten."""
 
@@ -51,9 +49,9 @@ class Quantity:
         return Quantity(_EXACT.add(self.amount, other.amount), self.format if self.amount else other.format)
 
     def __str__(self) -> str:
-        """Return the canonical form, or the kept text."""
-        if self.text or not self.amount:
-            return self.text or "0"
+        """Return the canonical form."""
+        if not self.amount:
+            return "0"
         if self.format is Format.BINARY and abs(self.amount) >= 1024 and self.amount == self.amount.to_integral_value():
             return _binary(int(self.amount))
         number, exponent = _thousands(self.amount)
@@ -72,19 +70,16 @@ def parse(text: str) -> Quantity:
     if found is None or not text:
         raise ValueError(_BAD_SHAPE)
     sign, whole, fraction, suffix = found.groups()
+    if not (whole or fraction):
+        raise ValueError(_BAD_NUMBER)
     number = _Number(sign, whole.lstrip("0") or "0", fraction or "")
     if suffix in _DECIMAL:
-        parsed = _of_decimal(text, number, _DECIMAL[suffix], Format.DECIMAL)
-    elif suffix in _BINARY:
-        parsed = _of_binary(text, number, _BINARY[suffix])
-    elif _EXPONENT.fullmatch(suffix):
-        # The reference reads 64 bits and keeps 32.
-        parsed = _of_decimal(text, number, (int(suffix[1:]) + 2**31) % 2**32 - 2**31, Format.EXPONENT)
-    else:
-        raise ValueError(_BAD_SUFFIX)
-    if not (parsed.compact or whole or fraction):
-        raise ValueError(_BAD_NUMBER)
-    return parsed
+        return _of_decimal(number, _DECIMAL[suffix], Format.DECIMAL)
+    if suffix in _BINARY:
+        return _of_binary(number, _BINARY[suffix])
+    if _EXPONENT.fullmatch(suffix):
+        return _of_decimal(number, int(suffix[1:]), Format.EXPONENT)
+    raise ValueError(_BAD_SUFFIX)
 
 
 class _Number(NamedTuple):
@@ -102,21 +97,19 @@ class _Number(NamedTuple):
         return _EXACT.create_decimal(f"{self.sign}{self.digits}e{exponent - len(self.fraction)}")
 
 
-def _of_decimal(text: str, number: _Number, exponent: int, written: Format) -> Quantity:
+def _of_decimal(number: _Number, exponent: int, written: Format) -> Quantity:
     digits, scale = number.digits, exponent - len(number.fraction)
     compact = len(digits) <= _INT64_DIGITS and scale >= _NANO_EXPONENT
-    stays = compact and scale % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
-    return Quantity(_rounded(number.amount(exponent)), written, text if stays else "", compact=compact)
+    return Quantity(_rounded(number.amount(exponent)), written, compact=compact)
 
 
-def _of_binary(text: str, number: _Number, power: int) -> Quantity:
+def _of_binary(number: _Number, power: int) -> Quantity:
     digits = number.digits
     amount = _EXACT.multiply(number.amount(0), Decimal(1024**power))
     compact = not number.fraction and len(digits) + 3 * power < _INT64_DIGITS - 3 and abs(amount) <= _MAX_BINARY
-    stays = compact and int(digits) % 8 != 0
     capped = max(min(_rounded(amount), _MAX_BINARY), -_MAX_BINARY)
     written = Format.DECIMAL if 0 < abs(capped) < 1 else Format.BINARY
-    return Quantity(capped, written, text if stays else "", compact=compact)
+    return Quantity(capped, written, compact=compact)
 
 
 def _rounded(amount: Decimal) -> Decimal:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from apiext.meta.encoding import utf8
-
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _MAX_INT64: Final = 2**63 - 1
 R = TypeVar("R")
@@ -241,6 +239,5 @@ class FieldSelector(Selector[FieldRequirement, FieldConditions]):
         return self._conditions.required
 
     def requires_exact(self, name: str) -> str | None:
-        """Return the required value of a field, None if there is none. U+FFFD stands for bytes that are not UTF-8."""
-        value = self._conditions.required.get(name)
-        return None if value is None else utf8.replaced(value)
+        """Return the required value of a field, None if there is none."""
+        return self._conditions.required.get(name)

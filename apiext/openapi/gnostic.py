@@ -34,6 +34,17 @@ _PLAIN: Final[Mapping[Encoder, int]] = {integer: VARINT, double: FIXED64}
 _SCALARS: Final[frozenset[Encoder]] = frozenset({text, *_PLAIN})
 
 
+METHODS: Final = ("get", "put", "post", "delete", "patch")
+"""Members of a path that hold operations."""
+_FLAGS: Final = frozenset({"required", "uniqueItems"})
+
+
+def fields(table: str, **encoders: Encoder) -> Mapping[str, Field]:
+    """Return the fields of a message from a table such as "1 name, 3 schema". Those without an encoder are strings, or booleans."""
+    numbered = ((name, int(number)) for number, name in (entry.split() for entry in table.split(",")))
+    return {name: (number, encoders.get(name) or (integer if name in _FLAGS else text)) for name, number in numbered}
+
+
 def tag(number: int, encoder: Encoder) -> bytes:
     """Encode the tag of a field."""
     return protobuf_wire.tag(number, _PLAIN.get(encoder, BYTES))
@@ -44,15 +55,15 @@ def field(number: int, encoder: Encoder, value: Any) -> bytes:
     return tag(number, encoder) + encoder(value)
 
 
-def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: int = 0) -> bytes:
+def message(known: Mapping[str, Field], value: Mapping[str, Any], extensions: int = 0) -> bytes:
     """Encode a message: its known fields in the order of their numbers, without zero values.
 
     A list is a repeated field, except where its encoder takes lists. `x-` members go into the field with the number `extensions`.
     """
     parts: list[tuple[int, bytes]] = []
     for key, member in value.items():
-        if key in fields:
-            number, encoder = fields[key]
+        if key in known:
+            number, encoder = known[key]
             if isinstance(member, list) and encoder not in _TAKE_LISTS:
                 for one in member:
                     parts.append((number, tag(number, encoder) + encoder(one)))  # noqa: PERF401 -- a comprehension is one more frame
@@ -63,9 +74,9 @@ def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: i
     return b"".join([part for _, part in sorted(parts, key=itemgetter(0))])
 
 
-def nested(fields: Mapping[str, Field], extensions: int, value: Mapping[str, Any]) -> bytes:
+def nested(known: Mapping[str, Field], extensions: int, value: Mapping[str, Any]) -> bytes:
     """Encode a nested message with its length."""
-    return delimited(message(fields, value, extensions))
+    return delimited(message(known, value, extensions))
 
 
 def choice(number: int, encoder: Encoder, value: Any) -> bytes:

@@ -18,9 +18,9 @@ from apiext.schema.list_type import list_errors
 from apiext.schema.model import Props, Structural
 from apiext.schema.pruning import prune
 from apiext.schema.validation.change_checker import ChangeCheck, compile_change_check
-from apiext.schema.validation.checker import Check, compile_check
+from apiext.schema.validation.checker import compile_check
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.report import report_change
+from apiext.schema.validation.keywords.constraint import Check
 from apiext.schema.validation.result import to_field_errors
 from apiext.schema.validation.spec import Spec
 
@@ -163,7 +163,7 @@ class CompiledSchema:
         if self._check(obj):
             return []
         known = None if old is None else Correlated(obj, old, self.structural.raw)
-        return to_field_errors("", report_change(self._spec, obj, DottedPath(), known))
+        return to_field_errors("", self._spec.report_change(obj, DottedPath(), known))
 
     def validate_status(self, obj: Object, old: Object | None = None) -> list[FieldError]:
         """Return the violations in the status, the only part that the status subresource validates."""
@@ -173,7 +173,7 @@ class CompiledSchema:
         if self._status_check(obj["status"]):
             return []
         known = None if old is None else Correlated(obj, old, self.structural.raw).key("status")
-        return to_field_errors("status", report_change(spec, obj["status"], DottedPath(), known))
+        return to_field_errors("status", spec.report_change(obj["status"], DottedPath(), known))
 
     def validate_resources(self, obj: Object) -> list[FieldError]:
         """Return the errors of the type and metadata of embedded resources."""

@@ -1,7 +1,7 @@
 """The keywords of a schema (JSONSchemaProps of apiextensions.k8s.io/v1), one row each.
 
-Go types, structural schemas, OpenAPI documents, costs of rules and all Protobuf tables follow these rows. What a keyword allows and
-how its errors read is code, in validation/.
+Go types, structural schemas, OpenAPI documents, costs of rules and all Protobuf messages follow these rows. The function of a
+keyword in validation/keywords/ says which values it allows and how its errors read; every row with `checks` has exactly one.
 """
 
 from __future__ import annotations

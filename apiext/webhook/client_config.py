@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import posixpath
 import re
 import ssl
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----\s*([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----")
-_SLASHES: Final = re.compile("/{2,}")
 HTTPS_PORT: Final = 443
 _KEPT_CONTEXTS: Final = 16
 
@@ -58,13 +58,7 @@ def service_host(namespace: str, name: str) -> str:
 
 def _cleaned(path: str) -> str:
     """Return an absolute path without empty and relative segments, and without a slash at the end (Go's path.Join)."""
-    kept: list[str] = []
-    for segment in _SLASHES.sub("/", path).split("/"):
-        if segment == "..":
-            del kept[-1:]
-        elif segment not in {"", "."}:
-            kept.append(segment)
-    return "/" + "/".join(kept)
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def _authorities(bundle: str) -> tuple[bytes, ...]:

@@ -8,13 +8,25 @@ from typing import Final
 import click
 
 from apiext.cli.doctor import doctor
+from apiext.cli.explain import explain
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
+from apiext.cli.plan import plan
+from apiext.cli.record import record
 from apiext.cli.serve import serve
 from apiext.cli.versions import versions
 
 DOCUMENT: Final = Path(__file__).resolve().parents[2] / "manifests" / "README.md"
-COMMANDS: Final = {"serve": serve, "operate": operate, "doctor": doctor, "versions": versions, "get-stored": get_stored}
+COMMANDS: Final = {
+    "serve": serve,
+    "operate": operate,
+    "doctor": doctor,
+    "explain": explain,
+    "versions": versions,
+    "get-stored": get_stored,
+    "record": record,
+    "plan": plan,
+}
 _TABLE: Final = re.compile(r"(<!-- flags: ([\w-]+) -->\n).*?(<!-- /flags -->)", re.DOTALL)
 
 

@@ -1,7 +1,5 @@
 """Fixtures of the stores under test, apart from those of the backends."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 

@@ -12,6 +12,7 @@ import pytest
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
+from tests.support.builders.kubeconfigs import write_kubeconfig
 
 pytestmark = pytest.mark.slow
 
@@ -81,10 +82,7 @@ def test_reviews_anonymous_requests(server: ApiextServer) -> None:
 
 def test_fails_without_an_authorizer(tmp_path: Path) -> None:
     """Answer 500 except for system:masters and the health endpoints if the authorizer is down."""
-    kubeconfig = tmp_path / "kubeconfig"
-    context = {"name": "c", "context": {"cluster": "c"}}
-    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
-    kubeconfig.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     extra = ["--authorization-mode=Webhook", f"--authorization-kubeconfig={kubeconfig}"]
     with ApiextServer(tmp_path, extra_args=extra) as server:
         status, text = _as(server, "", "GET", "/version")

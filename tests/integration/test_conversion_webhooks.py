@@ -1,7 +1,5 @@
 """Conversion webhooks of Services, called by a server process and for its worker processes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final

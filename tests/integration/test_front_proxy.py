@@ -12,6 +12,7 @@ import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
+from tests.support.builders.kubeconfigs import write_kubeconfig
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -40,11 +41,7 @@ def _reviewer(folder: Path) -> Iterator[tuple[Path, list[tuple[str, Any]]]]:
     asked: list[tuple[str, Any]] = []
     with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"asked": asked})) as remote:
         Thread(target=remote.serve_forever, daemon=True).start()
-        cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{remote.server_port}"}}
-        context = {"name": "c", "context": {"cluster": "c"}}
-        kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
-        yield kubeconfig, asked
+        yield write_kubeconfig(folder / "kubeconfig", f"http://127.0.0.1:{remote.server_port}"), asked
         remote.shutdown()
 
 

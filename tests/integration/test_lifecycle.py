@@ -20,6 +20,7 @@ from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.process import free_port
 from hack.lib.waiting import until
 from tests.support.builders.crds import crd, widget, widget_crd
+from tests.support.builders.kubeconfigs import write_kubeconfig
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
@@ -321,9 +322,7 @@ def test_flags_of_the_conformance_suite(tmp_path: Path, etcd: Etcd) -> None:
     """Accept the flags with which the reference's suite starts its servers, and its self-made client certificate."""
     authority = Authority(tmp_path / "pki")
     admin = authority.issue("admin", groups=["system:masters"])
-    kubeconfig = tmp_path / "kubeconfig"
-    context, cluster = {"name": "c", "context": {"cluster": "c"}}, {"name": "c", "cluster": {"server": "http://127.1.2.3:12345"}}
-    kubeconfig.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "http://127.1.2.3:12345")
     apiext = ApiextServer(
         tmp_path,
         etcd_url=etcd.url,

@@ -1,7 +1,5 @@
 """Compilation of CEL expressions for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from apiext.schema.cel.ast import CheckedAst

@@ -1,7 +1,5 @@
 """Run-time values of CEL as text, and programs over schemas, for tests."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A scripted conversion webhook: HTTPS on loopback, with its own authority, in threads of the test's process."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 from apiext.definitions.validation.review_versions import REVIEW_VERSIONS, has_known_review_version
 from apiext.meta import field, names
-from apiext.meta.golang import formatting
+from apiext.meta.golang.url import parse_url
 
 if TYPE_CHECKING:
     from apiext.definitions.validation.options import ValidationOptions
@@ -18,10 +16,6 @@ if TYPE_CHECKING:
 
 _STRATEGIES: Final = ("None", "Webhook")
 _FORMAT_HINT: Final = "; desired format: https://host[/path]"
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_PORT: Final = re.compile(r"(?:.*\]|[^:]*)(:.*)?", re.DOTALL)
-_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
 
 
 def conversion_errors(conversion: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
@@ -76,46 +70,23 @@ def _review_version_errors(versions: list[str], path: Path, options: ValidationO
 
 def url_errors(url: str, path: Path) -> list[FieldError]:
     """Return the errors of a webhook's URL (apiserver pkg/util/webhook ValidateWebhookURL)."""
-    problem = _parse_error(url)
-    if problem:
-        return [field.required(path, f"url must be a valid URL: parse {formatting.quote(url)}: {problem}{_FORMAT_HINT}")]
-    parts = urlsplit(url)
+    try:
+        parts = parse_url(url)
+    except ValueError as error:
+        return [field.required(path, f"url must be a valid URL: {error}{_FORMAT_HINT}")]
     errors = []
     if parts.scheme != "https":
         errors.append(field.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORMAT_HINT}"))
-    user, at, host = parts.netloc.rpartition("@")
-    if not host:
-        errors.append(field.invalid(path, host, f"host must be specified{_FORMAT_HINT}"))
-    if at:
-        errors.append(field.invalid(path, user, "user information is not permitted in the URL"))
-    if parts.fragment:
-        errors.append(field.invalid(path, parts.fragment, "fragments are not permitted in the URL"))
-    if parts.query:
-        errors.append(field.invalid(path, parts.query, "query parameters are not permitted in the URL"))
+    if not parts.host:
+        errors.append(field.invalid(path, parts.host, f"host must be specified{_FORMAT_HINT}"))
+    for part, problem in (
+        (parts.user, "user information is not permitted in the URL"),
+        (parts.fragment, "fragments are not permitted in the URL"),
+        (parts.raw_query, "query parameters are not permitted in the URL"),
+    ):
+        if part:
+            errors.append(field.invalid(path, part, problem))
     return errors
-
-
-def _parse_error(url: str) -> str:
-    """Return the error of Go's url.Parse for a text, "" if it is valid."""
-    if _CONTROL.search(url):
-        return "net/url: invalid control character in URL"
-    if url.startswith(":"):
-        return "missing protocol scheme"
-    escape = _ESCAPE.search(url.partition("#")[0].partition("?")[0])
-    if escape:
-        return f"invalid URL escape {formatting.quote(escape.group())}"
-    if not _SCHEME.match(url) and ":" in url.partition("/")[0]:
-        return "first path segment in URL cannot contain colon"
-    _, slashes, rest = url.partition("//")
-    host = re.split("[/?#]", rest)[0].rpartition("@")[2] if slashes else ""
-    if host.startswith("[") and "]" not in host:
-        return "missing ']' in host"
-    if " " in host:
-        return 'invalid character " " in host name'
-    port = _PORT.fullmatch(host)
-    if port and port[1] and not port[1][1:].isdigit() and port[1] != ":":
-        return f"invalid port {formatting.quote(port[1])} after host"
-    return ""
 
 
 def _service_errors(service: Object, path: Path) -> list[FieldError]:

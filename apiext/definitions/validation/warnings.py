@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apiext.definitions.v1beta1 import to_v1beta1_spec
 from apiext.definitions.validation import schemas
 from apiext.meta.golang import formatting
-from apiext.schema.validation.spec import is_supported_format
+from apiext.schema.validation.keywords.values import is_supported_format
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object

@@ -104,12 +104,12 @@ def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
 def _read_patch(patch_type: str, data: bytes) -> _Patch:
     """Parse a patch. Raise StatusError (400) if it is no JSON or nested too deeply."""
     try:
-        document, plain = json_decoder.parse_normalized(data)
+        document = json_decoder.parse(data)
     except DepthError as error:
         raise errors.bad_request(f"the patch is {error}") from error
     except BodyDecodeError as error:
         raise errors.bad_request("invalid JSON patch") from error
-    return _Patch(patch_type, data, document, plain)
+    return _Patch(patch_type, data, document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,6 @@ class _Patch:
     data: bytes
     document: Any
     """The parsed patch."""
-    plain: bytes
-    """The patch as JSON that every parser accepts; it may lack duplicate fields."""
 
 
 @dataclass(slots=True, eq=False)
@@ -162,8 +160,7 @@ class _Patcher:
             operations, unknown = patch.parse_json_patch(raw.document, strict=strict)
             duplicates = json_decoder.duplicate_fields(raw.data, operations) if strict else []
             self._patch_strict = [f"json patch {text}" for text in (*duplicates, *unknown)]
-            literals = patch.leading_test_literals(operations, raw.plain)
-            return lambda existing: patch.json_patch(existing, operations, literals)
+            return lambda existing: patch.json_patch(existing, operations)
         if raw.type == MERGE_PATCH:
             document = patch.parse_merge_patch(raw.document, strict=strict)
         else:

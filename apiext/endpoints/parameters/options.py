@@ -16,7 +16,6 @@ from aiohttp import web
 from apiext.endpoints.parameters.query_parameters import Query, flag, integer, parse, parse_query, text
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import errors, field
-from apiext.meta.encoding import utf8
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupKind
 from apiext.meta.objectmeta.validation import validate_field_manager
@@ -234,7 +233,7 @@ def write_query(query: Query, kind: str, *, apply: bool = False) -> WriteQuery:
     if validation not in {"", IGNORE, WARN, STRICT}:
         found.append(field.not_supported(field.Path("fieldValidation"), validation, ["", IGNORE, STRICT, WARN]))
     _raise_invalid(kind, found)
-    return WriteQuery(bool(dry_run), validation or WARN, utf8.replaced(manager), apply and bool(flag(query, "force")))
+    return WriteQuery(bool(dry_run), validation or WARN, manager, apply and bool(flag(query, "force")))
 
 
 def _check_dry_run(values: Sequence[str]) -> list[field.FieldError]:

@@ -44,7 +44,7 @@ def parse(raw: str) -> Query:
 
 
 def _unescaped(text: str) -> str:
-    return unquote_plus(text, errors="surrogateescape") if "%" in text or "+" in text else text
+    return unquote_plus(text) if "%" in text or "+" in text else text
 
 
 def text(query: Query, name: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 
 from aiohttp import web
 
+from apiext.endpoints.responsewriters.cached_document import accepts_gzip
 from apiext.endpoints.responsewriters.formatting import format_parts, is_formatted
 from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
 from apiext.endpoints.serializers.negotiation import MediaType
@@ -45,7 +46,7 @@ async def send(
         parts = await share((media.type, media.pretty), partial(format_parts, request, media, parts))
     size = sum(map(len, parts))
     headers = {}
-    if size > GZIP_THRESHOLD and takes_gzip(request):
+    if size > GZIP_THRESHOLD and accepts_gzip(request):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         parts = await share((media.type, media.pretty, "gzip"), partial(_compressed, parts))
         size = sum(map(len, parts))
@@ -65,9 +66,3 @@ def _compress(parts: Sequence[bytes]) -> list[bytes]:
     packed = [compressor.compress(piece) for piece in pieces(parts)]
     packed.append(compressor.flush())
     return [part for part in packed if part]
-
-
-def takes_gzip(request: web.BaseRequest) -> bool:
-    """Return whether Accept-Encoding has gzip without parameters, the reference's check."""
-    accepted = request.headers.get("Accept-Encoding")
-    return accepted is not None and any(token.strip() == "gzip" for token in accepted.split(","))

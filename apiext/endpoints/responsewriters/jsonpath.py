@@ -36,55 +36,35 @@ def compile_path(path: str) -> Path:
     Raises:
         PathError: the path is malformed, or has more than MAX_PATH_STEPS steps.
     """
-    parser = _Parser(path)
-    parser.parse()
-    # Results of further actions are not shown, but their errors count.
-    shown, *others = map(sequence, parser.actions)
-
-    def run(obj: Any, meter: Meter) -> Values:
-        found = shown([obj], meter)
-        for other in others:
-            other([obj], meter)
-        return found
-
-    return run
+    # a closing brace ends the path: the reference reads it as a template in braces
+    steps = sequence(_Parser(path.partition("}")[0]).parse())
+    return lambda obj, meter: steps([obj], meter)
 
 
 class _Parser:
-    """Parses the text between the braces around the column's path. It is one action, or several if it contains braces."""
+    """Parses a path without the braces that surround it in templates."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._recursive = False
-        self._count = 0
-        self.actions: list[list[Step]] = [[]]
+        self._steps: list[Step] = []
 
     def parse(self) -> list[Step]:
-        """Parse the text and return the first action.
+        """Return the steps of the path.
 
         Raises:
             PathError: the path is malformed or too long.
         """
         text = self._text
         while self._at < len(text):
-            if text.startswith("}", self._at):
-                self._end()
-            elif text.startswith("[?(", self._at):
+            if text.startswith("[?(", self._at):
                 self._filter()
             elif text.startswith("..", self._at):
                 self._descend()
             else:
                 self._plain(text[self._at])
-        return self.actions[0]
-
-    def _end(self) -> None:
-        opening = self._text.find("{", self._at)
-        self._at = opening + 1 if opening >= 0 else len(self._text)
-        if opening >= 0:
-            self.actions.append([])
-            self._recursive = False
-            self._counted()
+        return self._steps
 
     def _take(self, pattern: re.Pattern[str]) -> str:
         """Skip the text that matches a pattern here, perhaps empty, and return it."""
@@ -93,13 +73,9 @@ class _Parser:
         return match.group() if match else ""
 
     def _add(self, step: Step, *, recursive: bool = False) -> None:
-        self.actions[-1].append(step)
+        self._steps.append(step)
         self._recursive = recursive
-        self._counted()
-
-    def _counted(self) -> None:
-        self._count += 1
-        if self._count > MAX_PATH_STEPS:
+        if len(self._steps) > MAX_PATH_STEPS:
             raise PathError(f"more than {MAX_PATH_STEPS} steps")
 
     def _plain(self, char: str) -> None:

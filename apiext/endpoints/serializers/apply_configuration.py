@@ -76,7 +76,7 @@ def _as_json(data: bytes) -> Object | None:
     if not is_unique:
         return None
     # the conversion of YAML to JSON turns whole floats into integers
-    return json_decoder.normalized(parsed)[0] if _FLOAT.search(data) else parsed
+    return json_decoder.normalized(parsed) if _FLOAT.search(data) else parsed
 
 
 def _may_differ_in_yaml(data: bytes) -> bool:

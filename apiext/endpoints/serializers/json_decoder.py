@@ -48,20 +48,6 @@ def parse(data: bytes) -> Any:
         return _parse_tolerant(data)
 
 
-def parse_normalized(data: bytes) -> tuple[Any, bytes]:
-    """Parse JSON as `parse` does. Return the value, and valid JSON for every parser: the data itself if possible.
-
-    Raises:
-        BodyDecodeError: as `parse`.
-    """
-    try:
-        return _parse_plain(data), data
-    except DepthError:
-        raise
-    except ValueError:
-        return normalized(_parse_tolerant(data))
-
-
 def parse_unique(data: bytes) -> tuple[Any, bool]:
     """Parse JSON as `parse`. Return the value, and whether the JSON surely has no duplicate fields.
 
@@ -96,10 +82,9 @@ def _may_be_deep(data: bytes) -> bool:
     return len(data) - len(rest) > MAX_DEPTH
 
 
-def normalized(value: Any) -> tuple[Any, bytes]:
-    """Return a value after writing and parsing it, and its JSON."""
-    data = json_codec.dumps(value, sort_keys=False)
-    return json_codec.loads(data), data
+def normalized(value: Any) -> Any:
+    """Return a value after writing and parsing it."""
+    return json_codec.loads(json_codec.dumps(value, sort_keys=False))
 
 
 def _parse_tolerant(data: bytes) -> Any:

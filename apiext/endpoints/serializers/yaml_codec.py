@@ -14,16 +14,10 @@ import yaml
 
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.yaml_scalars import FLOAT, MERGE, PREFIX, TIMESTAMP, resolve, scalar
-from apiext.meta import errors
 from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_ALIASED_CHARACTERS, MAX_DEPTH, MAX_DIRECTIVE_BYTES
 
-_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
-_RATIO_LOW: Final = 400_000
-"""Decoded nodes up to which almost all may come from aliases (go-yaml, allowedAliasRatio)."""
-_RATIO_HIGH: Final = 4_000_000
-"""Decoded nodes from which only a tenth may come from aliases."""
 _LONG_LISTS: Final = frozenset({"items", "rows"})
 """Members of lists and tables with many elements."""
 _DOCUMENT_END: Final = b"...\n"
@@ -39,9 +33,8 @@ def parse(data: bytes) -> tuple[Any, list[str]]:
     """Return the first document as a JSON value, and messages about duplicate keys.
 
     Raises:
-        BodyDecodeError: the data is not YAML, has no JSON form (the text is go-yaml's), or is nested deeper than MAX_DEPTH
-            (DepthError).
-        StatusError: 413 if its aliases stand for more than MAX_ALIASED_CHARACTERS.
+        BodyDecodeError: the data is not YAML, has no JSON form (the text is go-yaml's), its aliases stand for more than
+            MAX_ALIASED_CHARACTERS, or it is nested deeper than MAX_DEPTH (DepthError).
     """
     _check_directives(data)
     try:
@@ -91,21 +84,19 @@ class _Mapping:
 
 
 class _Node:
-    """A value of the document. When complete, it has the nodes and characters that an alias of it adds."""
+    """A value of the document. When complete, it has the number of characters that an alias of it adds."""
 
-    __slots__ = ("characters", "complete", "count", "value")
+    __slots__ = ("characters", "complete", "value")
 
-    def __init__(self, count: int, characters: int) -> None:
-        """Begin a node; `count` and `characters` are those before it."""
-        self.count = count
+    def __init__(self, characters: int) -> None:
+        """Begin a node; `characters` is the number of those before it."""
         self.characters = characters
         self.value: Any = None
         self.complete = False
 
-    def finish(self, value: Any, count: int, characters: int) -> None:
-        """Set the value, and compute the node's own numbers from those before it."""
-        self.value, self.complete = value, True
-        self.count, self.characters = count - self.count, characters - self.characters
+    def finish(self, value: Any, characters: int) -> None:
+        """Set the value, and compute the node's own number of characters."""
+        self.value, self.complete, self.characters = value, True, characters - self.characters
 
 
 class _Builder:
@@ -116,9 +107,6 @@ class _Builder:
         self._stack: list[_Mapping | list[Any]] = []
         self._open: list[_Node] = []
         self._anchors: dict[str, _Node] = {}
-        # go-yaml counts the document, and both an alias and its value
-        self._count = 1
-        self._aliased = 0
         self._aliased_characters = 0
         self.duplicates: list[str] = []
 
@@ -136,21 +124,19 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             value = scalar(event)
             if event.anchor is not None:
-                self._begin(event).finish(value, self._count + 1, self._characters(event.end_mark))
-            self._count += 1
+                self._begin(event).finish(value, self._characters(event.end_mark))
             self._finish(value, event)
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
             self._open.append(self._begin(event))
-            self._count += 1
             self._stack.append(_Mapping() if isinstance(event, yaml.MappingStartEvent) else [])
             if len(self._open) > _MAX_OPEN:
                 raise DepthError
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             done = self._stack.pop()
             value = done.result if isinstance(done, _Mapping) else done
-            self._open.pop().finish(value, self._count, self._characters(event.end_mark))
+            self._open.pop().finish(value, self._characters(event.end_mark))
             self._finish(value, event)
 
     def _characters(self, mark: Any) -> int:
@@ -159,7 +145,7 @@ class _Builder:
 
     def _begin(self, event: yaml.NodeEvent) -> _Node:
         """Return the node for an event, and register its anchor."""
-        node = _Node(self._count, self._characters(event.start_mark))
+        node = _Node(self._characters(event.start_mark))
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
@@ -170,13 +156,9 @@ class _Builder:
             raise BodyDecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
         if not node.complete:
             raise BodyDecodeError(f"yaml: anchor '{event.anchor}' value contains itself")
-        self._count += node.count + 1
-        self._aliased += node.count
         self._aliased_characters += node.characters
-        if self._aliased > 100 and self._count > 1000 and self._aliased / self._count > _allowed_ratio(self._count):
-            raise BodyDecodeError("yaml: document contains excessive aliasing")
         if self._aliased_characters > MAX_ALIASED_CHARACTERS:
-            raise errors.too_large(f"the aliases of the YAML document stand for more than {MAX_ALIASED_CHARACTERS} characters")
+            raise BodyDecodeError("yaml: document contains excessive aliasing")
         if json_values.is_deeper(node.value, _MAX_OPEN - len(self._open)):
             raise DepthError
         self._finish(json_values.copy(node.value), event)
@@ -187,10 +169,8 @@ class _Builder:
             top.append(_jsonable(value))
         elif top.waiting:
             if isinstance(value, dict | list):
-                raise BodyDecodeError(f"yaml: invalid map key: {_go_syntax(value)}")
+                raise BodyDecodeError(f"yaml: invalid map key: {json_codec.dumps(value).decode()}")
             top.key, top.waiting = value, False
-            # go-yaml does not count it
-            self._count -= value is MERGE
         else:
             self._add_member(top, value, event)
 
@@ -202,7 +182,7 @@ class _Builder:
                     self._record_key(mapping, name, event)
                 mapping.result.update(source)
             return
-        name = _key_text(mapping.key, value)
+        name = _key_text(mapping.key)
         self._record_key(mapping, mapping.key, event)
         mapping.result[name] = _jsonable(value)
 
@@ -210,7 +190,7 @@ class _Builder:
         marker = (type(key), key)
         if marker in mapping.seen:
             line = event.start_mark.line + 1 if event.start_mark else 0
-            self.duplicates.append(f"  line {line}: key {_go_syntax(key)} already set in map")
+            self.duplicates.append(f"  line {line}: key {_shown(key)} already set in map")
         mapping.seen.add(marker)
 
 
@@ -220,14 +200,6 @@ def _sources(value: Any) -> list[dict[str, Any]]:
     if not all(isinstance(source, dict) for source in sources):
         raise BodyDecodeError("yaml: map merge requires map or sequence of maps as the value")
     return sources
-
-
-def _allowed_ratio(count: int) -> float:
-    if count <= _RATIO_LOW:
-        return 0.99
-    if count >= _RATIO_HIGH:
-        return 0.10
-    return 0.99 - 0.89 * (count - _RATIO_LOW) / (_RATIO_HIGH - _RATIO_LOW)
 
 
 def _jsonable(value: Any) -> Any:
@@ -244,23 +216,14 @@ def _jsonable(value: Any) -> Any:
     return value
 
 
-def _key_text(key: Any, value: Any) -> str:
+def _key_text(key: Any) -> str:
     if key is None:
-        raise BodyDecodeError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}")
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, float):
-        return {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}.get(formatting.number(key), formatting.number(key))
-    return str(key)
+        raise BodyDecodeError("unsupported map key of type: %!s(<nil>), key: <nil>")
+    return key if isinstance(key, str) else formatting.value(key)
 
 
-def _go_syntax(value: Any) -> str:
-    if isinstance(value, dict):
-        members = (f"{_go_syntax(key)}:{_go_syntax(value[key])}" for key in sorted(value))
-        return f"map[interface {{}}]interface {{}}{{{', '.join(members)}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
-    return formatting.quote(value) if isinstance(value, str) else formatting.value(value)
+def _shown(key: Any) -> str:
+    return formatting.quote(key) if isinstance(key, str) else formatting.value(key)
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -274,7 +237,7 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     style = None
     if "\n" in text:
         style = "|"
-    elif not isinstance(resolve(text, timestamps=False), str) or TIMESTAMP.fullmatch(text) or _BASE_60.fullmatch(text):
+    elif not isinstance(resolve(text), str) or TIMESTAMP.fullmatch(text):
         style = '"'
     return dumper.represent_scalar(PREFIX + "str", text, style=style)
 

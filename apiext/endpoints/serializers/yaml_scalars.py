@@ -6,6 +6,7 @@ import base64
 import binascii
 import math
 import re
+from types import NoneType
 from typing import Any, Final
 
 import yaml
@@ -34,6 +35,8 @@ TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
     r"([Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?)?"
 )
+_TAGGED: Final[dict[str, type | tuple[type, ...]]] = {"bool": bool, "int": int, "float": (int, float), "null": NoneType}
+"""Types of values by the tags that name them."""
 _MAX_UINT64: Final = 2**64 - 1
 
 
@@ -45,21 +48,18 @@ def scalar(event: yaml.ScalarEvent) -> Any:
     """
     tag, text = event.tag, event.value
     if tag is None or tag == "!":
-        return resolve(text, timestamps=True) if event.implicit[0] and tag is None else text
+        return resolve(text) if event.implicit[0] and tag is None else text
     if not tag.startswith(PREFIX):
         return text
     name = tag[len(PREFIX) :]
     if name == "binary":
         return _decode_binary(text)
-    if name not in {"bool", "int", "float", "null", "timestamp"}:
+    if name not in _TAGGED:
         return text
-    value = resolve(text, timestamps=name == "timestamp")
-    actual = _tag_name(value, text)
-    if name == "float" and actual == "int":
-        return float(value)
-    if name not in {actual, "timestamp"}:
-        raise BodyDecodeError(f"yaml: cannot decode !!{actual} `{text}` as a !!{name}")
-    return value
+    value = resolve(text)
+    if not isinstance(value, _TAGGED[name]):
+        raise BodyDecodeError(f"yaml: cannot decode `{text}` as a !!{name}")
+    return float(value) if isinstance(value, int) and name == "float" else value
 
 
 def _decode_binary(text: str) -> str:
@@ -69,21 +69,7 @@ def _decode_binary(text: str) -> str:
         raise BodyDecodeError("yaml: !!binary value contains invalid base64 data") from error
 
 
-def _tag_name(value: Any, text: str) -> str:
-    if value is None:
-        return "null"
-    if value is MERGE:
-        return "merge"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int"
-    if isinstance(value, float):
-        return "float"
-    return "timestamp" if TIMESTAMP.fullmatch(text) else "str"
-
-
-def resolve(text: str, *, timestamps: bool) -> Any:
+def resolve(text: str) -> Any:
     """Return the value of a plain scalar by go-yaml's rules: YAML 1.1 words, C-like integers, no base 60."""
     if text in _WORDS:
         return _WORDS[text]
@@ -91,8 +77,6 @@ def resolve(text: str, *, timestamps: bool) -> Any:
     if first == ".":
         return float(text) if FLOAT.fullmatch(text) else text
     if first not in "+-0123456789":
-        return text
-    if timestamps and TIMESTAMP.fullmatch(text):
         return text
     return _number(text)
 

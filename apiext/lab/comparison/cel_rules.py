@@ -14,8 +14,8 @@ from apiext.schema.cel.ast import (
     Expression,
     Identifier,
     ListLiteral,
+    MapLiteral,
     Select,
-    StructLiteral,
     children,
     post_order,
 )
@@ -153,7 +153,7 @@ def _own(node: Expression) -> Hashable:
             return node.function, node.target is None
         case ListLiteral():
             return node.optional_indices
-        case StructLiteral():
-            return node.type_name, tuple((entry.key if isinstance(entry.key, str) else None, entry.optional) for entry in node.entries)
+        case MapLiteral():
+            return tuple(entry.optional for entry in node.entries)
         case Comprehension():
             return node.iter_var, node.iter_var2, node.accu_var

@@ -43,8 +43,7 @@ def map_values(props: Props) -> Props | None:
 def other_fields_changes(old: Props, new: Props) -> Iterator[UngradedChange]:
     """Yield the change of what the server does with fields that properties do not name, if any."""
     before, after = other_fields(old), other_fields(new)
-    # only objects have fields, and lists of any items
-    if before is not after and {type_of(old), type_of(new)} <= _WITH_FIELDS:
+    if before is not after and _WITH_FIELDS & {type_of(old), type_of(new)}:
         yield UngradedChange(_NAMES[before, after], f"fields that properties do not name were {before.value}, and are {after.value}")
 
 

@@ -42,7 +42,11 @@ def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[Ung
         return
     for rule in _rules_of_changed_keywords(old, new):
         for change in rule(old, new):
-            name = "requiredDefaultAdded" if is_required and change.rule == "defaultAdded" else change.rule
+            name = change.rule
+            if is_required and name == "defaultAdded":
+                name = "requiredDefaultAdded"
+            elif place is _Place.METADATA:
+                name = _IN_METADATA.get(name, name)
             changes.append(change._replace(rule=name, path=_join(path, change.path)))
     if place is _Place.FIELD and (old.get(_EMBEDDED) is True or new.get(_EMBEDDED) is True):
         place = _Place.RESOURCE
@@ -58,6 +62,8 @@ def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[Ung
 
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _MAPS: Final = "additionalProperties"
+_IN_METADATA: Final = {"mapValuesAdded": "unknownFieldsSpecified", "mapValuesRemoved": "unknownFieldsUnspecified"}
+"""Rules for metadata, whose fields the server keeps without a schema."""
 
 
 def _rules_of_changed_keywords(old: Props, new: Props) -> dict[KeywordRule, None]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from itertools import permutations
 
 from apiext.definitions.definition import Definition
-from apiext.lab.comparison.change import Change, Hurts
+from apiext.lab.comparison.change import Change, Grade, Hurts
 from apiext.lab.comparison.grades import Grades
 from apiext.lab.comparison.schema_comparison import compare_schemas
 from apiext.meta.kube_version import kube_aware_key
 
 
 def compare_served_versions(definition: Definition, grades: Grades, known: Definition | None = None) -> list[Change]:
-    """Return the changes from each served version to each other one that hurt anybody; the version is "v1beta1 -> v1".
+    """Return the changes from each served version to each other one that hurt anybody, or are graded so; the version is "v1beta1 -> v1".
 
     The storage version is compared even if it is not served: what it lacks, no version keeps. If a webhook converts, there are no
     changes unless the grades ask for them.
@@ -44,5 +44,9 @@ def _changes(definition: Definition, grades: Grades) -> list[Change]:
     for old, new in permutations(schemas, 2):
         label = f"{old} -> {new}"
         found = (grades.graded(change, definition.name, label) for change in compare_schemas(schemas[old], schemas[new]))
-        changes += sorted((change for change in found if change.hurts is not Hurts.NOBODY), key=_identity)
+        changes += sorted(filter(_matters, found), key=_identity)
     return changes
+
+
+def _matters(change: Change) -> bool:
+    return change.hurts is not Hurts.NOBODY or change.grade in (Grade.WARNING, Grade.ERROR)

@@ -12,13 +12,14 @@ from apiext.lab.comparison.rule_texts import BOUNDS
 from apiext.lab.comparison.shown import listed, shown
 from apiext.meta.encoding.json_values import identity
 from apiext.schema.model import Props
-from apiext.schema.validation.spec import is_supported_format
+from apiext.schema.validation.keywords.values import is_supported_format
 
 KeywordRule = Callable[[Props, Props], Iterable[UngradedChange]]
 """Compares one or more keywords of two schemas, old and new. The path of a change is a property's name, or empty."""
 
 _EXCLUSIVE: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 _SIZES: Final = frozenset({"minLength", "minItems", "minProperties"})
+_FLOAT32_LIMIT: Final = 2.0**128
 _WIDER_FORMATS: Final = {("int32", "int64"), ("float", "double")}
 """A format, and one that accepts all of its values."""
 
@@ -27,8 +28,11 @@ def _bound(keyword: str, old: Props, new: Props) -> Iterator[UngradedChange]:
     before, after = _limit(keyword, old), _limit(keyword, new)
     if before == after:
         return
-    # an upper bound is narrower if it is lower, and a lower bound if it is higher
-    is_narrower = before is None or (after is not None and (after < before) == keyword.startswith("max"))
+    if _fits(keyword, old) != _fits(keyword, new):
+        is_narrower = _fits(keyword, old)
+    else:
+        # an upper bound is narrower if it is lower, and a lower bound if it is higher
+        is_narrower = before is None or (after is not None and (after < before) == keyword.startswith("max"))
     name = f"{keyword}{'Narrowed' if is_narrower else 'Widened'}"
     yield UngradedChange(name, _changed(keyword, _bound_text(keyword, old), _bound_text(keyword, new)))
 
@@ -40,6 +44,20 @@ def _limit(keyword: str, props: Props) -> tuple[float, int] | None:
         return (0, 0) if keyword in _SIZES else None
     excludes = props.get(_EXCLUSIVE.get(keyword, "")) is True
     return value, (-1 if keyword == "maximum" else 1) * excludes
+
+
+def _fits(keyword: str, props: Props) -> bool:
+    """Report whether the server can compare values with a bound. If not, it rejects all integers, or all values."""
+    value, kind, form = props.get(keyword), props.get("type"), props.get("format")
+    if value is None:
+        return True
+    if kind == "integer":
+        limit = 2**31 if form == "int32" else 2**63
+        return bool(-limit <= value < limit and value == int(value))
+    if kind == "number" and form == "float" and abs(value) >= _FLOAT32_LIMIT:
+        return False
+    # the server truncates the bound to int64 before it compares an integer, and gets the least one
+    return keyword != "maximum" or bool(value < 2**63)
 
 
 def _bound_text(keyword: str, props: Props) -> str:
@@ -61,6 +79,8 @@ def _multiple_of(old: Props, new: Props) -> Iterator[UngradedChange]:
         return
     if not before or not after:
         name = "multipleOfNarrowed" if after else "multipleOfWidened"
+    elif before != int(before) or after != int(after):
+        name = "multipleOfChanged"
     else:
         name = "multipleOfWidened" if before % after == 0 else "multipleOfNarrowed" if after % before == 0 else "multipleOfChanged"
     yield UngradedChange(name, _changed("multipleOf", _text(before), _text(after)))

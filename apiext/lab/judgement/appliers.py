@@ -9,7 +9,7 @@ from apiext.lab.judgement.difference import What, differences, same_content, tex
 from apiext.lab.judgement.field_paths import general, steps_of
 from apiext.lab.judgement.findings import Findings, Group
 from apiext.lab.judgement.outcome import FindingKind
-from apiext.lab.judgement.schema_shape import differing_versions
+from apiext.lab.judgement.schema_shape import versions_that_merge_differently
 from apiext.lab.judgement.writes import refused
 from apiext.managedfields import managers
 from apiext.managedfields.managers import APPLY, Manager, VersionedSet
@@ -20,7 +20,7 @@ from apiext.meta.gvk import parse_group_version
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.lab.judgement.judged_definition import JudgedDefinition
+    from apiext.lab.judgement.judged_definition import JudgedDefinition, JudgedVersion
     from apiext.managedfields.merge_types import MergeType
     from apiext.meta.encoding.json_codec import Object
 
@@ -37,7 +37,7 @@ class Appliers:
         self._new = new
         self._findings = findings
         self._types: dict[str, MergeType] = {}
-        self._changed = differing_versions(old, new, scopes=True)
+        self._changed = versions_that_merge_differently(old, new)
         self.skipped = 0
         """Objects that were left out because a webhook would have to convert each."""
         self._called = 0
@@ -101,22 +101,12 @@ class Appliers:
         config = self._configuration(name, managed, before.get(name))
         if config is None:
             return
-        judged, live = self._new.version(name), after[name]
-        scope = judged.scopes.get(manager.subresource)
-        if scope is None:
-            self._findings.add(key, Group(FindingKind.APPLIER, name, "", f"{who} applies a subresource that {name} no longer has"))
-            return
-        try:
-            result = await scope.fields.apply(live, config, manager.name, force=False)
-        except StatusError as error:
-            self._refused(key, name, who, live, error)
-            return
-        if result.keys() != live.keys() or any(result[member] is not live[member] for member in live if member != "metadata"):
-            # an update ignores what belongs to another subresource
-            result, _, refusal = judged.update(result, live, manager.subresource)
-            for path, message in refused(judged, result, refusal) if refusal is not None else ():
-                self._findings.add(key, Group(FindingKind.APPLIER, name, path, f"a repeated apply by {who} is refused: {message}"))
-        self._compare(key, name, who, live, result)
+        found = await _outcome(self._new, name, manager, who, config, after[name])
+        # an empty object that a manager owns goes with its next apply, under any definition
+        known = set(await _outcome(self._old, name, manager, who, config, before[name])) if found else ()
+        for group in found:
+            if group not in known:
+                self._findings.add(key, group)
 
     def _configuration(self, name: str, managed: VersionedSet, obj: Object | None) -> Object | None:
         """Return what the manager applied under the old definition, None if it is unknown."""
@@ -134,24 +124,46 @@ class Appliers:
         except ValueError:
             return None
 
-    def _refused(self, key: str, name: str, who: str, live: Object, error: StatusError) -> None:
-        schema = self._new.version(name).schema.structural
-        if error.code == _CONFLICT:
-            for cause in (error.details or {}).get("causes") or ():
-                path = general(steps_of(str(cause["field"]).removeprefix("."), live), schema)
-                text = f"a repeated apply by {who} conflicts: {cause['message']}"
-                self._findings.add(key, Group(FindingKind.CONFLICT, name, path, text))
-            return
-        message = error.message.replace(_described(live), "...")
-        self._findings.add(key, Group(FindingKind.APPLIER, name, "", f"a repeated apply by {who} fails: {message}"))
 
-    def _compare(self, key: str, name: str, who: str, live: Object, result: Object) -> None:
-        found = differences(live, result, self._new.version(name).schema.structural) + text_differences(live, result)
-        for difference in found:
-            if difference.what is not What.ADDED:
-                verb = "removes" if difference.what is What.MISSING else "changes"
-                text = f"a repeated apply by {who} {verb} {difference.path}"
-                self._findings.add(key, Group(FindingKind.UNAPPLIED, name, difference.path, text))
+async def _outcome(judged: JudgedDefinition, name: str, manager: Manager, who: str, config: Object, live: Object) -> list[Group]:
+    """Return what a repeated apply does to an object."""
+    version = judged.version(name)
+    scope = version.scopes.get(manager.subresource)
+    if scope is None:
+        return [Group(FindingKind.APPLIER, name, "", f"{who} applies a subresource that {name} no longer has")]
+    try:
+        result = await scope.fields.apply(live, config, manager.name, force=False)
+    except StatusError as error:
+        return _refused(version, who, live, error)
+    found: list[Group] = []
+    if result.keys() != live.keys() or any(result[member] is not live[member] for member in live if member != "metadata"):
+        # an update ignores what belongs to another subresource
+        result, _, refusal = version.update(result, live, manager.subresource)
+        for path, message in refused(version, result, refusal) if refusal is not None else ():
+            found.append(Group(FindingKind.APPLIER, name, path, f"a repeated apply by {who} is refused: {message}"))
+    return _changes(version, who, live, result) + found
+
+
+def _refused(version: JudgedVersion, who: str, live: Object, error: StatusError) -> list[Group]:
+    if error.code != _CONFLICT:
+        message = error.message.replace(_described(live), "...")
+        return [Group(FindingKind.APPLIER, version.name, "", f"a repeated apply by {who} fails: {message}")]
+    found = []
+    for cause in (error.details or {}).get("causes") or ():
+        path = general(steps_of(str(cause["field"]).removeprefix("."), live), version.schema.structural)
+        found.append(Group(FindingKind.CONFLICT, version.name, path, f"a repeated apply by {who} conflicts: {cause['message']}"))
+    return found
+
+
+def _changes(version: JudgedVersion, who: str, live: Object, result: Object) -> list[Group]:
+    """Return the fields that an apply removes or changes. Defaults that it adds belong to any write."""
+    found = []
+    for difference in differences(live, result, version.schema.structural) + text_differences(live, result):
+        if difference.what is not What.ADDED:
+            verb = "removes" if difference.what is What.MISSING else "changes"
+            text = f"a repeated apply by {who} {verb} {difference.path}"
+            found.append(Group(FindingKind.UNAPPLIED, version.name, difference.path, text))
+    return found
 
 
 def _name(api_version: str) -> str:

@@ -47,12 +47,12 @@ def same_content(before: Object, after: Object) -> bool:
     return True
 
 
-def differences(before: Object, after: Object, schema: Structural | None) -> list[FieldDifference]:
-    """Return how the content of an object differs. Metadata does not count."""
-    found: list[FieldDifference] = []
+def differences(before: Object, after: Object, schema: Structural | None, *, typed: bool = False) -> list[FieldDifference]:
+    """Return how the content of an object differs. Metadata does not count. Unless `typed`, true equals 1: only a webhook mixes them up."""
+    walk = _Walk(typed=typed)
     one, other = ({name: member for name, member in obj.items() if name not in _TYPE_META} for obj in (before, after))
-    _compare(one, other, schema, "", found)
-    return found
+    walk.compare(one, other, schema, "")
+    return walk.found
 
 
 def text_differences(before: Object, after: Object) -> list[FieldDifference]:
@@ -69,38 +69,47 @@ def text_differences(before: Object, after: Object) -> list[FieldDifference]:
     return found
 
 
-def _compare(before: Any, after: Any, schema: Structural | None, path: str, found: list[FieldDifference]) -> None:
-    if before is after:
-        return
-    if type(before) is dict and type(after) is dict:
-        for name, member in before.items():
-            here = below(path, schema, name)
-            if name in after:
-                _compare(member, after[name], child(schema, name), here, found)
+class _Walk:
+    """One comparison."""
+
+    __slots__ = ("_typed", "found")
+
+    def __init__(self, *, typed: bool) -> None:
+        self._typed = typed
+        self.found: list[FieldDifference] = []
+
+    def compare(self, before: Any, after: Any, schema: Structural | None, path: str) -> None:
+        """Compare two values at a path."""
+        if before is after or (not self._typed and before == after):
+            return
+        if type(before) is dict and type(after) is dict:
+            for name, member in before.items():
+                here = below(path, schema, name)
+                if name in after:
+                    self.compare(member, after[name], child(schema, name), here)
+                else:
+                    self.found.append(FieldDifference(What.MISSING, here, member))
+            added = [name for name in after if name not in before]
+            self.found += [FieldDifference(What.ADDED, below(path, schema, name), None, after[name]) for name in added]
+        elif type(before) is list and type(after) is list:
+            self._compare_lists(before, after, schema, path)
+        elif before != after or (type(before) is bool) != (type(after) is bool):
+            self.found.append(FieldDifference(What.CHANGED, path, before, after))
+
+    def _compare_lists(self, before: list[Any], after: list[Any], schema: Structural | None, path: str) -> None:
+        items = None if schema is None else schema.items
+        if len(before) == len(after):
+            for one, other in zip(before, after, strict=True):
+                self.compare(one, other, items, f"{path}[]")
+            return
+        if schema is None or schema.list_type != "map":
+            self.found.append(FieldDifference(What.CHANGED, path, before, after))
+            return
+        earlier, later = KeyedItems(before, schema.raw), KeyedItems(after, schema.raw)
+        for one in before:
+            other = later.get(one)
+            if other is None:
+                self.found.append(FieldDifference(What.MISSING, f"{path}[]", one))
             else:
-                found.append(FieldDifference(What.MISSING, here, member))
-        found.extend(FieldDifference(What.ADDED, below(path, schema, name), None, after[name]) for name in after if name not in before)
-    elif type(before) is list and type(after) is list:
-        _compare_lists(before, after, schema, path, found)
-    elif before != after or (type(before) is bool) != (type(after) is bool):
-        found.append(FieldDifference(What.CHANGED, path, before, after))
-
-
-def _compare_lists(before: list[Any], after: list[Any], schema: Structural | None, path: str, found: list[FieldDifference]) -> None:
-    items = None if schema is None else schema.items
-    if len(before) == len(after):
-        for one, other in zip(before, after, strict=True):
-            _compare(one, other, items, f"{path}[]", found)
-        return
-    keyed = schema is not None and schema.list_type == "map"
-    if not keyed or schema is None:
-        found.append(FieldDifference(What.CHANGED, path, before, after))
-        return
-    earlier, later = KeyedItems(before, schema.raw), KeyedItems(after, schema.raw)
-    for one in before:
-        other = later.get(one)
-        if other is None:
-            found.append(FieldDifference(What.MISSING, f"{path}[]", one))
-        else:
-            _compare(one, other, items, f"{path}[]", found)
-    found.extend(FieldDifference(What.ADDED, f"{path}[]", None, item) for item in after if earlier.get(item) is None)
+                self.compare(one, other, items, f"{path}[]")
+        self.found += [FieldDifference(What.ADDED, f"{path}[]", None, item) for item in after if earlier.get(item) is None]

@@ -75,19 +75,27 @@ class Judge:
         """Judge objects that exist under the old definition."""
         stored = await stored_page(old, page)
         self._check_manifests(page)
-        after = await self._reads(self._new, stored.data, "reads")
-        before = after if self._same else await self._reads(old, stored.data, "reads under the old definition")
-        for place, key in enumerate(stored.keys):
+        # schemas recognize the object that they have just read
+        size = len(page) if old.converter.is_webhook or self._webhook is not None else 1
+        for begin in range(0, len(page), size):
+            part = slice(begin, begin + size)
+            await self._part(old, stored.keys[part], stored.data[part])
+        if self._new.converter.missing:
+            self._not_judged["conversion"] = self._new.converter.missing
+
+    async def _part(self, old: JudgedDefinition, keys: Sequence[str], data: Sequence[bytes]) -> None:
+        """Judge a part of a page, which is read by one call of a webhook for each version."""
+        after = await self._reads(self._new, data, "reads")
+        before = after if self._same else await self._reads(old, data, "reads under the old definition")
+        for place, key in enumerate(keys):
             try:
                 await self._object(old, key, place, before, after)
             except RecursionError:
                 self._findings.add(key, Group(FindingKind.STUCK, "", "", "the object is nested too deeply"))
         if self._webhook is not None and not self._new.converter.missing:
             missing = [name for name in self._webhook.versions if name not in after]
-            reads = after | {name: await self._new.read(name, stored.data) for name in missing}
-            await self._webhook.judge(stored.keys, reads)
-        if self._new.converter.missing:
-            self._not_judged["conversion"] = self._new.converter.missing
+            reads = after | {name: await self._new.read(name, data) for name in missing}
+            await self._webhook.judge(keys, reads)
 
     async def _object(self, old: JudgedDefinition, key: str, place: int, before: Reads, after: Reads) -> None:
         """Judge one object of a page."""

@@ -28,7 +28,7 @@ def compare_reads(judged: JudgedDefinition, key: str, name: str, before: Object 
     is_webhook = judged.converter.is_webhook
     if not is_webhook and same_content(before, after):
         return
-    found = differences(before, after, judged.version(name).schema.structural)
+    found = differences(before, after, judged.version(name).schema.structural, typed=is_webhook)
     for difference in [*found, *text_differences(before, after)] if is_webhook else found:
         findings.add(key, Group(_KINDS[difference.what], name, difference.path, _TEXTS[difference.what]))
 

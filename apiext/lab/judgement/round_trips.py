@@ -101,7 +101,7 @@ class WebhookRoundTrips:
             if isinstance(after, Exception):
                 self._failed(key, source, after, f"a conversion from {target} to {source} fails")
                 continue
-            found = differences(before, after, schema) + text_differences(with_label(before), after)
+            found = differences(before, after, schema, typed=True) + text_differences(with_label(before), after)
             for difference in found:
                 self._add(key, difference, source, target)
 

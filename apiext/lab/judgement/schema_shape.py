@@ -22,6 +22,7 @@ _VALUES: Final = frozenset(
         "x-kubernetes-list-map-keys",
     }
 )
+_CHILDREN: Final = frozenset({"items", "additionalProperties", "properties"})
 
 
 def shape(schema: Any) -> Any:
@@ -37,9 +38,42 @@ def shape(schema: Any) -> Any:
     return found
 
 
-def differing_versions(old: JudgedDefinition, new: JudgedDefinition, *, scopes: bool = False) -> frozenset[str]:
-    """Return the versions that only one definition has, or that differ in the shape of the schema and, with `scopes`, endpoints."""
-    one, other = _shapes(old, scopes=scopes), _shapes(new, scopes=scopes)
+def extends(old: Any, new: Any) -> bool:
+    """Return whether the shape `new` is that of `old` with more properties, of which objects have none: they merge as before."""
+    if old == new:
+        return True
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    one, other = ({name: value for name, value in each.items() if name not in _CHILDREN} for each in (old, new))
+    if one != other or any(not extends(old.get(name), new.get(name)) for name in ("items", "additionalProperties")):
+        return False
+    before, after = old.get("properties") or {}, new.get("properties") or {}
+    if not before.keys() <= after.keys() or not all(extends(child, after[name]) for name, child in before.items()):
+        return False
+    # where any field is allowed, an object may have one that now gets a type
+    is_open = not before or old.get("x-kubernetes-preserve-unknown-fields", False)
+    return before.keys() == after.keys() or not is_open
+
+
+def versions_that_merge_differently(old: JudgedDefinition, new: JudgedDefinition) -> frozenset[str]:
+    """Return the versions whose objects, or applies to them, may merge differently under the new definition."""
+    one, other = _shapes(old, scopes=True), _shapes(new, scopes=True)
+
+    def is_same(name: str) -> bool:
+        if name not in one or name not in other:
+            return False
+        before, after = one[name], other[name]
+        # no field is pruned or hidden by an extension, unless all fields are preserved
+        return before == after or (
+            before[:2] == after[:2] == (False, before[1]) and extends(before[2], after[2]) and before[3:] == after[3:]
+        )
+
+    return frozenset(name for name in one.keys() | other.keys() if not is_same(name))
+
+
+def differing_versions(old: JudgedDefinition, new: JudgedDefinition) -> frozenset[str]:
+    """Return the versions that only one definition has, or that differ in the shape of the schema."""
+    one, other = _shapes(old, scopes=False), _shapes(new, scopes=False)
     return frozenset(name for name in one.keys() | other.keys() if name not in one or name not in other or one[name] != other[name])
 
 

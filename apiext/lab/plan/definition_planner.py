@@ -12,7 +12,7 @@ from apiext.lab.comparison.served_versions import compare_served_versions
 from apiext.lab.judgement.converters import open_converters
 from apiext.lab.judgement.outcome import FindingKind
 from apiext.lab.plan import stages, verdict
-from apiext.lab.plan.object_judgement import WayJudge, probe_webhook, segments
+from apiext.lab.plan.object_judgement import Segment, WayJudge, probe_webhook, segments
 from apiext.lab.plan.plan import DefinitionPlan, State, StepKind, WayBack
 from apiext.lab.plan.step_finder import FoundSteps, StoredFacts, find_steps
 from apiext.lab.plan.version_report import report_versions
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.lab.comparison.change import Change
     from apiext.lab.judgement.outcome import ObjectsReport
-    from apiext.lab.plan.object_judgement import Segment
     from apiext.lab.plan.options import PlanOptions
     from apiext.lab.releases.interface import ObjectSource
 
@@ -66,6 +65,9 @@ class DefinitionPlanner:
         if first.after is not None and old is not None and options.judges_rollback:
             back = find_steps(first.after, old, _NOTHING, is_rollback=True)
         report, back_report = await self._judge(first, back)
+        back_report = verdict.without_defaults(back_report, report)
+        if old is not None and verdict.breaks_by_objects(back_report):
+            back_report = verdict.without_known(back_report, await self._judge_before(old, first))
         facts = await self._facts(report)
         found = find_steps(old, new, facts)
         solved = frozenset({FindingKind.MANAGER} if any(step.kind is StepKind.REAPPLY for step in found.steps) else ())
@@ -74,7 +76,7 @@ class DefinitionPlanner:
             *verdict.breaks_by_changes(changes, _solved_rules(new, found)),
             *verdict.breaks_by_objects(report, solved),
         ]
-        way_back = self._way_back(first, back, verdict.without_defaults(back_report, report)) if back is not None else None
+        way_back = self._way_back(first, back, back_report) if back is not None else None
         return DefinitionPlan(
             name=new.name,
             state=State.ADDED if old is None else State.CHANGED,
@@ -124,6 +126,16 @@ class DefinitionPlanner:
                 judged += len(page)
                 self._options.on_progress(home.name, judged, total)
             return forward.report(), backward.report() if backward is not None else None
+
+    async def _judge_before(self, old: Definition, first: FoundSteps) -> ObjectsReport | None:
+        """Judge all objects under the old definition, as it is: a rollback does no harm that is there before the release."""
+        if self._objects is None:
+            return None
+        async with AsyncExitStack() as stack:
+            judge = await self._way(stack, [Segment(old, old)], replace(first, relabelled=((), "")))
+            async for page in await stack.enter_async_context(aclosing(self._objects.pages(old))):
+                await judge.add(page, continues=False)
+            return judge.report()
 
     async def _way(self, stack: AsyncExitStack, parts: Sequence[Segment], found: FoundSteps) -> WayJudge:
         options, way = self._options, []

@@ -50,6 +50,8 @@ class WayJudge:
 
     async def add(self, page: Sequence[SourceObject], *, continues: bool) -> Sequence[SourceObject]:
         """Judge a page of objects. With `continues`, return them as they are stored at the end."""
+        if not page:
+            return page
         for one in page:
             version = str(one.object.get("apiVersion", "")).rpartition("/")[2]
             self._stored[version] = self._stored.get(version, 0) + 1

@@ -73,6 +73,18 @@ def without_defaults(back: ObjectsReport | None, forward: ObjectsReport | None) 
     return replace(back, findings=[finding for finding in back.findings if not is_default(finding)])
 
 
+def without_known(back: ObjectsReport | None, before: ObjectsReport | None) -> ObjectsReport | None:
+    """Return the report about a rollback without what happens to as many objects before the release, too."""
+    if back is None or before is None:
+        return back
+    counts: dict[tuple[str, str, str], int] = {}
+    for finding in before.findings:
+        key = finding.kind, finding.version, finding.path
+        counts[key] = counts.get(key, 0) + finding.count
+    left = [finding for finding in back.findings if finding.count > counts.get((finding.kind, finding.version, finding.path), 0)]
+    return replace(back, findings=left)
+
+
 def cautions_by_objects(report: ObjectsReport | None) -> list[str]:
     """Return what happens to objects without harm, and what could not be judged."""
     if report is None:

@@ -38,8 +38,8 @@ def deployment_reason(old: Object | None, new: Object) -> str:
     """Return why the webhook of a spec must be deployed before the spec; "" if the webhook of the old one does."""
     if not stages.has_webhook(new):
         return ""
-    if old is None:
-        # the first objects are written after the definition: nothing depends on the order
+    if old is None or len({*stages.names_of(old), *stages.names_of(new)}) == 1:
+        # the first objects are written after the definition, and a single version needs no conversion: nothing depends on the order
         return ""
     if not stages.has_webhook(old):
         return "without it, requests that need a conversion fail from the moment of the update"

@@ -77,6 +77,8 @@ async def record(
 def _chosen(release: Release, names: Collection[str]) -> list[Definition]:
     for name, reasons in sorted(release.refused.items()):
         raise SourceError(f"{release.origin}: {name} is invalid: {reasons[0]}")
+    if not release.definitions and not names:
+        raise SourceError(f"{release.origin} has no definitions")
     for name in names:
         if name not in release.definitions:
             raise SourceError(f"{release.origin} has no definition {name}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apiext.lab.recordings.object_walk import Schema
-    from apiext.schema.validation.checker import Check
+    from apiext.schema.validation.keywords.constraint import Check
 
 _MASK: Final = ((re.compile(r"[a-z]"), "x"), (re.compile(r"[A-Z]"), "X"), (re.compile(r"[1-9]"), "0"))
 _MAX_PADDING: Final = 4096

@@ -5,21 +5,17 @@ Mirrors apimachinery pkg/runtime/serializer/cbor (internal/modes).
 
 from __future__ import annotations
 
-import base64
 import io
 import math
-import re
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import cbor2
 
-from apiext.meta import time
 from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 SELF_DESCRIBED: Final = 55799
 PREFIX: Final = b"\xd9\xd9\xf7"
@@ -30,20 +26,22 @@ _ARRAY: Final = 4
 _ARGUMENT: Final = 0x1F
 """Bits of an item's first byte: its length, or from _ONE_BYTE on the width of the length."""
 _ONE_BYTE: Final = 24
-_TIME: Final = (0, 1)
-_BIGNUM: Final = (2, 3)
-_LATER_TEXT: Final[dict[int, Callable[[bytes], str]]] = {
-    21: lambda data: base64.urlsafe_b64encode(data).rstrip(b"=").decode(),
-    22: lambda data: base64.b64encode(data).decode(),
-    23: lambda data: data.hex(),
-}
-"""Text of byte strings by the tag before them."""
-_LIBRARY_TAGS: Final = (*_TIME, *_BIGNUM, 4, 5, 25, 28, 29, 30, 35, 36, 37, 100, 256, 258, 260, 261, 1004, 43000, SELF_DESCRIBED)
-"""Tags that the library would decode to its own types."""
-_KEEP_TAGS: Final = {tag: partial(lambda tag, value, _immutable: cbor2.CBORTag(tag, value), tag) for tag in _LIBRARY_TAGS}
-_BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
+_LIBRARY_TAGS: Final = (0, 1, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 100, 256, 258, 260, 261, 1004, 43000)
+"""Tags that the library would decode to its own types: times, large numbers and others."""
+_SCALARS: Final = frozenset({str, bool, int, float})
 _MIN_INT: Final = -(2**63)
 _MAX_INT: Final = 2**63 - 1
+
+
+def _refuse(tag: int, _value: object, _immutable: object) -> object:
+    raise ValueError(f"tag {tag} has no JSON value")
+
+
+def _itself(value: object, _immutable: object) -> object:
+    return value
+
+
+_TAGS: Final = {tag: partial(_refuse, tag) for tag in _LIBRARY_TAGS} | {SELF_DESCRIBED: _itself}
 
 
 class TooDeepError(ValueError):
@@ -98,9 +96,7 @@ def loads(data: bytes) -> Any:
     start = len(PREFIX) if data.startswith(PREFIX) else 0
     file = io.BytesIO(data)
     file.seek(start)
-    decoder = cbor2.CBORDecoder(
-        file, semantic_decoders=_KEEP_TAGS, max_depth=MAX_DEPTH, allow_duplicate_keys=False, str_errors="surrogateescape"
-    )
+    decoder = cbor2.CBORDecoder(file, semantic_decoders=_TAGS, max_depth=MAX_DEPTH, allow_duplicate_keys=False)
     try:
         value = decoder.decode()
     except cbor2.CBORDecodeError as error:
@@ -114,60 +110,27 @@ def loads(data: bytes) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return the JSON value of what the library decoded. Raises ValueError."""
-    if isinstance(value, dict):
-        members = {_name(key): _plain(member) for key, member in value.items()}
+    kind = type(value)
+    if kind is dict:
+        members = {_text(key): _plain(member) for key, member in value.items()}
         if len(members) < len(value):
             raise ValueError("cbor: a map has a key twice")
         return members
-    if isinstance(value, list | tuple):
+    if kind is list:
         return [_plain(item) for item in value]
-    return _scalar(value)
-
-
-def _name(key: Any) -> str:
-    if key is not None and not isinstance(key, str | bytes | cbor2.CBORTag):
-        raise ValueError("cbor: a key of a map is no text")
-    return str(_scalar(key) or "")
-
-
-def _scalar(value: Any) -> Any:
-    kind = type(value)
-    if kind is str:
-        if _BAD_BYTE.search(value):
-            raise ValueError("cbor: invalid UTF-8 string")
-    elif kind is bytes:
-        return _BAD_BYTE.sub("\ufffd", value.decode("utf-8", "surrogateescape"))
-    elif kind is int:
-        if not _MIN_INT <= value <= _MAX_INT:
-            raise ValueError(f"cbor: {value} is beyond int64")
-    elif kind is float:
-        if not math.isfinite(value):
-            raise ValueError(f"cbor: a number is not finite: {value}")
-    elif kind is cbor2.CBORTag:
-        return _tagged(value.tag, value.value)
-    elif value is not None and kind is not bool:
+    if kind is bytes:
+        return _text(value)
+    if (kind is int and not _MIN_INT <= value <= _MAX_INT) or (kind is float and not math.isfinite(value)):
+        raise ValueError(f"cbor: {value} is no number of JSON")
+    if value is not None and kind not in _SCALARS:
         raise ValueError(f"cbor: {value} has no JSON value")
     return value
 
 
-def _tagged(tag: int, content: Any) -> Any:
-    if tag in _BIGNUM:
-        raise ValueError("cbor: a number is beyond int64")
-    if tag in _LATER_TEXT and type(content) is bytes:
-        return _LATER_TEXT[tag](content)
-    value = _plain(content)
-    return _time(value) if tag in _TIME else value
-
-
-def _time(value: Any) -> str:
-    """Return a time of the tags 0 and 1 in RFC 3339."""
-    try:
-        moment = time.parse(value) if isinstance(value, str) else datetime.fromtimestamp(value, UTC)
-    except (ValueError, TypeError, OverflowError, OSError) as error:
-        raise ValueError(f"cbor: {value} is no time: {error}") from error
-    text = moment.isoformat()
-    whole, dot, zone = text.partition(".")
-    if dot:
-        digits = zone[:6].rstrip("0")
-        text = f"{whole}.{digits}{zone[6:]}" if digits else whole + zone[6:]
-    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+def _text(value: Any) -> str:
+    """Return a text; U+FFFD stands for bytes that are not UTF-8. Raises ValueError for another key of a map."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if not isinstance(value, str):
+        raise ValueError("cbor: a key of a map is no text")  # noqa: TRY004 -- malformed data
+    return value

@@ -35,15 +35,10 @@ _NEGATIVE_ZERO = re.compile(rb"-0[,\]}]")
 _TEXT_OR_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)')
 _NUMBER_BYTES = 32
 """Upper bound of the length of such a number."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_MAX_WRITTEN = 254
-"""Levels of nesting that orjson writes. Only objects from kube-apiserver or an older version have more."""
 _NO_MEMORY = "Not enough memory"
 """The beginning of orjson's message when it cannot allocate."""
 # Random, so that no string of a value contains it.
 _MARK = secrets.token_hex(16)
-_BAD_BYTE = "\ufffd" + _MARK
-"""Marks a byte that is not UTF-8 until it is escaped; sorted as U+FFFD."""
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
@@ -88,7 +83,7 @@ def _narrow(item: Any) -> Any:
 def dumps(obj: Any, *, sort_keys: bool = True, typed: bool = False) -> bytes:
     """Return compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline.
 
-    The escape of U+FFFD replaces each byte of a string that is not UTF-8 (surrogateescape). With `typed`, floats have a fraction or an
+    A question mark replaces each byte of a string that is not UTF-8 (surrogateescape). With `typed`, floats have a fraction or an
     exponent, so that `loads` returns the same types; `untyped` turns this form into the other.
 
     Raises:
@@ -98,11 +93,8 @@ def dumps(obj: Any, *, sort_keys: bool = True, typed: bool = False) -> bytes:
     try:
         data = orjson.dumps(obj, option=option)
     except orjson.JSONEncodeError:
-        if not json_values.is_deeper(obj, _MAX_WRITTEN):
-            data = orjson.dumps(json_values.transform(obj, _valid if not typed else _valid_text), option=option)
-            return _html_safe(_unmarked(data.replace(_BAD_BYTE.encode(), b"\\ufffd")))
         shown = obj if typed else json_values.transform(obj, _marked)
-        marked = json.dumps(shown, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode()
+        marked = json.dumps(shown, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         return _html_safe(_unmarked(marked))
     if not typed and may_be_typed(data):
         data = _unmarked(orjson.dumps(json_values.transform(obj, _marked), option=option))
@@ -134,14 +126,6 @@ def _html_safe(data: bytes) -> bytes:
         for plain, escaped in _SEPARATORS:
             data = data.replace(plain, escaped)
     return data
-
-
-def _valid(item: Any) -> Any:
-    return _valid_text(item) if type(item) is str else _marked(item)
-
-
-def _valid_text(item: Any) -> Any:
-    return _SURROGATE.sub(_BAD_BYTE, item) if type(item) is str else item
 
 
 def _marked(item: Any) -> Any:

@@ -22,9 +22,6 @@ _MAX_PLAIN_EXPONENT = 6
 """Decimal exponent from which %v uses the exponent form."""
 _LAST_BMP = 0xFFFF
 """Last code point that \\u can escape."""
-_FIRST_BYTE = 0xDC80
-_LAST_BYTE = 0xDCFF
-"""Last surrogate that stands for a byte (surrogateescape); _FIRST_BYTE is the first."""
 
 _SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 """Characters that Go trims as spaces; Python's `str.strip` also trims four others."""
@@ -36,7 +33,7 @@ def trim_space(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a string as Go's %q and strconv.Quote print it; surrogate escapes stand for bytes that are not UTF-8."""
+    """Return a string as Go's %q and strconv.Quote print it."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{text.translate(_ESCAPES)}"'
@@ -50,8 +47,6 @@ def _escape(char: str) -> str:
     code = ord(char)
     if code < ord(" ") or code == 0x7F:
         return f"\\x{code:02x}"
-    if _FIRST_BYTE <= code <= _LAST_BYTE:
-        return f"\\x{code & 0xFF:02x}"
     return f"\\u{code:04x}" if code <= _LAST_BMP else f"\\U{code:08x}"
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import field, names
-from apiext.meta.encoding import json_codec, utf8
+from apiext.meta.encoding import json_codec
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
 
@@ -238,11 +238,8 @@ def validate_field_manager(manager: str, path: Path) -> Iterator[FieldError]:
     """Yield the errors of a field manager's name: short and printable."""
     if names.size(manager) > MAX_MANAGER_LENGTH:
         yield field.too_long(path, MAX_MANAGER_LENGTH)
-    shown = utf8.replaced(manager)
-    if shown.isprintable():
-        return
     position = 0
-    for char in shown:
+    for char in manager if not manager.isprintable() else "":
         if not char.isprintable():
             yield field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {position})")
         position += names.size(char)

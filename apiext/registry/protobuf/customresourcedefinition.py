@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types
-from apiext.registry.protobuf.kinds import MapOf, Message, Scalar, message_of
-from apiext.schema.keywords import KEYWORDS, POINTERS, of_kind
+from apiext.registry.protobuf.kinds import Message, Scalar, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apiext.meta.encoding.json_codec import Object
-    from apiext.schema.keywords import Kind
+    from apiext.meta.golang.type_model import GoType
 
 
 class _SchemaOrBool(Message):
@@ -48,50 +47,14 @@ class _SchemaOrList(Message):
         return super().write({"list" if isinstance(obj, list) else "schema": obj})
 
 
-_TEXT, _INT, _BOOL = Scalar.TEXT, Scalar.INT, Scalar.BOOL
-
 SCHEMA_WIRE: Final = Message({})
-_OR_BOOL: Final = _SchemaOrBool({1: ("allows", _BOOL), 2: ("schema", SCHEMA_WIRE)}, optional={"schema"})
-_OR_ARRAY: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", SCHEMA_WIRE)}, repeated={"list"}, optional={"schema"})
-_OR_STRINGS: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", _TEXT)}, repeated={"list"}, optional={"schema"})
-
-_RULE: Final = Message(
-    {
-        1: ("rule", _TEXT),
-        2: ("message", _TEXT),
-        3: ("messageExpression", _TEXT),
-        4: ("reason", _TEXT),
-        5: ("fieldPath", _TEXT),
-        6: ("optionalOldSelf", _BOOL),
-    },
-    optional={"reason", "optionalOldSelf"},
-)
-
-_CONTENTS: Final[Mapping[Kind, Scalar | Message | MapOf]] = {
-    "text": _TEXT,
-    "optional text": _TEXT,
-    "url": _TEXT,
-    "flag": _BOOL,
-    "optional flag": _BOOL,
-    "count": _INT,
-    "number": Scalar.FLOAT,
-    "value": Scalar.JSON,
-    "values": Scalar.JSON,
-    "names": _TEXT,
-    "rules": _RULE,
-    "docs": Message({1: ("description", _TEXT), 2: ("url", _TEXT)}),
-    "schema": SCHEMA_WIRE,
-    "schema or bool": _OR_BOOL,
-    "schema or schemas": _OR_ARRAY,
-    "schemas": SCHEMA_WIRE,
-    "named schemas": MapOf(SCHEMA_WIRE),
-    "definitions": MapOf(SCHEMA_WIRE),
-    "dependencies": MapOf(_OR_STRINGS),
+_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = {
+    types.SCHEMA: SCHEMA_WIRE,
+    types.SCHEMA_OR_BOOL: _SchemaOrBool({1: ("allows", Scalar.BOOL), 2: ("schema", SCHEMA_WIRE)}, optional={"schema"}),
+    types.SCHEMA_OR_ARRAY: _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", SCHEMA_WIRE)}, {"list"}, {"schema"}),
+    types.SCHEMA_OR_STRINGS: _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", Scalar.TEXT)}, {"list"}, {"schema"}),
+    types.BYTES: Scalar.BASE64,
 }
-SCHEMA_WIRE.define(
-    {each.number: (each.name, _CONTENTS[each.kind]) for each in KEYWORDS},
-    repeated=frozenset(of_kind("values", "names", "rules", "schemas")),
-    optional=frozenset(of_kind(*POINTERS)),
-)
+SCHEMA_WIRE.define_as(message_of(types.SCHEMA, _CONTENTS))
 
-DEFINITION_WIRE: Final = message_of(types.DEFINITION, {types.SCHEMA: SCHEMA_WIRE, types.BYTES: Scalar.BASE64})
+DEFINITION_WIRE: Final = message_of(types.DEFINITION, _CONTENTS)

@@ -17,7 +17,7 @@ from apiext.meta import time
 from apiext.meta.encoding import json_codec, protobuf_wire
 from apiext.meta.encoding.protobuf_wire import field, read_fields
 from apiext.meta.golang.time_types import MicroTime, Time
-from apiext.meta.golang.type_model import Bool, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -63,19 +63,14 @@ class Message:
         repeated: AbstractSet[str] = frozenset(),
         optional: AbstractSet[str] = frozenset(),
     ) -> None:
-        self.define(fields, repeated, optional)
-
-    def define(
-        self,
-        fields: Mapping[int, tuple[str, Scalar | Message | MapOf]],
-        repeated: AbstractSet[str] = frozenset(),
-        optional: AbstractSet[str] = frozenset(),
-    ) -> None:
-        """Set the fields; a recursive type is created before its fields."""
         self.fields = fields
         self.repeated = frozenset(repeated)
         self.optional = frozenset(optional)
         self._ordered = sorted(fields.items())
+
+    def define_as(self, other: Message) -> None:
+        """Take the fields of another message; a recursive type is created before its fields."""
+        self.fields, self.repeated, self.optional, self._ordered = other.fields, other.repeated, other.optional, other._ordered
 
     def read(self, data: bytes) -> Object:
         """Return a message as JSON.
@@ -123,13 +118,13 @@ class MapOf:
 
     __slots__ = ("default", "entry")
 
-    def __init__(self, value: Scalar | Message) -> None:
+    def __init__(self, value: Scalar | Message | MapOf) -> None:
         self.entry = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
         self.default: type = dict if isinstance(value, Message) else str
 
 
 _SCALARS: Final[tuple[tuple[type[GoType], Scalar], ...]] = (
-    *((String, Scalar.TEXT), (Int, Scalar.INT), (Bool, Scalar.BOOL)),
+    *((String, Scalar.TEXT), (Int, Scalar.INT), (Bool, Scalar.BOOL), (Float, Scalar.FLOAT)),
     *((MicroTime, Scalar.MICRO_TIME), (Time, Scalar.TIME), (Raw, Scalar.JSON)),
 )
 _NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
@@ -153,7 +148,7 @@ def _content(go_type: GoType, contents: Mapping[GoType, Scalar | Message]) -> Sc
     if isinstance(go_type, Slice):
         return _content(go_type.of, contents)
     if isinstance(go_type, Map):
-        return MapOf(Scalar.TEXT)
+        return MapOf(_content(go_type.of, contents))
     if isinstance(go_type, Struct):
         return message_of(go_type, contents)
     return next(scalar for kind, scalar in _SCALARS if isinstance(go_type, kind))

@@ -60,22 +60,21 @@ class ListLiteral:
 
 
 @dataclass(frozen=True, slots=True)
-class LiteralEntry:
-    """An entry of a map literal, or a field of an object literal (its key is a string)."""
+class MapEntry:
+    """An entry of a map."""
 
     id: int
-    key: Expression | str
+    key: Expression
     value: Expression
     optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class StructLiteral:
-    """A map literal, or with a type name the literal of an object."""
+class MapLiteral:
+    """A map. Protobuf's messages, which cel-go reads too (`a.b.C{d: e}`), are no expressions here."""
 
     id: int
-    type_name: str
-    entries: tuple[LiteralEntry, ...]
+    entries: tuple[MapEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Comprehension:
     result: Expression
 
 
-Expression = Constant | Identifier | Select | Call | ListLiteral | StructLiteral | Comprehension
+Expression = Constant | Identifier | Select | Call | ListLiteral | MapLiteral | Comprehension
 
 
 def children(node: Expression) -> Iterator[Expression]:
@@ -107,11 +106,9 @@ def children(node: Expression) -> Iterator[Expression]:
             yield from node.arguments
         case ListLiteral():
             yield from node.elements
-        case StructLiteral():
+        case MapLiteral():
             for entry in node.entries:
-                if not isinstance(entry.key, str):
-                    yield entry.key
-                yield entry.value
+                yield from (entry.key, entry.value)
         case Comprehension():
             yield from (node.iter_range, node.accu_init, node.loop_condition, node.loop_step, node.result)
 

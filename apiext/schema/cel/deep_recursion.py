@@ -10,7 +10,7 @@ from typing import Final
 _LIMIT: Final = 50_000
 """Frames. Python functions that call each other use heap memory, not the process's stack.
 
-The parser admits 250 levels of each rule of the grammar, a macro adds five levels, and a pass has up to ten frames for a level.
+The parser admits 1,250 levels, and a pass has up to ten frames for a level.
 """
 
 

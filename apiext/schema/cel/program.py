@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from apiext.schema.cel.ast import CheckedAst, StructLiteral, post_order
+from apiext.schema.cel.ast import CheckedAst
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.folding import fold
 from apiext.schema.cel.compiler.nodes import compile_functions
@@ -15,7 +15,6 @@ from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, NO_SUCH_OVERLOAD, BudgetError, CelError
 from apiext.schema.cel.types import DYN
 from apiext.schema.cel.values.json_conversion import Shape
-from apiext.schema.cel.values.protobuf_messages import MESSAGES
 
 _FILE: Final = "<CEL>"
 _MISMATCHES: Final = (TypeError, AttributeError, LookupError, ValueError)
@@ -138,6 +137,4 @@ def compile_program(checked: CheckedAst, variables: Mapping[str, Shape | None], 
         CelError: A conversion of a constant fails, so there is no program ("program instantiation failed").
     """
     constants = fold(checked)
-    if any(isinstance(node, StructLiteral) and node.type_name in MESSAGES for node in post_order(checked.expression)):
-        variables = {name: shape and replace(shape, marked=True) for name, shape in variables.items()}
     return Program(checked, variables, functions, constants)

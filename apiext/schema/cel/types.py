@@ -30,10 +30,7 @@ BYTES: Final = CelType("bytes")
 NULL: Final = CelType("null_type")
 DURATION: Final = CelType("google.protobuf.Duration")
 TIMESTAMP: Final = CelType("google.protobuf.Timestamp")
-EMPTY: Final = CelType("google.protobuf.Empty")
 DYN: Final = CelType("dyn")
-ANY: Final = CelType("any")
-"""The type of google.protobuf.Any: like `dyn`, it fits everywhere."""
 ERROR: Final = CelType("!error!")
 TYPE: Final = CelType("type")
 
@@ -51,16 +48,6 @@ def map_of(key: CelType, value: CelType) -> CelType:
 def optional_of(value: CelType) -> CelType:
     """Return the type of optional values."""
     return CelType("optional_type", (value,))
-
-
-def wrapper_of(value: CelType) -> CelType:
-    """Return the type of the Protobuf message that wraps one scalar."""
-    return CelType("wrapper", (value,))
-
-
-def unwrapped(kind: CelType) -> CelType:
-    """Return the scalar type of a wrapper; return other types unchanged."""
-    return kind.parameters[0] if kind.name == "wrapper" else kind
 
 
 def type_of(kind: CelType) -> CelType:

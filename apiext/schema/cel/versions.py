@@ -26,7 +26,6 @@ from apiext.schema.cel.libraries.two_variable_comprehensions import TWO_VARIABLE
 from apiext.schema.cel.libraries.urls import URLS
 from apiext.schema.cel.syntax.macros import LISTS_MACROS, OPTIONAL_MACROS, STANDARD_MACROS, TWO_VARIABLE_MACROS, Macros
 from apiext.schema.cel.types import DURATION, TIMESTAMP, type_of
-from apiext.schema.cel.values.protobuf_messages import MESSAGES
 
 Version = tuple[int, int]
 
@@ -80,9 +79,8 @@ def environment(version: Version) -> Environment:
             macros.update(entry.macros or {})
             types += entry.library.types
     identifiers = {kind.name: type_of(kind) for kind in types}
-    messages = {message.name: type_of(message.type) for message in MESSAGES.values()}
     short = {"duration": type_of(DURATION), "timestamp": type_of(TIMESTAMP)}
-    return Environment(functions, macros, {**short, **messages, **identifiers}, optional_syntax=True)
+    return Environment(functions, macros, {**short, **identifiers}, optional_syntax=True)
 
 
 def new_environment() -> Environment:

@@ -15,7 +15,6 @@ from apiext.schema.embedded_metadata_validation import resource_errors
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Props, Structural
 from apiext.schema.pruning import META_FIELDS, prune
-from apiext.schema.validation.report import report
 from apiext.schema.validation.result import to_field_errors
 from apiext.schema.validation.spec import Spec
 
@@ -118,7 +117,7 @@ def _resource_errors(schema: Structural, path: Path) -> list[FieldError]:
 
 
 def _value_errors(schema: Structural, path: Path) -> list[FieldError]:
-    return to_field_errors(str(path), report(Spec(schema.raw, served=False), schema.default, DottedPath()))
+    return to_field_errors(str(path), Spec(schema.raw, served=False).report(schema.default, DottedPath()))
 
 
 def _rebased(error: FieldError, path: Path) -> FieldError:

@@ -1,16 +1,17 @@
-"""Formats of network addresses and names."""
+"""Formats of network addresses, names and URIs."""
 
 from __future__ import annotations
 
 import functools
 import ipaddress
 import re
+from collections.abc import Callable
 
+from apiext.meta.golang.url import parse_request_uri
 from apiext.schema.pattern import Pattern, compile_pattern
 
-_SLOPPY_IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _LEADING_ZEROS = re.compile("(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
-_DIGITS = re.compile("[0-9]+")
+_PREFIX = re.compile("[^%/]+/[0-9]+")
 
 _HEX = "[0-9a-fA-F]"
 _LETTER = r"[a-zA-Z0-9\p{S}\p{L}]"
@@ -37,32 +38,31 @@ def _hostname() -> Pattern:
 
 def is_ipv4(text: str) -> bool:
     """Return whether a text is an IPv4 address (leading zeros allowed), or an IPv6 address that ends in one."""
-    return "." in text and (_is_sloppy_ipv4(text) or _is_sloppy_ipv6(text))
+    parse = ipaddress.IPv6Address if ":" in text else ipaddress.IPv4Address
+    return "." in text and "%" not in text and _is_read(parse, _LEADING_ZEROS.sub("", text))
 
 
 def is_ipv6(text: str) -> bool:
     """Return whether a text is an IPv6 address without zone."""
-    if "%" in text:
-        return False
+    return "%" not in text and _is_read(ipaddress.IPv6Address, text)
+
+
+def is_cidr(text: str) -> bool:
+    """Return whether a text is an address (leading zeros allowed) with a prefix length."""
+    return _PREFIX.fullmatch(text) is not None and _is_read(ipaddress.ip_interface, _LEADING_ZEROS.sub("", text))
+
+
+def _is_read(parse: Callable[[str], object], text: str) -> bool:
     try:
-        ipaddress.IPv6Address(text)
+        parse(text)
     except ValueError:
         return False
     return True
 
 
-def is_cidr(text: str) -> bool:
-    """Return whether a text is an address (leading zeros allowed) with a prefix length."""
-    address, slash, length = text.partition("/")
-    if not slash or not _DIGITS.fullmatch(length):
-        return False
-    significant = length.lstrip("0")
-    if len(significant) > 3:
-        return False
-    bits = int(significant or 0)
-    if _is_sloppy_ipv4(address):
-        return bits <= 32
-    return bits <= 128 and _is_sloppy_ipv6(address)
+def is_request_uri(text: str) -> bool:
+    """Return whether a text is an absolute URI or an absolute path (Go's net/url.ParseRequestURI)."""
+    return _is_read(parse_request_uri, text)
 
 
 def is_mac(text: str) -> bool:
@@ -76,13 +76,3 @@ def is_hostname(text: str) -> bool:
         return False
     encoded = text.encode()
     return len(encoded) <= 255 and all(len(label) <= 63 for label in encoded.split(b"."))
-
-
-def _is_sloppy_ipv4(text: str) -> bool:
-    if not _SLOPPY_IPV4.fullmatch(text):
-        return False
-    return all(len(octet) <= 3 and int(octet) <= 255 for octet in _LEADING_ZEROS.sub("", text).split("."))
-
-
-def _is_sloppy_ipv6(text: str) -> bool:
-    return is_ipv6(_LEADING_ZEROS.sub("", text))

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from apiext.meta import names
-from apiext.schema.strfmt import codes, datetimes, mail, network, patterns, urls
+from apiext.schema.strfmt import codes, datetimes, mail, network, patterns
 
 Predicate = Callable[[str], bool]
 
 _FORMATS: Mapping[str, Predicate] = MappingProxyType(
     {
         "bsonobjectid": patterns.is_bson_object_id,
-        "uri": urls.is_request_uri,
+        "uri": network.is_request_uri,
         "email": mail.is_email,
         "hostname": network.is_hostname,
         "ipv4": network.is_ipv4,

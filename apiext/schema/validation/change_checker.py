@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from apiext.schema.keywords import UNCHECKED
-from apiext.schema.validation.checker import Check, compile_check
+from apiext.schema.validation.checker import compile_check
+from apiext.schema.validation.keywords.constraint import Check
 from apiext.schema.validation.spec import Spec
 
 ChangeCheck = Callable[[dict[str, Any], dict[str, Any]], bool]
@@ -20,7 +21,7 @@ def compile_change_check(spec: Spec) -> ChangeCheck | None:
     """Return the check of a node, None unless it is an object whose members are independent. Members are compiled on first use."""
     if spec.types != ("object",) or not spec.raw.keys() <= _MEMBERWISE:
         return None
-    required, properties = frozenset(spec.required), spec.properties
+    required, properties = frozenset(spec.raw.get("required") or ()), spec.properties
     nested: dict[str, ChangeCheck | None] = {}
     whole: dict[str, Check] = {}
 

@@ -1,21 +1,26 @@
-"""The keywords of a schema node as value validation reads them (ConvertJSONSchemaProps, Structural.ToKubeOpenAPI)."""
+"""A schema node as value validation reads it (ConvertJSONSchemaProps, Structural.ToKubeOpenAPI), and its report (validate/schema.go)."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable, Mapping, Sized
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sized
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_values import identity
-from apiext.meta.field import supported_values
-from apiext.meta.golang import formatting
 from apiext.scheduling.inline_work import current_work
-from apiext.schema.model import Props
-from apiext.schema.strfmt.registry import is_known_format
+from apiext.schema.validation.checker import compile_node
+from apiext.schema.validation.keywords.constraint import NoneType
+from apiext.schema.validation.keywords.registry import FUNCTIONS_OF
+from apiext.schema.validation.keywords.values import is_supported_format
+from apiext.schema.validation.result import Result
+
+if TYPE_CHECKING:
+    from apiext.schema.lazy_path import DottedPath
+    from apiext.schema.model import Props
+    from apiext.schema.validation.correlated import Correlated
+    from apiext.schema.validation.keywords.constraint import Check, Constraint
 
 S = TypeVar("S", bound=Sized)
-_NUMERIC_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+_MATCHES: Final = {NoneType: 0, bool: 4, str: 5, int: 6, float: 6, list: 6, dict: 5}
+"""Matches that the reference counts for a value besides those of its type, format and clauses."""
 
 
 class Spec:
@@ -26,25 +31,16 @@ class Spec:
     """
 
     __slots__ = (
-        "additional", "all_of", "allowed", "any_of", "closed", "enum", "enum_digest", "exclusive_maximum", "exclusive_minimum",
-        "format", "items", "max_items", "max_length", "max_properties", "maximum", "min_items", "min_length", "min_properties",
-        "minimum", "multiple_of", "not_", "nullable", "one_of", "pattern", "properties", "raw", "required", "served", "supported",
-        "types", "unique_items",
+        "_clauses", "_constraints", "additional", "check", "format", "items", "nullable", "properties", "raw", "served", "types",
     )  # fmt: skip
 
+    check: Check
+    """Whether a value surely is valid (checker.compile_node), compiled on first use."""
     properties: dict[str, Spec]
     items: Spec | None
     additional: Spec | None
-    all_of: list[Spec]
-    any_of: list[Spec]
-    one_of: list[Spec]
-    not_: Spec | None
-    allowed: frozenset[Hashable]
-    """Keys of the values of the enum."""
-    enum_digest: str
-    """Stands for the list of values in a message that only has to be distinct."""
-    supported: str
-    """The values of the enum as a field error lists them."""
+    _clauses: dict[str, list[Spec]]
+    _constraints: dict[type, list[Constraint]]
 
     def __init__(self, raw: Props | None, *, served: bool) -> None:
         self.raw = raw = raw or {}
@@ -58,61 +54,69 @@ class Spec:
         if served and self.format and not is_supported_format(self.types, self.format):
             self.format = ""
         self.nullable = get("nullable") is True
-        self.enum: list[Any] = get("enum") or []
-        self.pattern: str = get("pattern") or ""
-        self.required: list[str] = get("required") or []
-        self.maximum, self.minimum, self.multiple_of = map(_number, (get("maximum"), get("minimum"), get("multipleOf")))
-        self.exclusive_maximum = get("exclusiveMaximum") is True
-        self.exclusive_minimum = get("exclusiveMinimum") is True
-        self.max_length: int | None = get("maxLength")
-        self.min_length: int | None = get("minLength")
-        self.max_items: int | None = get("maxItems")
-        self.min_items: int | None = get("minItems")
-        self.max_properties: int | None = get("maxProperties")
-        self.min_properties: int | None = get("minProperties")
-        self.unique_items = get("uniqueItems") is True
-        self.closed = get("additionalProperties") is False
 
     def __getattr__(self, name: str) -> Any:
         # Called only while the slot is empty.
         value: Any
-        if name == "properties":
+        if name == "check":
+            value = compile_node(self)
+        elif name == "properties":
             below = _counted(self.raw.get("properties") or {})
             value = {key: Spec(child, served=self.served) for key, child in below.items()}
         elif name in _SINGLE:
             child = self.raw.get(_SINGLE[name])
             value = Spec(child, served=self.served) if isinstance(child, Mapping) else None
-        elif name in _LISTS:
-            value = [Spec(child, served=self.served) for child in _counted(self.raw.get(_LISTS[name]) or ())]
-        elif name == "allowed":
-            value = frozenset(identity(item) for item in self.enum if item is not None)
-        elif name == "enum_digest":
-            value = hashlib.blake2b(" ".join(map(formatting.value, self.enum)).encode(errors="surrogatepass")).hexdigest()
-        elif name == "supported":
-            value = supported_values(item if isinstance(item, str) else json_codec.dumps(item).decode() for item in self.enum)
+        elif name in ("_clauses", "_constraints"):
+            value = {}
         else:
             raise AttributeError(name)
         setattr(self, name, value)
         return value
 
+    def clauses(self, keyword: str) -> list[Spec]:
+        """Return the schemas of a keyword that has one schema or a list of them."""
+        if keyword not in self._clauses:
+            found = self.raw.get(keyword)
+            below = (found,) if isinstance(found, Mapping) else found or ()
+            self._clauses[keyword] = [Spec(child, served=self.served) for child in _counted(below)]
+        return self._clauses[keyword]
 
-_SINGLE = {"items": "items", "additional": "additionalProperties", "not_": "not"}
-_LISTS = {"all_of": "allOf", "any_of": "anyOf", "one_of": "oneOf"}
+    def report(self, value: Any, name: DottedPath, known: Correlated | None = None) -> Result:
+        """Return every violation of the value at the path `name`, in the reference's order.
+
+        `known` correlates members and items with those of an old object; the value itself is not ratcheted.
+
+        Raises:
+            HeavyWorkError: the report takes too long for the event loop.
+        """
+        current_work().step()
+        result, kind = Result(), type(value)
+        found = self._constraints.get(kind)
+        if found is None:
+            found = self._constraints[kind] = [each for function in FUNCTIONS_OF[kind] if (each := function(self, kind)) is not None]
+        for each in found:
+            each.report(value, name, result, known)
+        result.match_count += _MATCHES[kind]
+        return result
+
+    def report_change(self, value: Any, name: DottedPath, known: Correlated | None) -> Result:
+        """Return the violations of a value of a changed object: none if the value is unchanged (ratcheting).
+
+        Raises:
+            HeavyWorkError: the report takes too long for the event loop.
+        """
+        result = self.report(value, name, known)
+        if result.is_valid or known is None or not known.equal:
+            return result
+        tolerated = Result()
+        tolerated.match_count = result.match_count
+        return tolerated
+
+
+_SINGLE: Final = {"items": "items", "additional": "additionalProperties"}
 
 
 def _counted(children: S) -> S:
     """Count the schemas below a node as work of the current request. Raises HeavyWorkError if they are too many for the event loop."""
     current_work().step(len(children))
     return children
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-def is_supported_format(types: tuple[str, ...], name: str) -> bool:
-    """Return whether a format means something for the types; other formats are accepted in a CRD and ignored."""
-    kind = types[0] if len(types) == 1 else ""
-    if kind in ("", "string"):
-        return is_known_format(name)
-    return name in _NUMERIC_FORMATS.get(kind, ())

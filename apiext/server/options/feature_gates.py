@@ -1,42 +1,43 @@
-"""Values of `--feature-gates`.
-
-Mirrors component-base featuregate/feature_gate.go and compatibility/registry.go, whose error texts are kept.
-"""
+"""Values of `--feature-gates` (component-base featuregate/feature_gate.go)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from apiext.meta.flags import FALSE, TRUE
 from apiext.meta.golang.formatting import quote
 from apiext.meta.log import get_logger
-from apiext.server.options.known_feature_gates import DEPENDENCIES, FEATURE_GATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _LOG: Final = get_logger(__name__)
-_COMPONENT: Final = "kube"
-_ALL_OF_STAGE: Final = {"AllAlpha": "alpha", "AllBeta": "beta"}
-"""Gates that set all gates of a stage, except those in the flag."""
+
+
+class _Gate(NamedTuple):
+    """The default of a gate, and the gate that sets all of its stage, if there is one."""
+
+    default: bool
+    stage: str
+
+
 CBOR_GATE: Final = "CBORServingAndStorage"
 MIGRATOR_GATE: Final = "StorageVersionMigrator"
 STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
-"""Requires the gate APIServerIdentity, which has no other effect: Leases are not served."""
-_OTHERS: Final = ("AllowUnsafeMalformedObjectDeletion", "ConstrainedImpersonation")
-_INEFFECTIVE: Final = "CRDObservedGenerationTracking"
-"""Changes no answer of the reference: a status keeps its written observedGeneration with and without this gate."""
-_IMPLEMENTED: Final = frozenset({*_ALL_OF_STAGE, CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE, _INEFFECTIVE, *_OTHERS})
-"""Gates that this server follows."""
-
-
-class FeatureGatesError(Exception):
-    """Invalid feature gates; `problems` has one line for each."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
+_MISTYPED: Final = 0.85
+"""Similarity of a mistyped name, by difflib."""
+_ALL_ALPHA: Final = "AllAlpha"
+_ALL_BETA: Final = "AllBeta"
+_GATES: Final = {
+    CBOR_GATE: _Gate(default=False, stage=_ALL_ALPHA),
+    STORAGE_VERSION_GATE: _Gate(default=False, stage=_ALL_ALPHA),
+    MIGRATOR_GATE: _Gate(default=True, stage=""),
+    "AllowUnsafeMalformedObjectDeletion": _Gate(default=True, stage=_ALL_BETA),
+    "ConstrainedImpersonation": _Gate(default=True, stage=_ALL_BETA),
+}
+"""Gates of kube-apiserver 1.37.1 that this server follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +47,13 @@ class FeatureGates:
     explicit: Mapping[str, bool] = field(default_factory=dict)
 
     def enabled(self, name: str) -> bool:
-        """Return whether a gate of FEATURE_GATES is enabled."""
-        value = self.explicit.get(name)
-        stage = FEATURE_GATES[name]
-        if value is None and name not in _ALL_OF_STAGE:
-            value = next((self.explicit.get(group) for group, of in _ALL_OF_STAGE.items() if of == stage.name), None)
-        return stage.default if value is None else value
+        """Return whether a gate of this server is enabled."""
+        gate = _GATES[name]
+        return self.explicit.get(name, self.explicit.get(gate.stage, gate.default))
 
     def log_warnings(self) -> None:
-        """Log gates that will be removed, and gates with another value than the default that are not implemented."""
-        for name, value in self.explicit.items():
-            stage = FEATURE_GATES[name].name
-            if stage in {"GA", "deprecated"}:
-                _LOG.warning("feature gate will be removed in a future release", gate=name, value=value, stage=stage)
-        changed = (name for name, stage in FEATURE_GATES.items() if self.enabled(name) != stage.default)
-        if ignored := sorted(set(changed) - _IMPLEMENTED):
+        """Log gates that this server does not have: those of other resources, and unknown ones."""
+        if ignored := sorted(self.explicit.keys() - _GATES.keys() - {_ALL_ALPHA, _ALL_BETA}):
             _LOG.warning("feature gates are not implemented, and their values are ignored", gates=",".join(ignored))
 
 
@@ -68,46 +61,22 @@ def parse_feature_gates(pairs: Sequence[str]) -> FeatureGates:
     """Return the gates of a flag; the last of several values of a gate counts.
 
     Raises:
-        FeatureGatesError: a gate is unknown, locked or depends on disabled gates, or its value is not a boolean.
+        ValueError: the value of a gate is not a boolean, or its name is nearly that of a gate of this server.
     """
     explicit: dict[str, bool] = {}
-    for pair in _without_component(pairs):
-        name, equals, value = map(str.strip, pair.partition("="))
+    for pair in pairs:
+        name, equals, value = map(str.strip, pair.removeprefix("kube:").partition("="))
         if not equals:
-            raise FeatureGatesError([f"missing bool value for {name}"])
+            raise ValueError(f"missing bool value for {name}")
         if value not in TRUE | FALSE:
-            raise FeatureGatesError([f"invalid value of {name}={value}, err: strconv.ParseBool: parsing {quote(value)}: invalid syntax"])
-        explicit[name] = value in TRUE
-    gates = FeatureGates(explicit)
-    if problems := _unknown(explicit) or _locked(explicit) or _unmet_dependencies(gates):
-        raise FeatureGatesError(problems)
-    return gates
+            raise ValueError(f"invalid value of {name}={value}, err: strconv.ParseBool: parsing {quote(value)}: invalid syntax")
+        explicit[_checked(name)] = value in TRUE
+    return FeatureGates(explicit)
 
 
-def _without_component(pairs: Sequence[str]) -> list[str]:
-    components = {component.strip() for component, colon, _ in (pair.partition(":") for pair in pairs) if colon}
-    if unknown := sorted(components - {_COMPONENT}):
-        raise FeatureGatesError([f"component not registered: {name}" for name in unknown])
-    if components and not all(":" in pair for pair in pairs):
-        raise FeatureGatesError(["set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"])
-    return [pair.partition(":")[2] if components else pair for pair in pairs]
-
-
-def _unknown(explicit: Mapping[str, bool]) -> list[str]:
-    return [f"unrecognized feature gate: {name}" for name in explicit if name not in FEATURE_GATES]
-
-
-def _locked(explicit: Mapping[str, bool]) -> list[str]:
-    return [
-        f"cannot set feature gate {name} to {str(value).lower()}, feature is locked to {str(stage.default).lower()}"
-        for name, value in explicit.items()
-        if (stage := FEATURE_GATES[name]).locked and value != stage.default
-    ]
-
-
-def _unmet_dependencies(gates: FeatureGates) -> list[str]:
-    return [
-        f"{name} is enabled, but depends on features that are disabled: [{' '.join(disabled)}]"
-        for name, needed in DEPENDENCIES.items()
-        if gates.enabled(name) and (disabled := [other for other in needed if not gates.enabled(other)])
-    ]
+def _checked(name: str) -> str:
+    """Return the name of a gate unless it is a mistyped one of this server. Other names belong to resources that it does not serve."""
+    meant = get_close_matches(name, _GATES, n=1, cutoff=_MISTYPED)
+    if meant and meant[0] != name:
+        raise ValueError(f"unrecognized feature gate: {name} (is {meant[0]} meant?)")
+    return name

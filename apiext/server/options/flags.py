@@ -13,7 +13,7 @@ from apiext.authentication.request_header import RequestHeaders
 from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.options.admission_plugins import AdmissionPlugins
-from apiext.server.options.feature_gates import FeatureGates, FeatureGatesError, parse_feature_gates
+from apiext.server.options.feature_gates import FeatureGates, parse_feature_gates
 from apiext.server.options.options import (
     FAIR_LIMITS,
     REJECTING_LIMITS,
@@ -283,8 +283,8 @@ def _service_addresses(reader: FlagReader) -> ServiceAddresses:
 def _feature_gates(reader: FlagReader) -> FeatureGates:
     try:
         return parse_feature_gates(reader.names("feature_gates"))
-    except FeatureGatesError as error:
-        reader.problems += error.problems
+    except ValueError as error:
+        reader.problems.append(str(error))
         return FeatureGates()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import hdrs, web
 
 from apiext.endpoints.request import INFO, Handler, bound
-from apiext.endpoints.responsewriters.content_encoding import takes_gzip
+from apiext.endpoints.responsewriters.cached_document import accepts_gzip
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.endpoints.serializers.negotiation import JSON, check_route
@@ -80,7 +80,7 @@ class Router:
             self._metrics.reset()
             return Reply(b"metrics reset\n", content_type=_TEXT)
         data, headers = await self._metrics.text(), {}
-        if takes_gzip(request):
+        if accepts_gzip(request):
             data, headers = await asyncio.to_thread(gzip.compress, data, 6), {"Content-Encoding": "gzip"}
         return Reply(data, content_type=_METRICS_TYPE, headers=headers)
 

@@ -70,7 +70,7 @@ async def compare_pair(plane: ControlPlane, pair: ReleasePair) -> Tally:
     old = await create_definition(canonical(pair.old))
     run = PredictedRun(plane, pair, old, await create_definition(canonical(pair.new)), compares_configurations=False)
     try:
-        run.reference.create()
+        run.create()
         live = parse_definition(run.reference.live)
         _compare_updates(run, live)
         is_refused = bool(validate_update(live, canonical(pair.new)))

@@ -79,10 +79,11 @@ def change_enum(place: Place, rng: random.Random) -> str | None:
     """Add or remove values of an enumeration, or begin or end one."""
     values = place.schema.get("enum")
     if not values:
-        if place.type not in ("string", "integer") or not place.values:
+        known = {value for value in place.values if type(value) is {"string": str, "integer": int}.get(place.type)}
+        if not known:
             return None
-        place.schema["enum"] = sorted({value for value in place.values[:2] if type(value) is type(place.values[0])}) or None
-        return "enum begun" if place.schema["enum"] and None not in place.schema["enum"] else None
+        place.schema["enum"] = sorted(known)[:2]
+        return f"enum {place.schema['enum']} begun"
     choice = rng.random()
     if len(values) > 1 and choice < 0.6:
         return f"enum value {values.pop(rng.randrange(len(values)))} removed"

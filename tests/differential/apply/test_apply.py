@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
-from tests.differential.helpers.write_steps import DOMAIN, MERGE, PLAINS, THINGS, applied, compared, crds, current, plain, scale, thing
+from tests.differential.helpers.differences import compared
+from tests.differential.helpers.write_steps import DOMAIN, MERGE, PLAINS, THINGS, applied, crds, current, plain, scale, thing
 
 pytestmark = pytest.mark.slow
 

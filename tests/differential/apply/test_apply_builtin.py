@@ -6,7 +6,8 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
-from tests.differential.helpers.write_steps import DOMAIN, MERGE, applied, compared, crds
+from tests.differential.helpers.differences import compared
+from tests.differential.helpers.write_steps import DOMAIN, MERGE, applied, crds
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step, masked
-from tests.differential.helpers.write_steps import MERGE, THINGS, compared, crds, thing
+from tests.differential.helpers.differences import compared
+from tests.differential.helpers.write_steps import MERGE, THINGS, crds, thing
 
 pytestmark = pytest.mark.slow
 

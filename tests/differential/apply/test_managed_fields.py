@@ -10,7 +10,8 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step, masked
-from tests.differential.helpers.write_steps import DOMAIN, MERGE, THINGS, compared, crds, current, thing
+from tests.differential.helpers.differences import compared
+from tests.differential.helpers.write_steps import DOMAIN, MERGE, THINGS, crds, current, thing
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,5 @@
 """Answers of conversion webhooks: right, wrong and broken ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, Final
@@ -56,7 +54,6 @@ ANSWERS: Final[dict[str, Callable[[Call], Reply | Json]]] = {
     "v1beta1": _members(apiVersion="apiextensions.k8s.io/v1beta1"),
     "number as version": _members(apiVersion=1),
     "another kind": _members(kind="AdmissionReview"),
-    "definition": _members(kind="CustomResourceDefinition"),
     "no kind": _members(kind=""),
     "null response": _members(response=None),
     "text response": _members(response="x"),
@@ -115,8 +112,6 @@ ANSWERS: Final[dict[str, Callable[[Call], Reply | Json]]] = {
     "broken body": _text(b'{"apiVersion":'),
     "broken syntax": _text(b'{"a":x}'),
     "short body": lambda _call: Reply(b"x", 200, {"Content-Length": "10", "Connection": "close"}),
-    "status body": _text(json.dumps(STATUS).encode()),
-    "success body": _text(json.dumps(STATUS | {"status": "Success"}).encode()),
     "400": _text(b"oops", 400, "text/plain"),
     "401": _text(b"oops", 401, "text/plain"),
     "403": _text(b" oops \n", 403, "text/plain"),

@@ -14,6 +14,7 @@ from hack.lib.differential.pair import Side, Step
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.cases import definition_cases
 from tests.differential.cases.cel_expressions import EXPRESSIONS, SCHEMA, definition
+from tests.differential.helpers.differences import assert_none
 
 pytestmark = pytest.mark.slow
 
@@ -64,4 +65,4 @@ def test_expressions(control_plane: ControlPlane) -> None:
         if not _equal(message, detail):
             found.append(f"{rule!r}\n  theirs: {message}\n  ours: {detail}")
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)

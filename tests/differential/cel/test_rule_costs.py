@@ -7,15 +7,12 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.rule_definitions import INTEGER, mapping, ruled, several, struct
+from tests.differential.helpers.differences import compared
 from tests.support.builders.crds import crd, version
 
 pytestmark = pytest.mark.slow
 
 GROUP: Final = "costs.example.com"
-
-
-def _compare(pair: Pair, *steps: Step) -> None:
-    assert [line for step in steps for line in pair.differences(step)] == []
 
 
 COSTLY: Final = struct(
@@ -42,14 +39,16 @@ def test_budget(pair: Pair) -> None:
         return Step("POST", f"/apis/{GROUP}/v1/costs?dryRun=All", body)
 
     with pair.served(one):
-        _compare(
+        compared(
             pair,
-            create(big=[1] * 20),
-            create(big=[1] * 700),
-            create(many0=[[1] * 180] * 60),
-            create(**{f"many{number}": [[1] * 180] * 60 for number in range(3)}),
-            create(said=[1] * 20),
-            create(said=[1] * 700),
+            [
+                create(big=[1] * 20),
+                create(big=[1] * 700),
+                create(many0=[[1] * 180] * 60),
+                create(**{f"many{number}": [[1] * 180] * 60 for number in range(3)}),
+                create(said=[1] * 20),
+                create(said=[1] * 700),
+            ],
         )
 
 
@@ -82,4 +81,4 @@ def test_costs_beside_failures(pair: Pair) -> None:
         for size, number in itertools.product((3, 700), range(len(BESIDE_FAILURES))):
             value = {"l": [1] * size, "z": 0, "m": {"a": 1}}
             body = {"apiVersion": f"{GROUP}/v1", "kind": "Beside", "metadata": {"name": "a"}, "spec": {f"f{number}": value}}
-            _compare(pair, Step("POST", f"/apis/{GROUP}/v1/besides?dryRun=All", body))
+            compared(pair, [Step("POST", f"/apis/{GROUP}/v1/besides?dryRun=All", body)])

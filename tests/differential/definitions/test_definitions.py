@@ -10,6 +10,7 @@ from tests.differential.cases import definition_cases
 from tests.differential.cases.definition_changes import CHANGES
 from tests.differential.cases.definition_lifecycles import LIVES
 from tests.differential.cases.definition_writes import WRITES
+from tests.differential.helpers.differences import assert_none
 
 pytestmark = pytest.mark.slow
 
@@ -29,14 +30,10 @@ def clean(pair: Pair) -> Iterator[Pair]:
 @pytest.mark.parametrize("name", definition_cases.TABLES)
 def test_validation(pair: Pair, name: str) -> None:
     """Accept or refuse every definition of the table with the reference's message."""
-    found = [line for body in definition_cases.TABLES[name]() for line in pair.differences(Step("POST", DRY, body))]
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none([line for body in definition_cases.TABLES[name]() for line in pair.differences(Step("POST", DRY, body))])
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequence(clean: Pair, name: str) -> None:
     """Return equal codes, headers and bodies for the sequence."""
-    found = [line for step in SEQUENCES[name] for line in clean.differences(step) if STRANDED not in line]
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none([line for step in SEQUENCES[name] for line in clean.differences(step) if STRANDED not in line])

@@ -10,6 +10,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from tests.differential.cases.stored_definitions import GROUP, STORED, requests
+from tests.differential.helpers.differences import compared
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +37,4 @@ def test_stored(sharing: Pair, control_plane: ControlPlane, name: str) -> None:
         key = f"{prefix}/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}"
         gateway(control_plane.etcd_url, "kv/put", key=key.encode(), value=json.dumps(crd).encode())
 
-    found = [line for step in requests(crd) for line in sharing.differences(step)]
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    compared(sharing, requests(crd))

@@ -11,7 +11,15 @@ import pytest
 from apiext.discovery import protobuf_messages
 from apiext.registry.protobuf import kinds
 from hack.lib.differential.pair import Pair, Side, Step
-from tests.differential.helpers.documents import PROTOBUF, by_name, definitions, equal_eventually, parsed, until_both
+from tests.differential.helpers.documents import (
+    PROTOBUF,
+    assert_equal_eventually,
+    by_name,
+    definitions,
+    differing,
+    parsed,
+    until_both,
+)
 from tests.support.builders.crds import crd
 from tests.support.servers.in_process import CRDS
 
@@ -101,16 +109,12 @@ def test_documents(served: Pair, path: str, media_type: str) -> None:
             document["resources"] = by_name(document["resources"])
         return json.dumps(document)
 
-    theirs, ours = equal_eventually(served, take)
-
-    assert ours == theirs
+    assert_equal_eventually(served, take)
 
 
 def test_groups(served: Pair) -> None:
     """Return the groups of both servers in equal order."""
-    theirs, ours = equal_eventually(served, lambda side: json.dumps([one for one in parsed(side, "/apis")["groups"] if one["name"] in OWN]))
-
-    assert ours == theirs
+    assert_equal_eventually(served, lambda side: json.dumps([one for one in parsed(side, "/apis")["groups"] if one["name"] in OWN]))
 
 
 def test_core(served: Pair) -> None:
@@ -122,9 +126,7 @@ def test_core(served: Pair) -> None:
         listed = [one for one in parsed(side, "/api/v1")["resources"] if one["name"].partition("/")[0] in CORE]
         return versions, address["clientCIDR"], address["serverAddress"] == side.url.partition("//")[2], json.dumps(listed)
 
-    theirs, ours = equal_eventually(served, take)
-
-    assert ours == theirs
+    assert_equal_eventually(served, take)
 
 
 def _own_items(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -140,9 +142,7 @@ def _own_items(document: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("path", ["/api", "/apis"])
 def test_aggregated(served: Pair, path: str, media_type: str) -> None:
     """Return equal aggregated documents for the groups of both servers."""
-    theirs, ours = equal_eventually(served, lambda side: json.dumps(_own_items(parsed(side, path, f"{media_type}{PARAMS}"))))
-
-    assert ours == theirs
+    assert_equal_eventually(served, lambda side: json.dumps(_own_items(parsed(side, path, f"{media_type}{PARAMS}"))))
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis"])
@@ -196,26 +196,15 @@ def _shape(side: Side, step: Step) -> tuple[Any, ...]:
 @pytest.mark.parametrize("path", PATHS)
 def test_accept(served: Pair, path: str) -> None:
     """Negotiate and refuse media types of every document alike."""
-    found = {}
-    for accept in ACCEPTED:
-        step = Step("GET", path, headers={"Accept": accept} if accept else {})
-        theirs, ours = equal_eventually(served, partial(_shape, step=step))
-        if theirs != ours:
-            found[accept] = (theirs, ours)
+    steps = {accept: Step("GET", path, headers={"Accept": accept} if accept else {}) for accept in ACCEPTED}
 
-    assert found == {}
+    assert differing(served, {accept: partial(_shape, step=step) for accept, step in steps.items()}) == {}
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"])
 def test_methods(served: Pair, method: str) -> None:
     """Answer every method at documents of custom groups, and refuse them at those of built-in types."""
-    found = {}
-    for path in PATHS:
-        theirs, ours = equal_eventually(served, partial(_shape, step=Step(method, path)))
-        if theirs != ours:
-            found[path] = (theirs, ours)
-
-    assert found == {}
+    assert differing(served, {path: partial(_shape, step=Step(method, path)) for path in PATHS}) == {}
 
 
 @pytest.mark.parametrize("agent", ["curl/8.0", "Wget/1.2", "Mozilla/5.0 (X11)", "kubectl/v1.37.1"])
@@ -226,9 +215,7 @@ def test_pretty(served: Pair, agent: str, query: str) -> None:
     def take(side: Side) -> bytes:
         return side.raw(Step("GET", f"{ROOT}/v11{query}", headers={"User-Agent": agent}))[1]
 
-    theirs, ours = equal_eventually(served, take)
-
-    assert ours == theirs
+    assert_equal_eventually(served, take)
 
 
 def _listed(side: Side) -> Any:
@@ -288,7 +275,6 @@ def test_conflicts_and_deletion(pair: Pair) -> None:
         for step, expected in steps:
             until_both(pair, partial(_done, step=step))
             until_both(pair, partial(_comes_about, expected=expected))
-            theirs, ours = equal_eventually(pair, _listed)
-            assert ours == theirs, step
+            assert_equal_eventually(pair, _listed, step)
     finally:
         pair.remove_definitions(NAMED)

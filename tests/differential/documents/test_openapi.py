@@ -11,7 +11,7 @@ import pytest
 
 from apiext.openapi import v2_protobuf, v3_protobuf
 from hack.lib.differential.pair import Pair, Side, Step
-from tests.differential.helpers.documents import definitions, equal_eventually, parsed, until_both
+from tests.differential.helpers.documents import assert_equal_eventually, definitions, differing, parsed, until_both
 from tests.differential.helpers.protobuf_messages import entries, equivalent
 from tests.support.clients.published import with_shared_parameters, without_texts
 
@@ -106,9 +106,7 @@ def _v3(side: Side, path: str) -> Any:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_v3(served: Pair, version: str) -> None:
     """Return equal paths, operations, parameters, schemas and extensions for definitions."""
-    theirs, ours = equal_eventually(served, partial(_v3, path=f"apis/{GROUP}/{version}"))
-
-    assert ours == theirs
+    assert_equal_eventually(served, partial(_v3, path=f"apis/{GROUP}/{version}"))
 
 
 @pytest.mark.parametrize("path", BUILTIN)
@@ -123,9 +121,7 @@ def test_builtin_v3(served: Pair, path: str) -> None:
         document["components"]["schemas"] = {name: schema for name, schema in schemas.items() if name in ours["components"]["schemas"]}
         return document
 
-    theirs, ours = equal_eventually(served, take)
-
-    assert ours == theirs
+    assert_equal_eventually(served, take)
     if path != "api/v1":
         whole = _v3(served.reference, path)
         assert (whole["paths"].keys(), whole["components"]["schemas"].keys()) == (
@@ -160,9 +156,7 @@ def test_v2_paths(served: Pair) -> None:
         known = [path for path in document["paths"] if GROUP in path or "apiextensions" in path]
         return rest, known, without_texts(with_shared_parameters(document, paths))
 
-    theirs, ours = equal_eventually(served, take)
-
-    assert ours == theirs
+    assert_equal_eventually(served, take)
 
 
 def test_v2_definitions(served: Pair) -> None:
@@ -173,9 +167,7 @@ def test_v2_definitions(served: Pair) -> None:
         found = parsed(side, "/openapi/v2")["definitions"]
         return _plain({name: schema for name, schema in found.items() if name in names or name.startswith(MODELS)})
 
-    theirs, ours = equal_eventually(served, take)
-
-    assert ours == theirs
+    assert_equal_eventually(served, take)
 
 
 @pytest.mark.parametrize("path", [*(f"apis/{GROUP}/{version}" for version in VERSIONS), *BUILTIN[:-1]])
@@ -221,34 +213,25 @@ def _shape(side: Side, path: str, headers: Mapping[str, str], method: str = "GET
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", DOCUMENT, f"{DOCUMENT}?hash=OLD", "/openapi/v3/none", "/openapi/none"])
 def test_accept(served: Pair, path: str) -> None:
     """Accept and refuse the same media types."""
-    found = {}
-    for accept in ACCEPTED:
-        theirs, ours = equal_eventually(served, partial(_shape, path=path, headers={"Accept": accept} if accept else {}))
-        if theirs != ours:
-            found[accept] = (theirs, ours)
+    headers = {accept: {"Accept": accept} if accept else {} for accept in ACCEPTED}
 
-    assert found == {}
+    assert differing(served, {accept: partial(_shape, path=path, headers=sent) for accept, sent in headers.items()}) == {}
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", DOCUMENT])
 def test_conditions(served: Pair, path: str, method: str) -> None:
     """Answer conditional requests alike."""
-    found = {}
-    for headers in CONDITIONS:
-        theirs, ours = equal_eventually(served, partial(_shape, path=path, headers=headers, method=method))
-        if theirs != ours:
-            found[str(headers)] = (theirs, ours)
+    takes = {str(headers): partial(_shape, path=path, headers=headers, method=method) for headers in CONDITIONS}
 
-    assert found == {}
+    assert differing(served, takes) == {}
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH", "DELETE", "TRACE"])
 def test_methods(served: Pair, method: str) -> None:
     """Answer every method with the document."""
     for path in ("/openapi/v2", "/openapi/v3", DOCUMENT, "/openapi/v3/none", "/openapi", "/openapi/v2/", "/openapi/v3/"):
-        theirs, ours = equal_eventually(served, partial(_shape, path=path, headers={}, method=method))
-        assert ours == theirs, path
+        assert_equal_eventually(served, partial(_shape, path=path, headers={}, method=method), path)
 
 
 def test_redirects_an_outdated_hash(served: Pair) -> None:

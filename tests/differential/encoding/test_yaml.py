@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from apiext.endpoints.serializers import yaml_codec
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.hostile_values import CRD, DRY, GROUP, PATH, YAML
-from tests.support.builders.yaml_texts import ALIAS_LIMITS, TYPED, aliased, texts
+from tests.support.builders.yaml_texts import TYPED, texts
 
 pytestmark = pytest.mark.slow
 
@@ -41,18 +41,3 @@ def test_reference_reads_what_apiext_writes(pair: Pair) -> None:
 
     with pair.served(CRD):
         check()
-
-
-@pytest.mark.parametrize("anchors, item, most", ALIAS_LIMITS)
-def test_limits_aliases(pair: Pair, anchors: str, item: str, most: int) -> None:
-    """Refuse one alias more than the reference accepts."""
-    with pair.served(CRD):
-        found = [
-            line[:2000]
-            for count in (most, most + 1)
-            for line in pair.differences(Step("POST", PATH + DRY, aliased(anchors, item, count), YAML))
-        ]
-        refused = pair.ours.raw(Step("POST", PATH + DRY, aliased(anchors, item, most + 1), YAML))[0]
-
-    assert not found, "\n".join(found)
-    assert refused.status == 400

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -77,6 +77,19 @@ def equal_eventually(pair: Pair, take: Callable[[Side], Any]) -> tuple[Any, Any]
             until(equal, patience=_PATIENCE)
     pair.compared += 1
     return theirs, ours
+
+
+def assert_equal_eventually(pair: Pair, take: Callable[[Side], Any], about: object = "") -> None:
+    """Fail with what `take` reads from both sides unless it becomes equal."""
+    theirs, ours = equal_eventually(pair, take)
+    if theirs != ours:
+        raise AssertionError(f"{about}\n  theirs: {theirs}\n  ours: {ours}")
+
+
+def differing(pair: Pair, takes: Mapping[str, Callable[[Side], Any]]) -> dict[str, tuple[Any, Any]]:
+    """Return by name what each function reads from both sides where that does not become equal."""
+    found = {name: equal_eventually(pair, take) for name, take in takes.items()}
+    return {name: (theirs, ours) for name, (theirs, ours) in found.items() if theirs != ours}
 
 
 def until_both(pair: Pair, done: Callable[[Side], bool]) -> None:

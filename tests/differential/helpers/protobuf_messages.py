@@ -1,7 +1,5 @@
 """Compares Protobuf messages without their definitions; texts in them may be the same value in other YAML."""
 
-from __future__ import annotations
-
 from itertools import zip_longest
 
 import yaml

@@ -11,6 +11,7 @@ from hack.lib.differential.pair import Pair, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers import rbac
+from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.wire import Raw, ask, differing, request
 from tests.support.builders.crds import widget, widget_crd
 
@@ -32,9 +33,7 @@ class Guarded:
 
     def check(self, raws: Sequence[Raw]) -> None:
         """Assert that all steps get equal responses."""
-        found = differing(self.pair, raws, self.contexts)
-
-        assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+        assert_none(differing(self.pair, raws, self.contexts))
 
 
 @contextmanager

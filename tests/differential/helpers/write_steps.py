@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hack.lib.differential.pair import Pair, Step
+from hack.lib.differential.pair import Step
 from tests.support.builders.crds import crd as build_crd
 
 DOMAIN: Final = "writes.probe.example.com"
@@ -93,13 +93,6 @@ def operations(*steps: tuple[Any, ...]) -> list[dict[str, Any]]:
 def applied(path: str, body: Any, options: str = "fieldManager=x") -> Step:
     """Return an apply."""
     return Step("PATCH", f"{path}?{options}", body.encode() if isinstance(body, str) else body, APPLY)
-
-
-def compared(pair: Pair, steps: Sequence[Step]) -> None:
-    """Fail with every difference between the responses."""
-    found = [line for step in steps for line in pair.differences(step)]
-    if found:
-        raise AssertionError(f"{len(found)} differences:\n" + "\n".join(found))
 
 
 def encoded(value: Any) -> bytes:

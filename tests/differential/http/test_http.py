@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
+from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.wire import Raw, differing, head, request
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.servers.in_process import CRDS
@@ -86,9 +87,7 @@ def _widget(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def _check(pair: Pair, raws: list[Raw]) -> None:
-    found = differing(pair, raws)
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(differing(pair, raws))
 
 
 def test_methods(served: Pair) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.hostile_values import CRD, DRY, PATH, body
 from tests.differential.helpers import refusals
+from tests.differential.helpers.differences import assert_none
 from tests.support.builders.seeds import seeded
 
 pytestmark = pytest.mark.slow
@@ -80,7 +81,7 @@ def test_codes(pair: Pair) -> None:
             if theirs != ours:
                 found.append(f"{str(step)[:300]}: {theirs}, not {ours}")
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)
 
 
 def test_tokens(pair: Pair) -> None:
@@ -90,6 +91,4 @@ def test_tokens(pair: Pair) -> None:
     with pair.served(CRD):
         encoded = (base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode() for text in texts)
         tokens = (*encoded, *map(quote, _BROKEN))
-        found = refusals.differences(pair, (Step("GET", f"{PATH}?limit=1&continue={token}") for token in tokens))
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+        assert_none(refusals.differences(pair, (Step("GET", f"{PATH}?limit=1&continue={token}") for token in tokens)))

@@ -8,6 +8,7 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.definition_cases import OPEN, PATH, crd, version
+from tests.differential.helpers.differences import compared
 
 pytestmark = pytest.mark.slow
 
@@ -129,13 +130,6 @@ def thing(name: str, spec: Any) -> dict[str, Any]:
     return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": metadata, "spec": spec}
 
 
-def check(pair: Pair, steps: Iterator[Step]) -> None:
-    """Assert that all responses are equal."""
-    found = [line for step in steps for line in pair.differences(step)]
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
-
-
 def test_values(pair: Pair) -> None:
     """Render every value alike in a column of every type."""
     made = [
@@ -144,8 +138,8 @@ def test_values(pair: Pair) -> None:
         for name in FORMATS
     ]
     with pair.served(columns(*made)):
-        check(pair, (Step("POST", OBJECTS, thing(f"v{index}", {"x": value}), TABLE) for index, value in enumerate(VALUES)))
-        check(pair, iter([Step("GET", OBJECTS, headers=TABLE), Step("GET", f"{OBJECTS}/v0", headers=TABLE)]))
+        compared(pair, (Step("POST", OBJECTS, thing(f"v{index}", {"x": value}), TABLE) for index, value in enumerate(VALUES)))
+        compared(pair, iter([Step("GET", OBJECTS, headers=TABLE), Step("GET", f"{OBJECTS}/v0", headers=TABLE)]))
 
 
 def paths() -> Iterator[Step]:
@@ -162,7 +156,7 @@ def paths() -> Iterator[Step]:
 def test_paths(pair: Pair) -> None:
     """Render every path alike in a column of every type; a malformed one leaves only the name column."""
     with pair.served(columns({"name": "start", "type": "string", "jsonPath": ".spec.s"})):
-        check(pair, paths())
+        compared(pair, paths())
 
 
 @pytest.mark.parametrize(

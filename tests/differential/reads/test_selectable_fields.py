@@ -8,6 +8,7 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.definition_cases import PATH, crd, version
+from tests.differential.helpers.differences import compared
 
 pytestmark = pytest.mark.slow
 
@@ -125,13 +126,6 @@ def thing(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": name, "labels": {"odd": name[0]}}, "spec": spec}
 
 
-def check(pair: Pair, steps: Iterator[Step]) -> None:
-    """Assert that all responses are equal."""
-    found = [line for step in steps for line in pair.differences(step)]
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
-
-
 def created() -> Iterator[Step]:
     """Return steps that create the objects."""
     for name, spec in SPECS.items():
@@ -191,4 +185,4 @@ def changes() -> Iterator[Step]:
 def test_selectable_fields(pair: Pair, sequence: Any) -> None:
     """Return equal codes, headers and bodies for the sequence."""
     with pair.served(definition()):
-        check(pair, sequence())
+        compared(pair, sequence())

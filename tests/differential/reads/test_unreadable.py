@@ -16,6 +16,7 @@ from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from hack.lib.waiting import until
 from tests.differential.cases.deletion_steps import GROUP, IGNORE, NOTES, crd, note
+from tests.differential.helpers.differences import assert_none
 
 pytestmark = pytest.mark.slow
 
@@ -110,9 +111,7 @@ def test_version_removed(pair: Pair) -> None:
     ]
     with pair.served(served):
         # apiext warns of what the removal strands
-        found = _differing(pair, before) + pair.differences(gone) + _differing(pair, steps)
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+        assert_none(_differing(pair, before) + pair.differences(gone) + _differing(pair, steps))
 
 
 def test_unreadable(both: Pair, control_plane: ControlPlane) -> None:
@@ -121,9 +120,7 @@ def test_unreadable(both: Pair, control_plane: ControlPlane) -> None:
     with both.served(crd("notes", "Note")):
         both.differences(Step("GET", NOTES))
         _store_unreadable(control_plane)
-        found = _differing(both, steps)
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+        assert_none(_differing(both, steps))
 
 
 def test_unreadable_without_the_feature(tmp_path: Path) -> None:
@@ -142,7 +139,7 @@ def test_unreadable_without_the_feature(tmp_path: Path) -> None:
             found += _differing(pair, [*_unreadable_steps(name), Step("GET", f"{NOTES}?limit=500"), Step("DELETE", NOTES)])
             _remove(plane, name)
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)
 
 
 def _unavailable(side: Side) -> tuple[int, str | None, str]:

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
+from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.watching import differences
 from tests.support.builders.crds import crd, version
 
@@ -145,7 +146,7 @@ def test_events(pair: Pair) -> None:
         found = [line for step in FIRST for line in pair.differences(step)]
         found += differences(pair, WATCHES, LIFE)
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)
 
 
 def test_refused(pair: Pair) -> None:
@@ -155,7 +156,7 @@ def test_refused(pair: Pair) -> None:
         watches = [Step("GET", f"{BASE}?watch=true&timeoutSeconds=1{query}") for query in REFUSED]
         found += differences(pair, watches, [])
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)
 
 
 def test_definitions(pair: Pair) -> None:
@@ -181,4 +182,4 @@ def test_definitions(pair: Pair) -> None:
         ]
         found += differences(pair, watches, steps)
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)

@@ -7,6 +7,7 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.deletion_steps import GROUP, NOTES, PARTIAL, PARTIALS, TABLE, crd, note
+from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.watching import Watching, differences
 
 pytestmark = pytest.mark.slow
@@ -101,9 +102,7 @@ def _found(pair: Pair, watches: list[Step], steps: list[Step]) -> list[str]:
 
 def test_options(pair: Pair) -> None:
     """Accept and refuse combinations of options with equal messages."""
-    found = _found(pair, [_watch(query) for query in OPTIONS + OTHERS], [])
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(_found(pair, [_watch(query) for query in OPTIONS + OTHERS], []))
 
 
 def test_bookmark_before_the_end(pair: Pair) -> None:
@@ -127,9 +126,7 @@ def test_paths(pair: Pair) -> None:
         for path in (f"{NOTES}?watch=true", f"{NOTES}/a?watch=true")
     ]
     methods += [Step(method, f"{ROOT}/watch/namespaces/default/notes/zz?timeoutSeconds=1") for method in ("HEAD", "DELETE")]
-    found = _found(pair, [Step("GET", f"{path}&timeoutSeconds=2") for path in PATHS], methods)
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(_found(pair, [Step("GET", f"{path}&timeoutSeconds=2") for path in PATHS], methods))
 
 
 def test_forms(pair: Pair) -> None:
@@ -137,9 +134,7 @@ def test_forms(pair: Pair) -> None:
     changes = [Step("PATCH", f"{NOTES}/a", {"spec": {"a": "9"}}), Step("DELETE", f"{NOTES}/a"), Step("DELETE", f"{NOTES}/b")]
     watches = [_watch(query, seconds=WINDOW, form=form) for form in FORMS for query in ("", LIST)]
     watches += [_watch(f"&includeObject={include}", seconds=WINDOW, form=TABLE) for include in ("None", "Metadata", "Object", "", "x")]
-    found = _found(pair, watches, changes)
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(_found(pair, watches, changes))
 
 
 @pytest.mark.parametrize("change", ["labels", "columns", "unserved"])
@@ -162,4 +157,4 @@ def test_definition_changes(pair: Pair, change: str) -> None:
         found += pair.differences(Step("GET", f"{NOTES}/a", headers={"Accept": TABLE}, retry=True))
         found += pair.differences(Step("GET", other, retry=True))
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)

@@ -7,6 +7,7 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.rule_definitions import INTEGER, KEYED, STRING, mapping, ruled, several, struct
+from tests.differential.helpers.differences import compared
 from tests.support.builders.crds import crd, version
 
 pytestmark = pytest.mark.slow
@@ -134,20 +135,17 @@ def strict(pair: Pair) -> Iterator[Pair]:
     other = body | {"metadata": {"name": "other"}, "spec": without}
     versions = definition(STRICT)["spec"]["versions"]
     with pair.served(definition(LOOSE)):
-        compare(
+        compared(
             pair,
-            *(Step("POST", PATH, one) for one in (body, other)),
-            Step("PATCH", f"{ONE}/status", {"status": BAD}),
-            Step("PATCH", f"{PATH}/other/status", {"status": without}),
-            Step("PATCH", f"{DEFINITIONS}/ratchets.{GROUP}", {"spec": {"versions": versions}}),
-            Step("POST", f"{PATH}?dryRun=All", body | {"metadata": {"name": "new"}}, retry=True, until="spec.number"),
+            [
+                *(Step("POST", PATH, one) for one in (body, other)),
+                Step("PATCH", f"{ONE}/status", {"status": BAD}),
+                Step("PATCH", f"{PATH}/other/status", {"status": without}),
+                Step("PATCH", f"{DEFINITIONS}/ratchets.{GROUP}", {"spec": {"versions": versions}}),
+                Step("POST", f"{PATH}?dryRun=All", body | {"metadata": {"name": "new"}}, retry=True, until="spec.number"),
+            ],
         )
         yield pair
-
-
-def compare(pair: Pair, *steps: Step) -> None:
-    """Compare the responses to requests."""
-    assert [line for step in steps for line in pair.differences(step)] == []
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -155,24 +153,26 @@ def compare(pair: Pair, *steps: Step) -> None:
 def test_merge_patches(strict: Pair, name: str, part: str) -> None:
     """Tolerate what a merge patch of the resource or of its status leaves unchanged, and report what it changes."""
     path = f"{ONE}/status" if part == "status" else ONE
-    compare(strict, *(Step("PATCH", f"{path}?dryRun=All", {part: {name: change}}) for change in CHANGES[name]))
+    compared(strict, (Step("PATCH", f"{path}?dryRun=All", {part: {name: change}}) for change in CHANGES[name]))
 
 
 @pytest.mark.parametrize("part", ["spec", "status"])
 def test_unrelated_changes(strict: Pair, part: str) -> None:
     """Tolerate everything when only metadata, another field, or the other part changes."""
     path = f"{ONE}/status" if part == "status" else ONE
-    compare(
+    compared(
         strict,
-        Step("PATCH", f"{path}?dryRun=All", {"metadata": {"labels": {"a": "b"}}}),
-        Step("PATCH", f"{path}?dryRun=All", {part: None}),
-        Step("PATCH", f"{path}?dryRun=All", {part: {"unknown": 1}}),
-        Step("PATCH", f"{path}?dryRun=All", {"spec": {"number": 4}, "status": {"number": 4}}),
-        Step("PATCH", f"{path}?dryRun=All", [{"op": "replace", "path": f"/{part}/text", "value": "d"}], JSON_PATCH),
-        Step("PATCH", f"{path}?dryRun=All", [{"op": "add", "path": f"/{part}/atomic/-", "value": {"name": "z"}}], JSON_PATCH),
-        Step("PUT", f"{path}?dryRun=All", written({part: BAD | {"kept": "put"}})),
-        Step("PUT", f"{path}?dryRun=All", written({part: {"kept": "put", "set": ["x", "x"]}})),
-        Step("PUT", f"{path}?dryRun=All", written({part: {}})),
+        [
+            Step("PATCH", f"{path}?dryRun=All", {"metadata": {"labels": {"a": "b"}}}),
+            Step("PATCH", f"{path}?dryRun=All", {part: None}),
+            Step("PATCH", f"{path}?dryRun=All", {part: {"unknown": 1}}),
+            Step("PATCH", f"{path}?dryRun=All", {"spec": {"number": 4}, "status": {"number": 4}}),
+            Step("PATCH", f"{path}?dryRun=All", [{"op": "replace", "path": f"/{part}/text", "value": "d"}], JSON_PATCH),
+            Step("PATCH", f"{path}?dryRun=All", [{"op": "add", "path": f"/{part}/atomic/-", "value": {"name": "z"}}], JSON_PATCH),
+            Step("PUT", f"{path}?dryRun=All", written({part: BAD | {"kept": "put"}})),
+            Step("PUT", f"{path}?dryRun=All", written({part: {"kept": "put", "set": ["x", "x"]}})),
+            Step("PUT", f"{path}?dryRun=All", written({part: {}})),
+        ],
     )
 
 
@@ -190,7 +190,7 @@ def test_applies(strict: Pair, part: str, fields: dict[str, Any]) -> None:
     """Tolerate what an apply leaves unchanged."""
     path = f"{PATH}/other/status" if part == "status" else f"{PATH}/other"
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Ratchet", "metadata": {"name": "other"}, part: fields}
-    compare(strict, Step("PATCH", f"{path}?dryRun=All&fieldManager=m&force=true", body, APPLY))
+    compared(strict, [Step("PATCH", f"{path}?dryRun=All&fieldManager=m&force=true", body, APPLY)])
 
 
 RULES: Final = ("self.number > 5", "!has(self.text) || self.text != 'c'", "self.keyed.all(i, i.size < 9)", "oldSelf.number <= self.number")
@@ -214,15 +214,17 @@ def test_rules_in_the_status(pair: Pair) -> None:
         {"keyed": [{"name": "y", "size": 8}, {"name": "x", "size": 9}]},
     ]
     with pair.served(definition(loose, group=group)):
-        compare(
+        compared(
             pair,
-            Step("POST", path, body),
-            Step("PATCH", f"{one}/status", {"status": bad}),
-            Step("PATCH", f"{DEFINITIONS}/ratchets.{group}", {"spec": {"versions": versions}}),
-            Step("POST", f"{path}?dryRun=All", body | {"metadata": {"name": "new"}}, retry=True, until="failed rule"),
-            *(Step("PATCH", f"{one}?dryRun=All", {"spec": change}) for change in changes),
-            *(Step("PATCH", f"{one}/status?dryRun=All", {"status": change}) for change in changes),
-            Step("PATCH", f"{one}?dryRun=All", {"metadata": {"labels": {"a": "b"}}}),
-            Step("PATCH", f"{one}/status?dryRun=All", {"status": None}),
-            Step("PATCH", f"{one}?dryRun=All", {"spec": None}),
+            [
+                Step("POST", path, body),
+                Step("PATCH", f"{one}/status", {"status": bad}),
+                Step("PATCH", f"{DEFINITIONS}/ratchets.{group}", {"spec": {"versions": versions}}),
+                Step("POST", f"{path}?dryRun=All", body | {"metadata": {"name": "new"}}, retry=True, until="failed rule"),
+                *(Step("PATCH", f"{one}?dryRun=All", {"spec": change}) for change in changes),
+                *(Step("PATCH", f"{one}/status?dryRun=All", {"status": change}) for change in changes),
+                Step("PATCH", f"{one}?dryRun=All", {"metadata": {"labels": {"a": "b"}}}),
+                Step("PATCH", f"{one}/status?dryRun=All", {"status": None}),
+                Step("PATCH", f"{one}?dryRun=All", {"spec": None}),
+            ],
         )

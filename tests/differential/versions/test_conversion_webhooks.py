@@ -1,7 +1,5 @@
 """Conversion webhooks: both servers call the same scripted one."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -21,6 +19,7 @@ from hack.lib.servers.certificates import Authority
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.cases.webhook_answers import ANSWERS, GROUP
 from tests.differential.helpers import watching
+from tests.differential.helpers.differences import assert_none
 from tests.support.builders.crds import crd, version
 from tests.support.conversion_webhook import (
     Call,
@@ -148,7 +147,7 @@ def test_answers(things: Pair, webhook: ConversionWebhook) -> None:
         differences, *_ = _compared(things, webhook, Step("GET", f"{V2}/a"))
         found += [f"{name}: {text}" for text in differences]
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)
 
 
 def _moved(obj: Json, api_version: str) -> None:
@@ -225,7 +224,7 @@ def test_verbs(pair: Pair, webhook: ConversionWebhook, review: str) -> None:
             calls[0] += theirs
             calls[1] += ours
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)
     assert calls[1] <= calls[0]
 
 
@@ -233,9 +232,7 @@ def test_verbs(pair: Pair, webhook: ConversionWebhook, review: str) -> None:
 def test_failures(things: Pair, webhook: ConversionWebhook, name: str) -> None:
     """Fail in all verbs as the reference does."""
     webhook.answer = ANSWERS[name]
-    found = _failures_compared(things, _verbs())
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(_failures_compared(things, _verbs()))
 
 
 def test_requests(pair: Pair, webhook: ConversionWebhook) -> None:
@@ -276,9 +273,7 @@ def test_partial_failures(things: Pair, webhook: ConversionWebhook) -> None:
         Step("GET", f"{V1}/b"),
     ]
     webhook.answer = _refuse_b
-    found = _failures_compared(things, steps)
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(_failures_compared(things, steps))
 
 
 def test_watches(pair: Pair, webhook: ConversionWebhook) -> None:
@@ -325,7 +320,7 @@ def test_without_watch_caches(uncached: Pair, webhook: ConversionWebhook) -> Non
         watches = [Step("GET", f"{V2}?watch=1&timeoutSeconds=4{more}") for more in ("", f"&resourceVersion={{rv:{V1}/a}}")]
         found += watching.differences(uncached, watches, [])
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)
     assert calls[1] <= calls[0]
 
 
@@ -372,4 +367,4 @@ def test_certificates(things: Pair, webhook: ConversionWebhook, tmp_path: Path) 
         side.raw(Step("PATCH", ONE, {"spec": {"conversion": {"webhook": config}}}))
     found += things.differences(Step("GET", f"{V2}/a", retry=True, until='"apiVersion": "conversion.example.com/v2"'))
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)

@@ -11,7 +11,8 @@ from hack.lib.differential.pair import Pair, Side, Step, wait_for_code
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
-from tests.differential.helpers.write_steps import APPLY, JSON_PATCH, MERGE, STRATEGIC, compared, current, operations
+from tests.differential.helpers.differences import compared
+from tests.differential.helpers.write_steps import APPLY, JSON_PATCH, MERGE, STRATEGIC, current, operations
 from tests.support.builders.crds import crd, version
 from tests.support.servers.in_process import CRDS
 

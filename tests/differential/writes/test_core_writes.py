@@ -8,13 +8,13 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step
+from tests.differential.helpers.differences import compared
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
     MERGE,
     STRATEGIC,
     THINGS,
-    compared,
     crds,
     current,
     operations,

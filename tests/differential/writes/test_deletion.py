@@ -6,6 +6,7 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.deletion_steps import GROUP, NOTES, SEQUENCES, crd, note
+from tests.differential.helpers.differences import assert_none, compared
 from tests.differential.helpers.watching import differences
 
 pytestmark = pytest.mark.slow
@@ -20,9 +21,7 @@ WINDOW: Final = 8
 def test_sequence(pair: Pair, name: str) -> None:
     """Return equal codes, headers and bodies for the sequence."""
     with pair.served(crd("notes", "Note"), crd("stones", "Stone", "Cluster")):
-        found = [difference for step in SEQUENCES[name] for difference in pair.differences(step)]
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+        compared(pair, SEQUENCES[name])
 
 
 def _definition_life() -> list[Step]:
@@ -68,4 +67,4 @@ def test_definition(pair: Pair) -> None:
         found += differences(pair, watches, _definition_life())
         found += [line for step in after for line in pair.differences(step)]
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)

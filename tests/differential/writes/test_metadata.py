@@ -7,13 +7,13 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step, masked
+from tests.differential.helpers.differences import compared
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
     MERGE,
     PLAINS,
     THINGS,
-    compared,
     crds,
     current,
     operations,

@@ -10,6 +10,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.cases.deletion_steps import GROUP, crd, note
+from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.watching import differences
 
 pytestmark = pytest.mark.slow
@@ -70,4 +71,4 @@ def test_deletion(managed: Pair) -> None:
             _wait(managed, name, "")
         found += differences(managed, watches, [])
 
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+    assert_none(found)

@@ -6,13 +6,13 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
+from tests.differential.helpers.differences import compared
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
     MERGE,
     PLAINS,
     THINGS,
-    compared,
     crds,
     current,
     encoded,
@@ -127,15 +127,11 @@ JSON_PATCHES: Final[tuple[Any, ...]] = (
     operations(("test", "/spec/free/list", [1, [2, 3], {"a": None}])),
     operations(("test", "/spec/free/list", [1, [2, 3], {}])),
     operations(("test", "/spec/free/list", [1, [3, 2], {"a": None}])),
-    operations(("test", "/spec/free/text", "é")),
     operations(("test", "/spec/map", SPEC["map"])),
     operations(("test", "/spec/list/3", {})),
     operations(("test", "", {})),
     b'[{"op":"test","path":"/spec/free/text","value":"\xc3\xa9"}]',
-    b'[{"op":"test","path":"/spec/free/html","value":"<&>"}]',
     b'[{"op":"test","path":"/spec/free/html","value":"\\u003c\\u0026\\u003e"}]',
-    b'[{"op":"test","path":"/spec/free/html","value":"\\u003C\\u0026\\u003e"}]',
-    b'[{"op":"test","path":"/spec/free/number","value":1.50}]',
     b'[{"op":"test","path":"/spec/free/list","value":[1, [2,3], {"a" : null}]}]',
     b'[{"op":"test","path":"/spec/free/list","value":[1,[2,3.0],{"a":null}]}]',
     b'[{"op":"test","path":"/spec/size"},{"op":"test","path":"/spec/size","value":1.0}]',

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
+from tests.differential.helpers.differences import compared
 from tests.support.builders.crds import crd, version
 
 pytestmark = pytest.mark.slow
@@ -378,6 +379,4 @@ SEQUENCES: Final[dict[str, list[Step]]] = {
 def test_sequence(pair: Pair, name: str) -> None:
     """Return equal codes, headers and bodies for the sequence."""
     with pair.served(_crd()):
-        found = [difference for step in SEQUENCES[name] for difference in pair.differences(step)]
-
-    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+        compared(pair, SEQUENCES[name])

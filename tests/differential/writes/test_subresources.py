@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
+from tests.differential.helpers.differences import compared
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
@@ -14,7 +15,6 @@ from tests.differential.helpers.write_steps import (
     SCALE,
     THINGS,
     YAML,
-    compared,
     crd,
     crds,
     current,

@@ -67,8 +67,10 @@ def stored_crd(
     return found
 
 
-def widget_crd(plural: str = "widgets", kind: str = "Widget", *, group: str = "example.com", **spec: Any) -> dict[str, Any]:
-    """Return a CRD with one version that has a schema, subresources and printer columns."""
+def widget_crd(
+    plural: str = "widgets", kind: str = "Widget", *, group: str = "example.com", served: Sequence[str] = ("v1",), **spec: Any
+) -> dict[str, Any]:
+    """Return a CRD with equal versions, which have a schema, subresources and printer columns; the first is stored."""
     schema = {
         "type": "object",
         "properties": {
@@ -89,7 +91,7 @@ def widget_crd(plural: str = "widgets", kind: str = "Widget", *, group: str = "e
         {"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas", "priority": 1},
     ]
     only = version("v1", storage=True, schema=schema, subresources={"status": {}, "scale": scale}, additionalPrinterColumns=columns)
-    return crd(plural, only, kind=kind, group=group, **spec)
+    return crd(plural, *versions_like(*served)(only), kind=kind, group=group, **spec)
 
 
 def widget(

@@ -1,7 +1,5 @@
 """Generates definitions with schemas of every kind, and single changes that make them invalid, from a given Random."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable, Iterator

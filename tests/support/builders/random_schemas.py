@@ -1,7 +1,5 @@
 """Generates random structural schemas with every keyword that a CRD allows."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

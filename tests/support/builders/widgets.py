@@ -1,7 +1,5 @@
 """Helpers of the storage tests: widgets to store, a codec for them, and a reader of watches."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -112,6 +110,11 @@ async def relabel(store: Store, codec: WidgetCodec, key: str, **labels: str) -> 
 def seen(event: Event) -> tuple[str, str, int]:
     """Return type, key and revision of an event."""
     return event.type.value, event.item.key if event.item is not None else "", event.revision
+
+
+def error_code(event: Event) -> int:
+    """Return the code of an ERROR event, 0 for other events."""
+    return int(json_codec.loads(event.line)["object"]["code"]) if event.type is EventType.ERROR else 0
 
 
 class Reader:

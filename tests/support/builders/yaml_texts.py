@@ -1,6 +1,4 @@
-"""Strings that a YAML writer must quote, and documents of many aliases."""
-
-from __future__ import annotations
+"""Strings that a YAML writer must quote."""
 
 from hypothesis import strategies as st
 
@@ -14,22 +12,6 @@ TYPED = (
     *(" a", "a ", "\ta", "a\n", "\na", "a\n\n", " a\nb", "a \nb", "a\rb", "a\tb", "\x7f", "\x85", "\u2028", "\ufeff", "\x00", "\U0001f600"),
 )
 """Strings that YAML reads as another type without quotes, or that some styles cannot express."""
-
-ALIAS_LIMITS = (
-    (f"a: &a [{','.join('1' * 50)}]", "*a", 8420),
-    (f"a: &a [{','.join('1' * 120)}]", "*a", 621),
-    (f"a: &a [{','.join('1' * 1000)}]", "*a", 111),
-    (f"a: &a [{','.join('1' * 60)}], c: &c [*a,*a,*a]", "*c", 91),
-    (f"a: &a {{{','.join(f'k{number}: 1' for number in range(300))}}}", "{<<: *a}", 151),
-)
-"""Anchored values, an item with an alias of them, and the number of such items that kube-apiserver accepts."""
-
-
-def aliased(anchors: str, item: str, count: int) -> bytes:
-    """Return an object in YAML with a list of items that refer to the anchors."""
-    spec = f"{{{anchors}, list: [{','.join([item] * count)}]}}"
-    return f"apiVersion: hostile.example.com/v1\nkind: Thing\nmetadata: {{name: a}}\nspec: {{any: {spec}}}\n".encode()
-
 
 texts = (
     st.sampled_from(TYPED)

@@ -1,7 +1,5 @@
 """Hostile arguments for functions in rules."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Inputs of the decoding and the validation of definitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

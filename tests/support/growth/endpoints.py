@@ -1,7 +1,5 @@
 """Inputs of the readers and writers of requests and responses."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any, Final
 

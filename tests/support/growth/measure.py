@@ -1,7 +1,5 @@
 """Measures growth: the processor time of a function for inputs of size n, 2n and 4n."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Inputs of the formats, patterns and validators of schemas."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Inputs of selectors: texts with many requirements, and objects with many labels."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from itertools import count

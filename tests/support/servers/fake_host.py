@@ -1,7 +1,5 @@
 """A host cluster in the test process. It lists and watches definitions as kube-apiserver does."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json

@@ -1,7 +1,5 @@
 """A server that follows a host, both in the test process."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, Self
 

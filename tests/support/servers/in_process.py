@@ -1,7 +1,5 @@
 """The serving rooms in the test process: real stores, definitions and endpoints over a backend in memory, without TLS."""
 
-from __future__ import annotations
-
 import functools
 import io
 import json

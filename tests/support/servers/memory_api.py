@@ -1,7 +1,5 @@
 """An API server in memory for the operator's client: objects by path, with revisions, merge patches and conflicts."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """A Backend in memory for tests of stores. Tests can make it fail."""
 
-from __future__ import annotations
-
 import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncGenerator

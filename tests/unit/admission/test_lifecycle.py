@@ -9,6 +9,7 @@ from apiext.admission.terminating_definition import ForbidCreate, Termination
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.request import AdmissionOperation
+from tests.support.refusals import refusal
 from tests.unit.admission.creations import widget
 
 
@@ -31,30 +32,21 @@ class Namespaces:
         return self.live if live else self.cached
 
 
-async def test_admits_in_an_active_namespace() -> None:
-    """Admit a create in an active namespace without a live lookup."""
-    namespaces = Namespaces("Active", "Active")
+@pytest.mark.parametrize("cached, asked", [("Active", [False]), (None, [False, True])], ids=["cached", "new"])
+async def test_admits_in_an_active_namespace(cached: str | None, asked: list[bool]) -> None:
+    """Admit a create in an active namespace; look it up live only if the cache does not have it yet."""
+    namespaces = Namespaces(cached, "Active")
 
     await NamespaceLifecycle(namespaces).admit(widget())
 
-    assert namespaces.asked == [False]
-
-
-async def test_looks_up_a_missing_namespace() -> None:
-    """Look a namespace up live that the cache does not have yet."""
-    namespaces = Namespaces(None, "Active")
-
-    await NamespaceLifecycle(namespaces).admit(widget())
-
-    assert namespaces.asked == [False, True]
+    assert namespaces.asked == asked
 
 
 async def test_rejects_in_a_missing_namespace() -> None:
     """Return 404 for a create in a missing namespace."""
-    with pytest.raises(StatusError) as caught:
-        await NamespaceLifecycle(Namespaces(None, None)).admit(widget())
+    caught = await refusal(NamespaceLifecycle(Namespaces(None, None)).admit(widget()))
 
-    assert (caught.value.code, caught.value.message) == (404, 'namespaces "n" not found')
+    assert (caught.code, caught.message) == (404, 'namespaces "n" not found')
 
 
 @pytest.mark.parametrize(
@@ -67,10 +59,8 @@ async def test_rejects_in_a_missing_namespace() -> None:
 )
 async def test_rejects_in_a_terminating_namespace(attributes: Attributes, name: str) -> None:
     """Return 403 with a cause for a create in a terminating namespace."""
-    with pytest.raises(StatusError) as caught:
-        await NamespaceLifecycle(Namespaces("Terminating", "Terminating")).admit(attributes)
+    error = await refusal(NamespaceLifecycle(Namespaces("Terminating", "Terminating")).admit(attributes))
 
-    error = caught.value
     assert error.code == 403
     assert error.message == (
         f'widgets.example.com "{name}" is forbidden: unable to create new content in namespace n because it is being terminated'
@@ -100,19 +90,17 @@ async def test_rejects_before_the_first_list() -> None:
         assert (name, live) == ("n", False)
         raise NotReadyError
 
-    with pytest.raises(StatusError) as caught:
-        await NamespaceLifecycle(unready).admit(widget())
+    caught = await refusal(NamespaceLifecycle(unready).admit(widget()))
 
-    assert (caught.value.code, caught.value.message) == (403, 'widgets.example.com "w" is forbidden: not yet ready to handle request')
+    assert (caught.code, caught.message) == (403, 'widgets.example.com "w" is forbidden: not yet ready to handle request')
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
 async def test_rejects_deletion_of_system_namespaces(name: str) -> None:
     """Return 403 for the deletion of a system namespace."""
-    with pytest.raises(StatusError) as caught:
-        await NamespaceLifecycle(Namespaces("Active", "Active")).admit(namespace(name))
+    caught = await refusal(NamespaceLifecycle(Namespaces("Active", "Active")).admit(namespace(name)))
 
-    assert caught.value.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+    assert caught.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
 async def test_admits_everything_else() -> None:
@@ -151,8 +139,7 @@ async def test_rejects_for_a_terminating_definition() -> None:
     assert not plugin.handles(AdmissionOperation.UPDATE)
     await plugin.admit(widget(operation=AdmissionOperation.UPDATE))
     for admit in (plugin.admit, plugin.validate):
-        with pytest.raises(StatusError) as caught:
-            await admit(widget())
-        assert caught.value.message == (
+        caught = await refusal(admit(widget()))
+        assert caught.message == (
             'widgets.example.com "w" is forbidden: create not allowed while custom resource definition is terminating'
         )

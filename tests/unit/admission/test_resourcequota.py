@@ -10,6 +10,7 @@ from apiext.admission.resourcequota.access import QuotaAccess
 from apiext.admission.resourcequota.evaluator import Evaluator, ResourceQuota
 from apiext.meta.errors import StatusError
 from apiext.meta.request import AdmissionOperation
+from tests.support.refusals import refusal
 from tests.unit.admission.creations import Host, error_status, widget
 
 COUNT = "count/widgets.example.com"
@@ -77,9 +78,7 @@ def plugin_for(host: Quotas, access: QuotaAccess | None = None) -> ResourceQuota
 
 async def rejected(plugin: ResourceQuota, **more: Any) -> StatusError:
     """Return the error of a rejected create."""
-    with pytest.raises(StatusError) as caught:
-        await plugin.validate(widget(**more))
-    return caught.value
+    return await refusal(plugin.validate(widget(**more)))
 
 
 async def test_charges_creates() -> None:

@@ -12,8 +12,8 @@ from apiext.cli import doctor as command
 from apiext.cli.doctor import doctor
 from apiext.operator.checks.sequence import Report
 from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, broken, ok
+from tests.support.builders.kubeconfigs import write_kubeconfig
 
-KUBECONFIG = "{clusters: [{name: c, cluster: {server: 'http://h'}}], contexts: [{name: x, context: {cluster: c}}], current-context: x}"
 REPORT = Report(
     [Finding("host", ok("it answers"))],
     {
@@ -28,9 +28,7 @@ REPORT = Report(
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> str:
     """Write a kubeconfig of a host, and return its path."""
-    path = tmp_path / "kubeconfig"
-    path.write_text(KUBECONFIG)
-    return str(path)
+    return str(write_kubeconfig(tmp_path / "kubeconfig", "http://h"))
 
 
 def _found(monkeypatch: pytest.MonkeyPatch, report: Report) -> None:

@@ -86,20 +86,16 @@ def test_documents_every_flag() -> None:
     assert [option.name for option in options if not (option.help and option.help.endswith(".") and option.metavar)] == []
 
 
-def test_imports_no_heavy_modules() -> None:
-    """Import no heavy module for the command line itself."""
-    script = "import sys, apiext.cli.main; print(*(set(sys.modules) & set(sys.argv[1:])))"
+@pytest.mark.parametrize(
+    "modules, heavy",
+    [("apiext.cli.main", HEAVY), ("apiext.server.lifecycle, apiext.storage.sqlite.backend", HEAVY[1:])],
+    ids=["command line", "server"],
+)
+def test_imports_no_heavy_modules(modules: str, heavy: list[str]) -> None:
+    """Import no module that only other commands, only some servers, or only later requests need."""
+    script = f"import sys, {modules}; print(*(set(sys.modules) & set(sys.argv[1:])))"
 
-    loaded = subprocess.run([sys.executable, "-c", script, *HEAVY], capture_output=True, text=True, check=True)
-
-    assert loaded.stdout.split() == []
-
-
-def test_serves_without_optional_modules() -> None:
-    """Import no module for serving that only some servers, or only later requests, need."""
-    script = "import sys, apiext.server.lifecycle, apiext.storage.sqlite.backend; print(*(set(sys.modules) & set(sys.argv[1:])))"
-
-    loaded = subprocess.run([sys.executable, "-c", script, *HEAVY[1:]], capture_output=True, text=True, check=True)
+    loaded = subprocess.run([sys.executable, "-c", script, *heavy], capture_output=True, text=True, check=True)
 
     assert loaded.stdout.split() == []
 

@@ -1,5 +1,6 @@
 """`apiext plan`."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -13,8 +14,10 @@ from click.testing import CliRunner, Result
 
 from apiext.cli import plan
 from apiext.cli.main import apiext
+from apiext.definitions.codec import CRDCodec
 from apiext.lab.plan.document import schema
-from tests.support.builders.crds import crd
+from apiext.storage.sqlite.backend import SQLiteBackend
+from tests.support.builders.crds import crd, stored_crd
 from tests.support.builders.plans import custom, shaped
 
 Run = Callable[..., Result]
@@ -140,6 +143,34 @@ def test_output_is_deterministic(run: Run, format_: str) -> None:
     arguments = ["new", "--from", "old", "--objects", "objects", "-o", format_]
 
     assert run(*arguments).output == run(*arguments).output
+
+
+def test_a_store(run: Run, folder: Path) -> None:
+    """Take definitions, objects and exact counts from a store."""
+
+    async def fill() -> None:
+        backend = await SQLiteBackend.open(folder / "store" / "apiext.db")
+        found = stored_crd(versions=[shaped("v1", "a", served=False), shaped("v2", "a", storage=True)])
+        found["status"]["storedVersions"] = ["v1", "v2"]
+        await backend.create(
+            "/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com", CRDCodec().encode(found).stored
+        )
+        for name, label in (("x", "v1"), ("y", "v2"), ("z", "v2")):
+            await backend.create(f"/registry/example.com/widgets/default/{name}", json.dumps(custom(name, label, a="x")).encode())
+        await backend.close()
+
+    (folder / "store").mkdir()
+    asyncio.run(fill())
+    result = run("new", "--stored", "store", "-o", "json")
+    document = json.loads(result.output)
+    (definition,) = document["definitions"]
+
+    assert result.return_value == 1
+    assert [(one["name"], one["objects"]) for one in definition["versions"]["items"]] == [("v2", 2), ("v1", 1)]
+    assert definition["versions"]["exact"]
+    assert definition["versions"]["storedVersions"]["before"] == ["v1", "v2"]
+    assert definition["objects"]["total"] == 3
+    assert [step["kind"] for step in definition["steps"]] == ["migrate", "prune-stored-versions", "apply"]
 
 
 def test_steps(run: Run, folder: Path) -> None:

@@ -6,15 +6,13 @@ import click
 import pytest
 
 from apiext.cli.stored_source import SOURCE_FLAGS, endpoint_of, storage_of
-
-KUBECONFIG = "{clusters: [{name: c, cluster: {server: 'https://h'}}], contexts: [{name: x, context: {cluster: c}}], current-context: x}"
+from tests.support.builders.kubeconfigs import write_kubeconfig
 
 
 @pytest.fixture
 def flags(tmp_path: Path) -> dict[str, object]:
     """Return the flags of a kubeconfig, without others."""
-    path = tmp_path / "kubeconfig"
-    path.write_text(KUBECONFIG)
+    path = write_kubeconfig(tmp_path / "kubeconfig", "https://h")
     return {str(option.name): None for option in SOURCE_FLAGS} | {"kubeconfig": str(path), "etcd_servers": ()}
 
 

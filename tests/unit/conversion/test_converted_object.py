@@ -1,7 +1,5 @@
 """Checks of converted objects, and their metadata."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,14 +1,11 @@
 """Large objects that a webhook converts: worker processes convert them, with the results of the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,7 +16,7 @@ from apiext.meta import limits
 from apiext.meta.encoding.json_codec import Object
 from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.conversion_webhook import Answer as WebhookAnswer
-from tests.support.conversion_webhook import Call, ConversionWebhook, Json, Reply, conversion_webhook, converting, failing, reviewed
+from tests.support.conversion_webhook import Call, ConversionWebhook, Json, Reply, converting, failing, reviewed
 from tests.support.event_loop import until
 from tests.support.servers.in_process import Answer, InProcess
 
@@ -39,13 +36,6 @@ def _inflated(obj: Object, version: str) -> None:
 
 
 @pytest.fixture
-def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
-    """Run a webhook that notes the desired version in each object."""
-    with conversion_webhook(tmp_path, answer=converting(_noted)) as running:
-        yield running
-
-
-@pytest.fixture
 def watch_cache() -> bool:
     """Tell whether the server has a watch cache."""
     return True
@@ -53,7 +43,8 @@ def watch_cache() -> bool:
 
 @pytest.fixture
 async def widgets(webhook: ConversionWebhook, watch_cache: bool) -> AsyncIterator[InProcess]:  # noqa: FBT001 -- a fixture
-    """Serve widgets of any form in v1, which is stored, and v2."""
+    """Serve widgets of any form in v1, which is stored, and v2; the webhook notes the desired version in each object."""
+    webhook.answer = converting(_noted)
     async with InProcess(watch_cache=watch_cache) as server:
         crd = widget_crd(conversion=webhook.conversion())
         first = crd["spec"]["versions"][0]

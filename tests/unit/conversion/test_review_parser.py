@@ -1,7 +1,5 @@
 """Parsing of answers object by object."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

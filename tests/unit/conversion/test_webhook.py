@@ -1,17 +1,14 @@
 """Conversion by a webhook, through the API."""
 
-from __future__ import annotations
-
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from apiext.meta import limits
 from apiext.meta.encoding.json_codec import Object
-from tests.support.builders.crds import versions_like, widget, widget_crd
-from tests.support.conversion_webhook import BREAK, Call, ConversionWebhook, Json, Reply, conversion_webhook, converting, failing, reviewed
+from tests.support.builders.crds import widget, widget_crd
+from tests.support.conversion_webhook import BREAK, Call, ConversionWebhook, Json, Reply, converting, failing, reviewed
 from tests.support.servers.in_process import InProcess
 
 V1 = "/apis/example.com/v1/namespaces/default/widgets"
@@ -26,19 +23,11 @@ def _change(obj: Object, version: str) -> None:
 
 
 @pytest.fixture
-def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
-    """Run a webhook that notes the desired version in each object."""
-    with conversion_webhook(tmp_path, answer=converting(_change)) as running:
-        yield running
-
-
-@pytest.fixture
 async def widgets(webhook: ConversionWebhook) -> AsyncIterator[InProcess]:
-    """Serve widgets in v1, which is stored, and v2."""
+    """Serve widgets in v1, which is stored, and v2; the webhook notes the desired version in each object."""
+    webhook.answer = converting(_change)
     async with InProcess() as server:
-        crd = widget_crd(conversion=webhook.conversion())
-        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-        await server.define(crd)
+        await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
         yield server
 
 

@@ -125,6 +125,11 @@ class ControlledDefinitions:
         assert definition is not None
         return definition
 
+    async def serve(self) -> None:
+        """Create foos.example.com, and wait until it is established."""
+        await self.create()
+        await self.established("foos.example.com")
+
     async def gone(self, name: str) -> None:
         """Wait until a definition is removed."""
         await self.until(name, lambda found: found is None)

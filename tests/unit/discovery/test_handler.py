@@ -186,9 +186,12 @@ async def test_builtin_groups_reject_wildcards(client: Client, path: str, accept
     assert (response.status, message) == (406, f"406: Not Acceptable\n\nAvailable representations: {types}")
 
 
-async def test_rejects_server_versions(client: Client) -> None:
-    """Return 406 for the parameter sv."""
-    async with client.get("/apis", headers={"Accept": "application/json;sv=v1"}) as response:
+@pytest.mark.parametrize(
+    "path, accept", [("/apis", "application/json;sv=v1"), ("/apis/example.com", AGGREGATED)], ids=["sv", "aggregated group"]
+)
+async def test_rejects_parameters(client: Client, path: str, accept: str) -> None:
+    """Return 406 for the parameter sv, and for the aggregated form of a group."""
+    async with client.get(path, headers={"Accept": accept}) as response:
         assert response.status == 406
 
 
@@ -200,12 +203,6 @@ async def test_rejects_other_media_types(client: Client, accept: str) -> None:
 
     assert status["code"] == 406
     assert status["message"].startswith("only the following media types are accepted: application/json")
-
-
-async def test_groups_are_not_aggregated(client: Client) -> None:
-    """Return 406 for the aggregated form of a group."""
-    async with client.get("/apis/example.com", headers={"Accept": AGGREGATED}) as response:
-        assert response.status == 406
 
 
 async def test_yaml(client: Client) -> None:

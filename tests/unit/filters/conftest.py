@@ -1,12 +1,14 @@
 """Requests and their answers without a connection."""
 
+import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.request import HEADERS, INFO, PEER, USER, WARNINGS
+from apiext.endpoints.request import HEADERS, INFO, PEER, USER, WARNINGS, Handler
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.request_info import request_info
 from apiext.meta.request import Peer, UserInfo
@@ -95,3 +97,24 @@ def exchange() -> Make:
 async def hello(_request: web.BaseRequest) -> web.StreamResponse:
     """Return an answer."""
     return Reply(b"hello", content_type="text/plain")
+
+
+async def hangs(_request: web.BaseRequest) -> web.StreamResponse:
+    """Return no answer."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def who(request: web.BaseRequest) -> web.StreamResponse:
+    """Return the name and the groups of the request's user."""
+    user = request[USER]
+    return Reply(json.dumps([user.name, *user.groups]).encode())
+
+
+def failing(error: Exception) -> Handler:
+    """Return a handler that raises an error."""
+
+    async def fails(_request: web.BaseRequest) -> web.StreamResponse:
+        raise error
+
+    return fails

@@ -37,28 +37,21 @@ def _wrap(handler: Handler) -> Handler:
     return passing
 
 
-async def test_runs_in_order(exchange: Make) -> None:
-    """Run steps from the outermost to the innermost, with other filters between them."""
+@pytest.mark.parametrize(
+    "chain, status, seen",
+    [
+        (WarningRecorder(_Recorder(_Recorder(_wrap(_Recorder(hello, "c")), "b"), "a")), 200, ["a", "b", "between", "c"]),
+        (bound(WarningRecorder(bound(_Recorder(bound(_Recorder(hello, "b")), "a")))), 200, ["a", "b"]),
+        (WarningRecorder(_Recorder(_Recorder(_Recorder(hello, "c"), "b", status=403), "a")), 403, ["a", "b"]),
+    ],
+    ids=["with another filter between", "given by their methods", "with an answer"],
+)
+async def test_runs_in_order(exchange: Make, chain: Handler, status: int, seen: list[str]) -> None:
+    """Run steps from the outermost to the innermost, up to one that has an answer."""
     made = exchange()
-    done = await made.through(WarningRecorder(_Recorder(_Recorder(_wrap(_Recorder(hello, "c")), "b"), "a")))
+    done = await made.through(chain)
 
-    assert (done.status, made.request[WARNINGS]) == (200, ["a", "b", "between", "c"])
-
-
-async def test_merges_bound_steps(exchange: Make) -> None:
-    """Merge steps that are given by their methods."""
-    made = exchange()
-    done = await made.through(bound(WarningRecorder(bound(_Recorder(bound(_Recorder(hello, "b")), "a")))))
-
-    assert (done.status, made.request[WARNINGS]) == (200, ["a", "b"])
-
-
-async def test_stops_at_an_answer(exchange: Make) -> None:
-    """Return the answer of a step, and skip the filters behind it."""
-    made = exchange()
-    done = await made.through(WarningRecorder(_Recorder(_Recorder(_Recorder(hello, "c"), "b", status=403), "a")))
-
-    assert (done.status, made.request[WARNINGS]) == (403, ["a", "b"])
+    assert (done.status, made.request[WARNINGS]) == (status, seen)
 
 
 class _Waiter(_Recorder):

@@ -7,6 +7,7 @@ import logging
 import pytest
 from aiohttp import web
 
+from apiext.endpoints.request import Handler
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.max_in_flight import InFlight, MaxInFlight
 from apiext.filters.metrics import RequestStats
@@ -14,14 +15,10 @@ from apiext.filters.panic_recovery import PanicRecovery
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.meta import errors
 from apiext.meta.request import UserInfo
-from tests.unit.filters.conftest import Make, hello
+from tests.unit.filters.conftest import Make, failing, hangs, hello
 
 ORDINARY_USER = UserInfo("ann", ("system:authenticated",))
 WATCH = "/api/v1/pods?watch=1"
-
-
-async def _fails(_request: web.BaseRequest) -> web.StreamResponse:
-    raise ZeroDivisionError("a secret of the server")
 
 
 async def _begins_and_fails(request: web.BaseRequest) -> web.StreamResponse:
@@ -29,14 +26,14 @@ async def _begins_and_fails(request: web.BaseRequest) -> web.StreamResponse:
     raise errors.bad_request("too late")
 
 
-async def _hangs(_request: web.BaseRequest) -> web.StreamResponse:
-    await asyncio.Event().wait()
-    raise AssertionError
+def _limited(handler: Handler = hangs, **limits: float) -> ErrorRendering:
+    """Return a chain with deadlines, by default of a handler that exceeds them."""
+    return ErrorRendering(RequestDeadline(handler, stats=RequestStats(), **{"maximum": 60.0} | limits))
 
 
 async def test_hides_defects_from_clients(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
     """Return a text without details and close the connection after a defect; log the traceback."""
-    done = await exchange().through(PanicRecovery(_fails))
+    done = await exchange().through(PanicRecovery(failing(ZeroDivisionError("a secret of the server"))))
 
     assert done.status == 500
     assert done.body == b"This request caused apiserver to panic. Look in the logs for details.\n"
@@ -62,22 +59,15 @@ async def test_ignores_errors_of_closed_connections(exchange: Make, caplog: pyte
     assert transport is not None
     transport.is_closing.return_value = True  # type: ignore[attr-defined]
 
-    async def handler(_request: web.BaseRequest) -> web.StreamResponse:
-        raise ConnectionResetError
-
     with caplog.at_level(logging.DEBUG):
-        await done.through(PanicRecovery(handler))
+        await done.through(PanicRecovery(failing(ConnectionResetError())))
 
     assert caplog.text == ""
 
 
 async def test_renders_status_errors(exchange: Make) -> None:
     """Answer with the Status of a StatusError, and with its Retry-After."""
-
-    async def busy(_request: web.BaseRequest) -> web.StreamResponse:
-        raise errors.too_many_requests("busy", 7)
-
-    done = await exchange().through(ErrorRendering(busy))
+    done = await exchange().through(ErrorRendering(failing(errors.too_many_requests("busy", 7))))
 
     assert (done.status, done.headers["Retry-After"]) == (429, "7")
     assert json.loads(done.body)["details"] == {"retryAfterSeconds": 7}
@@ -85,12 +75,10 @@ async def test_renders_status_errors(exchange: Make) -> None:
 
 async def test_negotiates_the_status(exchange: Make) -> None:
     """Render the Status in the accepted media type, else as indented JSON."""
+    chain = ErrorRendering(failing(errors.bad_request("no")))
 
-    async def missing(_request: web.BaseRequest) -> web.StreamResponse:
-        raise errors.bad_request("no")
-
-    as_yaml = await exchange(headers={"Accept": "application/yaml"}).through(ErrorRendering(missing))
-    odd = await exchange(headers={"Accept": "text/html"}).through(ErrorRendering(missing))
+    as_yaml = await exchange(headers={"Accept": "application/yaml"}).through(chain)
+    odd = await exchange(headers={"Accept": "text/html"}).through(chain)
 
     assert (as_yaml.headers["Content-Type"], as_yaml.body[:14]) == ("application/yaml", b"apiVersion: v1")
     assert (odd.headers["Content-Type"], odd.body[:12]) == ("application/json", b'{\n  "kind": ')
@@ -98,11 +86,9 @@ async def test_negotiates_the_status(exchange: Make) -> None:
 
 async def test_refuses_large_bodies(exchange: Make) -> None:
     """Return 413 for a body above the limit, whichever layer detects it."""
+    large = web.HTTPRequestEntityTooLarge(max_size=1, actual_size=2)
 
-    async def reads(_request: web.BaseRequest) -> web.StreamResponse:
-        raise web.HTTPRequestEntityTooLarge(max_size=1, actual_size=2)
-
-    done = await exchange(method="POST").through(ErrorRendering(reads))
+    done = await exchange(method="POST").through(ErrorRendering(failing(large)))
 
     assert (done.status, json.loads(done.body)["reason"]) == (413, "RequestEntityTooLarge")
 
@@ -112,9 +98,7 @@ async def test_refuses_large_bodies(exchange: Make) -> None:
 
 async def test_cancels_late_requests(exchange: Make) -> None:
     """Cancel a request at its deadline, and return 504."""
-    chain = ErrorRendering(RequestDeadline(_hangs, maximum=0.01, stats=RequestStats()))
-
-    done = await exchange().through(chain)
+    done = await exchange().through(_limited(maximum=0.01))
 
     message = "Timeout: request did not complete within the allotted timeout"
     assert (done.status, done.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
@@ -126,12 +110,12 @@ async def test_cancels_late_requests(exchange: Make) -> None:
     assert asyncio.current_task().cancelling() == 0  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("asked", ["10ms", "0.01s"])
-async def test_shortens_the_deadline(exchange: Make, asked: str) -> None:
-    """Shorten the deadline with `?timeout=`."""
-    done = await exchange(f"/api/v1/pods?timeout={asked}").through(
-        ErrorRendering(RequestDeadline(_hangs, maximum=60, stats=RequestStats()))
-    )
+@pytest.mark.parametrize(
+    "asked, maximum", [*((text, 60) for text in ("10ms", "0.01s")), *((text, 0.01) for text in ("0s", "0", "99h", ""))]
+)
+async def test_shortens_the_deadline(exchange: Make, asked: str, maximum: float) -> None:
+    """Shorten the deadline with `?timeout=`, unless that is empty, zero or longer."""
+    done = await exchange(f"/api/v1/pods?timeout={asked}").through(_limited(maximum=maximum))
 
     assert done.status == 504
 
@@ -141,7 +125,7 @@ async def test_limits_writes(exchange: Make, path: str) -> None:
     """End a write of one object before the request timeout, with a Status."""
     stats = RequestStats()
 
-    done = await exchange(path, method="POST").through(ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.01, stats=stats)))
+    done = await exchange(path, method="POST").through(ErrorRendering(RequestDeadline(hangs, maximum=60, writing=0.01, stats=stats)))
 
     message = "Timeout: request did not complete within requested timeout - context deadline exceeded"
     assert (done.status, done.headers["Content-Type"]) == (504, "application/json")
@@ -150,14 +134,10 @@ async def test_limits_writes(exchange: Make, path: str) -> None:
     assert not stats.terminations
 
 
-@pytest.mark.parametrize(
-    "method, path", [("POST", "/api/v1/namespaces/a/pods?timeout=10ms"), ("DELETE", "/api/v1/namespaces/a/pods?timeout=10ms")]
-)
-async def test_applies_the_earlier_deadline_to_writes(exchange: Make, method: str, path: str) -> None:
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_applies_the_earlier_deadline_to_writes(exchange: Make, method: str) -> None:
     """Apply a shorter timeout of the client to writes, and the request timeout to deletions of collections."""
-    done = await exchange(path, method=method).through(
-        ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.02, stats=RequestStats()))
-    )
+    done = await exchange("/api/v1/namespaces/a/pods?timeout=10ms", method=method).through(_limited(writing=0.02))
 
     assert (done.status, done.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
 
@@ -171,19 +151,9 @@ async def test_returns_504_for_an_answer_after_the_deadline(exchange: Make) -> N
     assert (done.status, list(stats.terminations.values())) == (504, [1])
 
 
-@pytest.mark.parametrize("asked", ["0s", "0", "99h", ""])
-async def test_bounds_the_deadline(exchange: Make, asked: str) -> None:
-    """Use the maximum for an empty, zero or longer timeout."""
-    done = await exchange(f"/api/v1/pods?timeout={asked}").through(
-        ErrorRendering(RequestDeadline(_hangs, maximum=0.01, stats=RequestStats()))
-    )
-
-    assert done.status == 504
-
-
 async def test_rejects_invalid_timeouts(exchange: Make) -> None:
     """Return 400 with the message of Go's parser for a timeout that is not a duration."""
-    done = await exchange("/api/v1/pods?timeout=soon").through(ErrorRendering(RequestDeadline(hello, maximum=60, stats=RequestStats())))
+    done = await exchange("/api/v1/pods?timeout=soon").through(_limited(hello))
 
     message = 'invalid timeout specified in the request URL - time: invalid duration "soon"'
     assert (done.status, json.loads(done.body)["message"]) == (400, message)
@@ -191,7 +161,7 @@ async def test_rejects_invalid_timeouts(exchange: Make) -> None:
 
 async def test_does_not_limit_watches(exchange: Make) -> None:
     """Set no deadline for a long-running request."""
-    running = asyncio.create_task(exchange(WATCH).through(RequestDeadline(_hangs, maximum=0.001, stats=RequestStats())))
+    running = asyncio.create_task(exchange(WATCH).through(RequestDeadline(hangs, maximum=0.001, stats=RequestStats())))
 
     done, pending = await asyncio.wait({running}, timeout=0.02)
 
@@ -202,7 +172,7 @@ async def test_does_not_limit_watches(exchange: Make) -> None:
 
 async def test_shares_deadlines(exchange: Make) -> None:
     """Cancel all current requests of a group at their shared deadline, and no finished ones."""
-    chain = RequestDeadline(_hangs, maximum=0.02, stats=RequestStats())
+    chain = RequestDeadline(hangs, maximum=0.02, stats=RequestStats())
     chain._reads.span = 0.01
 
     tasks = [asyncio.create_task(exchange().through(ErrorRendering(chain))) for _ in range(3)]
@@ -230,7 +200,7 @@ async def test_leaves_no_cancellation_behind(exchange: Make) -> None:
 
 async def test_keeps_other_cancellations(exchange: Make) -> None:
     """Keep the cancellation by a disconnected client apart from a timeout."""
-    task = asyncio.create_task(exchange().through(RequestDeadline(_hangs, maximum=60, stats=RequestStats())))
+    task = asyncio.create_task(exchange().through(RequestDeadline(hangs, maximum=60, stats=RequestStats())))
     await asyncio.sleep(0)
 
     task.cancel()
@@ -246,7 +216,7 @@ async def test_keeps_other_cancellations(exchange: Make) -> None:
 async def test_limits_concurrent_requests(exchange: Make, method: str, limits: tuple[int, int]) -> None:
     """Return 429 with Retry-After above the separate limits of read and write requests."""
     in_flight = InFlight()
-    chain = MaxInFlight(_hangs, read_only=limits[0], mutating=limits[1], in_flight=in_flight, stats=RequestStats())
+    chain = MaxInFlight(hangs, read_only=limits[0], mutating=limits[1], in_flight=in_flight, stats=RequestStats())
     first = asyncio.create_task(exchange(method=method, user=ORDINARY_USER).through(chain))
     await asyncio.sleep(0)
 

@@ -4,40 +4,32 @@ import json
 import time
 
 import pytest
-from aiohttp import web
 
 from apiext.authentication.request_header import RequestHeaders
 from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated
-from apiext.endpoints.request import USER
-from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.metrics import CertificateExpirations
 from apiext.meta.request import ANONYMOUS, Peer, UserInfo
-from tests.unit.filters.conftest import Make, hello
+from tests.unit.filters.conftest import Make, hello, who
 
 TOKENS = {"secret": UserInfo("ann", ("devs",), uid="7")}
 PROXY = RequestHeaders(username=("X-Remote-User",), group=("X-Remote-Group",)).user
-
-
-async def _who(request: web.BaseRequest) -> web.StreamResponse:
-    user = request[USER]
-    return Reply(json.dumps([user.name, *user.groups]).encode())
 
 
 async def test_authenticates_by_certificate(exchange: Make) -> None:
     """Use the user of the connection's certificate, and ignore a token."""
     peer = Peer(user=UserInfo("bob", ("system:authenticated",)))
 
-    done = await exchange(peer=peer, user=None, headers={"Authorization": "Bearer wrong"}).through(Authentication(_who, anonymous=False))
+    done = await exchange(peer=peer, user=None, headers={"Authorization": "Bearer wrong"}).through(Authentication(who, anonymous=False))
 
     assert json.loads(done.body) == ["bob", "system:authenticated"]
 
 
 async def test_authenticates_by_token(exchange: Make) -> None:
     """Use the user of a static token, and add the group system:authenticated."""
-    chain = Authentication(_who, anonymous=True, tokens=TOKENS)
+    chain = Authentication(who, anonymous=True, tokens=TOKENS)
 
     done = await exchange(user=None, headers={"Authorization": "bearer secret"}).through(chain)
 
@@ -47,7 +39,7 @@ async def test_authenticates_by_token(exchange: Make) -> None:
 @pytest.mark.parametrize("header", ["Bearer wrong", "bearer secret2", "Bearer wrong secret"])
 async def test_rejects_unknown_tokens(exchange: Make, header: str) -> None:
     """Return 401 for an unknown token even if anonymous requests are enabled."""
-    chain = ErrorRendering(Authentication(_who, anonymous=True, tokens=TOKENS))
+    chain = ErrorRendering(Authentication(who, anonymous=True, tokens=TOKENS))
 
     done = await exchange(user=None, headers={"Authorization": header}).through(chain)
 
@@ -58,8 +50,8 @@ async def test_rejects_unknown_tokens(exchange: Make, header: str) -> None:
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  secret"}])
 async def test_requests_without_credentials(exchange: Make, headers: dict[str, str]) -> None:
     """Use system:anonymous without credentials, or return 401 if anonymous requests are disabled."""
-    let_in = await exchange(user=None, headers=headers).through(Authentication(_who, anonymous=True))
-    kept_out = await exchange(user=None, headers=headers).through(ErrorRendering(Authentication(_who, anonymous=False)))
+    let_in = await exchange(user=None, headers=headers).through(Authentication(who, anonymous=True))
+    kept_out = await exchange(user=None, headers=headers).through(ErrorRendering(Authentication(who, anonymous=False)))
 
     assert json.loads(let_in.body) == ["system:anonymous", "system:unauthenticated"]
     assert kept_out.status == 401
@@ -67,7 +59,7 @@ async def test_requests_without_credentials(exchange: Make, headers: dict[str, s
 
 async def test_authenticates_by_front_proxy(exchange: Make) -> None:
     """Use the user in the headers of a front proxy, else the user of its certificate."""
-    chain = Authentication(_who, anonymous=False, front_proxy=PROXY)
+    chain = Authentication(who, anonymous=False, front_proxy=PROXY)
     peer = Peer(user=UserInfo("proxy"), is_front_proxy=True)
 
     named = await exchange(user=None, peer=peer, headers={"x-remote-user": "eve", "X-Remote-Group": "g"}).through(chain)
@@ -80,7 +72,7 @@ async def test_authenticates_by_front_proxy(exchange: Make) -> None:
 @pytest.mark.parametrize("peer", [Peer(user=UserInfo("bob"), ends=1.0), Peer(is_front_proxy=True, ends=1.0)])
 async def test_rejects_expired_certificates(exchange: Make, peer: Peer) -> None:
     """Reject a certificate, and the headers of its proxy, once it expires on an open connection; accept a token."""
-    chain = ErrorRendering(Authentication(_who, anonymous=True, tokens=TOKENS, front_proxy=PROXY))
+    chain = ErrorRendering(Authentication(who, anonymous=True, tokens=TOKENS, front_proxy=PROXY))
 
     refused = await exchange(user=None, peer=peer, headers={"X-Remote-User": "eve"}).through(chain)
     by_token = await exchange(user=None, peer=peer, headers={"Authorization": "Bearer secret"}).through(chain)
@@ -92,7 +84,7 @@ async def test_rejects_expired_certificates(exchange: Make, peer: Peer) -> None:
 async def test_counts_certificate_expirations(exchange: Make) -> None:
     """Count the remaining validity of client certificates, but not of front proxies that name a user."""
     expirations = CertificateExpirations()
-    chain = Authentication(_who, anonymous=True, front_proxy=PROXY, expirations=expirations)
+    chain = Authentication(who, anonymous=True, front_proxy=PROXY, expirations=expirations)
     ends = time.time() + 1000
 
     await exchange(user=None, peer=Peer(user=UserInfo("bob"), ends=ends)).through(chain)
@@ -105,7 +97,7 @@ async def test_counts_certificate_expirations(exchange: Make) -> None:
 
 async def test_ignores_headers_of_other_clients(exchange: Make) -> None:
     """Ignore X-Remote-User of a client that is not a front proxy."""
-    chain = Authentication(_who, anonymous=True, front_proxy=PROXY)
+    chain = Authentication(who, anonymous=True, front_proxy=PROXY)
 
     done = await exchange(user=None, headers={"X-Remote-User": "eve"}).through(chain)
 

@@ -16,7 +16,7 @@ from apiext.filters.request_logging import RequestLogging
 from apiext.meta.errors import StatusError
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.captured_logs import logged
-from tests.unit.filters.conftest import Make, hello
+from tests.unit.filters.conftest import Make, hangs, hello
 
 GET = Labels("GET", "example.com", "v1", "widgets", "", "resource")
 
@@ -105,10 +105,6 @@ async def test_counts_applies_apart(exchange: Make) -> None:
 async def test_counts_terminations(exchange: Make) -> None:
     """Count requests that exceeded their deadline or the limit of concurrent requests."""
     stats, late = RequestStats(), GET._replace(verb="LIST", scope="namespace")
-
-    async def hangs(_request: web.BaseRequest) -> web.StreamResponse:
-        await asyncio.Event().wait()
-        raise AssertionError
 
     counting = RequestMetrics(hangs, stats=stats)
     await exchange("/apis/example.com/v1/namespaces/n/widgets").through(RequestDeadline(counting, maximum=0.01, stats=stats))

@@ -3,21 +3,13 @@
 import json
 
 import pytest
-from aiohttp import web
 
 from apiext.authentication.token_review import TokenReviewError
-from apiext.endpoints.request import USER
-from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.authentication import Authentication
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.meta.request import Peer, UserInfo
 from tests.support.captured_logs import logged
-from tests.unit.filters.conftest import Make
-
-
-async def _who(request: web.BaseRequest) -> web.StreamResponse:
-    user = request[USER]
-    return Reply(json.dumps([user.name, *user.groups]).encode())
+from tests.unit.filters.conftest import Make, who
 
 
 class Reviewer:
@@ -35,7 +27,7 @@ class Reviewer:
 
 
 def _chain(reviewer: Reviewer, *, anonymous: bool = True) -> ErrorRendering:
-    return ErrorRendering(Authentication(_who, anonymous=anonymous, tokens={"own": UserInfo("bob")}, reviewer=reviewer.user))
+    return ErrorRendering(Authentication(who, anonymous=anonymous, tokens={"own": UserInfo("bob")}, reviewer=reviewer.user))
 
 
 async def test_prefers_static_tokens(exchange: Make) -> None:
@@ -72,7 +64,7 @@ async def test_does_not_review_other_credentials(exchange: Make) -> None:
 async def test_accepts_a_token_beside_a_refused_certificate(exchange: Make) -> None:
     """Return 401 for an unknown certificate, unless a valid token comes with it."""
     peer = Peer(is_refused=True)
-    own = Authentication(_who, anonymous=True, tokens={"own": UserInfo("bob")})
+    own = Authentication(who, anonymous=True, tokens={"own": UserInfo("bob")})
     for chain in (ErrorRendering(own), _chain(Reviewer())):
         refused = await exchange(user=None, peer=peer).through(chain)
         named = await exchange(user=None, peer=peer, headers={"Authorization": "Bearer own"}).through(chain)

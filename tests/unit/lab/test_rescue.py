@@ -41,12 +41,6 @@ GARBAGE: Final = {
 
 
 @pytest.fixture
-def backend() -> MemoryBackend:
-    """Return the backend of the store."""
-    return MemoryBackend()
-
-
-@pytest.fixture
 async def objects(backend: MemoryBackend) -> AsyncIterator[OfflineObjects]:
     """Yield the access to a store with a definition, unreadable objects and a readable one."""
     await backend.create("/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com", CRDCodec().encode(CRD).stored)

@@ -13,6 +13,7 @@ from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind
 from apiext.schema.model import Structural
+from tests.support.refusals import refusal
 
 KIND = GroupVersionKind("example.com", "v1", "Widget")
 TEXT: Object = {"type": "string"}
@@ -204,11 +205,10 @@ async def test_applies() -> None:
 async def test_conflicts() -> None:
     """Refuse to change fields of others unless forced."""
     live = await _created(spec={"size": 1})
-    with pytest.raises(StatusError) as refused:
-        await _applied(live, spec={"size": 2})
+    refused = await refusal(_applied(live, spec={"size": 2}))
     forced = await _applied(live, force=True, spec={"size": 2})
 
-    assert (refused.value.code, refused.value.message) == (
+    assert (refused.code, refused.message) == (
         409,
         'Apply failed with 1 conflict: conflict with "creator" using example.com/v1: .spec.size',
     )
@@ -245,11 +245,10 @@ async def test_begins_with_the_first_apply() -> None:
 )
 async def test_refuses_configurations(config: Object, code: int, message: str) -> None:
     """Refuse a configuration of another type, with managers, or with fields that do not exist."""
-    with pytest.raises(StatusError) as refused:
-        await _manager().apply({}, config, "applier", force=False)
+    refused = await refusal(_manager().apply({}, config, "applier", force=False))
 
-    assert refused.value.code == code
-    assert message in refused.value.message
+    assert refused.code == code
+    assert message in refused.message
 
 
 async def test_undecodable_entries() -> None:
@@ -266,8 +265,7 @@ async def test_takes_over_from_client_side_apply() -> None:
     """Let kubectl change fields that client-side apply set, and record the configuration in the annotation."""
     live = await _created(metadata=_last_applied(size=1), spec={"size": 1, "text": "x"})
     moved = await _applied(live, "kubectl", spec={"size": 2})
-    with pytest.raises(StatusError) as refused:
-        await _applied(live, "kubectl", spec={"size": 2, "text": "y"})
+    refused = await refusal(_applied(live, "kubectl", spec={"size": 2, "text": "y"}))
     with pytest.raises(StatusError):
         await _applied(live, "other", spec={"size": 2})
 
@@ -275,7 +273,7 @@ async def test_takes_over_from_client_side_apply() -> None:
     recorded = moved["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
     assert json.loads(recorded) == _widget(spec={"size": 2})
     assert recorded.endswith("}\n")
-    assert refused.value.message.endswith(": .spec.text")
+    assert refused.message.endswith(": .spec.text")
 
 
 async def test_drops_too_large_annotation() -> None:

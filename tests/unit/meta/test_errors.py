@@ -1,7 +1,5 @@
 """Codes, reasons, messages and details of Status errors."""
 
-from __future__ import annotations
-
 from apiext.meta import errors, field
 from apiext.meta.gvk import GroupKind, GroupResource
 from apiext.meta.limits import MAX_ERROR_CHARACTERS

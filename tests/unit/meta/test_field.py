@@ -1,7 +1,5 @@
 """Texts of field paths and field errors."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.meta import field

@@ -1,7 +1,5 @@
 """Rules for names."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.meta import names

@@ -9,7 +9,8 @@ from apiext.meta.quantity import parse
     "text, canonical",
     [
         *((text, text) for text in ("0", "1", "10", "999", "1500", "1k", "1M", "1Ki", "1E", "1e3", "9223372036854775807")),
-        *((text, text) for text in ("1E3", "10e0", "+7", "007", "1.", "1023Ki", "-5")),
+        *((text, text) for text in ("1023Ki", "-5")),
+        *(("1E3", "1e3"), ("10e0", "10"), ("+7", "7"), ("007", "7"), ("1.", "1")),
         ("1000", "1k"),
         ("2000k", "2M"),
         ("1000m", "1"),
@@ -29,10 +30,6 @@ from apiext.meta.quantity import parse
         ("100e-2", "1"),
         ("0.0000000001", "1n"),
         ("-1.5", "-1500m"),
-        (".", "0"),
-        ("-.k", "0"),
-        ("Ki", "0"),
-        ("1e99999999999", "10e1215752190"),
     ],
 )
 def test_prints_the_canonical_form(text: str, canonical: str) -> None:
@@ -56,7 +53,7 @@ def test_compares_amounts() -> None:
     assert parse("1e99999999").amount > parse("1E").amount
 
 
-@pytest.mark.parametrize("text", ["", "x", "1x", "1 k", "1..2", "1.2.3", "1ki", "1e", "--1", "Pi", ".e-30", "1e9999999999999999999"])
+@pytest.mark.parametrize("text", ["", "x", "1x", "1 k", "1..2", "1.2.3", "1ki", "1e", "--1", "Ki", ".", ".e-30", "1e99999999999"])
 def test_rejects_other_texts(text: str) -> None:
     """Raise ValueError for a text that is no quantity."""
     with pytest.raises(ValueError, match="quantit"):

@@ -1,7 +1,5 @@
 """Access to nested members of an object."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

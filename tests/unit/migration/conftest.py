@@ -1,7 +1,5 @@
 """A server in the process of the tests that runs migrations."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from apiext.migration.automatic_migration import CONDITION, AutomaticMigration
 from apiext.storage.replicas.lock import ReplicaLock
 from apiext.storage.replicas.roll_call import ReplicaEncoding, Replicas
 from tests.support.builders.crds import crd, version
-from tests.support.conversion_webhook import Answer, Call, Json, Reply, conversion_webhook, converting, failing
+from tests.support.conversion_webhook import Answer, Call, ConversionWebhook, Json, Reply, converting, failing
 from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, InProcess
 
@@ -27,6 +26,7 @@ BASE = "/apis/example.com/v1/namespaces/default/widgets"
 PREFIX = "/registry/example.com/widgets/"
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
+Migrate = Callable[..., AutomaticMigration]
 STRICT = {"type": "object", "properties": {"size": {"type": "string", "maxLength": 3}, "more": {"type": "string", "default": "x"}}}
 
 
@@ -53,7 +53,7 @@ def _replicas(server: InProcess, encodings: Callable[[], dict[str, ReplicaEncodi
 
 
 @pytest.fixture
-async def migrate(server: InProcess) -> AsyncIterator[Callable[..., AutomaticMigration]]:
+async def migrate(server: InProcess) -> AsyncIterator[Migrate]:
     """Yield a function that starts the migration."""
     started: list[AutomaticMigration] = []
 
@@ -85,6 +85,11 @@ async def _flip(server: InProcess, target: int = 1) -> None:
     assert (await server.ask("PATCH", ONE, flip, Content_Type=JSON_PATCH)).status == 200
 
 
+async def _patch(server: InProcess, patch: dict[str, Any], path: str = ONE) -> None:
+    """Change the definition, or what is at another path."""
+    assert (await server.ask("PATCH", path, patch, Content_Type=MERGE)).status == 200
+
+
 async def _create(server: InProcess, *names: str, size: str = "m") -> None:
     for name in names:
         widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "size": size}
@@ -113,7 +118,7 @@ def _condition(server: InProcess) -> dict[str, Any] | None:
     return definition.condition(CONDITION) if definition is not None else None
 
 
-async def test_rewrites_objects_and_prunes(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_rewrites_objects_and_prunes(server: InProcess, migrate: Migrate) -> None:
     """Store every object in the new version, with nothing else changed, and prune storedVersions."""
     await _create(server, *(f"w{number}" for number in range(230)))
     before = {item["metadata"]["name"]: item for item in (await server.ask("GET", BASE)).json["items"]}
@@ -138,7 +143,7 @@ def without_revision(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item["metadata"].items() if name != "resourceVersion"}
 
 
-async def test_migrates_when_the_storage_version_changes_again(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_migrates_when_the_storage_version_changes_again(server: InProcess, migrate: Migrate) -> None:
     """Follow changes of the definition while running, there and back."""
     migrate()
     await _create(server, "a")
@@ -148,9 +153,7 @@ async def test_migrates_when_the_storage_version_changes_again(server: InProcess
         assert _stored(server)["a"]["apiVersion"] == f"example.com/{name}"
 
 
-async def test_stops_when_the_definition_changes(
-    server: InProcess, migrate: Callable[..., AutomaticMigration], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stops_when_the_definition_changes(server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop a migration whose target is not the storage version any more, and go back."""
     monkeypatch.setattr(limits, "MIGRATED_PER_SECOND", 100)
     await _create(server, *(f"w{number}" for number in range(60)))
@@ -163,11 +166,11 @@ async def test_stops_when_the_definition_changes(
     assert {obj["apiVersion"] for obj in _stored(server).values()} == {"example.com/v1"}
 
 
-async def test_leaves_the_status_of_mirrors_to_the_host(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_leaves_the_status_of_mirrors_to_the_host(server: InProcess, migrate: Migrate) -> None:
     """Rewrite the objects of a mirror that this server owns, but do not prune its storedVersions."""
     await _create(server, "a", "b")
     annotations = {host_annotations.HOST_UID: "u", host_annotations.PHASE: host_annotations.SERVING}
-    assert (await server.ask("PATCH", ONE, {"metadata": {"annotations": annotations}}, Content_Type=MERGE)).status == 200
+    await _patch(server, {"metadata": {"annotations": annotations}})
     await _flip(server)
     migration = migrate()
     await until(lambda: {obj["apiVersion"] for obj in _stored(server).values()} == {"example.com/v2"})
@@ -175,7 +178,14 @@ async def test_leaves_the_status_of_mirrors_to_the_host(server: InProcess, migra
     assert _stored_versions(server) == ["v1", "v2"]
 
 
-async def test_waits_for_every_server(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def _assert_waits(server: InProcess, other: Replicas) -> None:
+    """Assert that nothing is rewritten until another server has been asked several times."""
+    called = other._called
+    await until(lambda: other._called > called + 5)
+    assert _stored(server)["a"]["apiVersion"] == "example.com/v1"
+
+
+async def test_waits_for_every_server(server: InProcess, migrate: Migrate) -> None:
     """Rewrite nothing while a live server still writes the old version."""
     encodings = {NAME: ReplicaEncoding("v1", 1)}
     other, own = _replicas(server, lambda: encodings, is_sole=False), _replicas(server, is_sole=False)
@@ -184,9 +194,7 @@ async def test_waits_for_every_server(server: InProcess, migrate: Callable[..., 
     await _create(server, "a")
     await _flip(server)
     migrate(own)
-    called = other._called
-    await until(lambda: other._called > called + 5)
-    assert _stored(server)["a"]["apiVersion"] == "example.com/v1"
+    await _assert_waits(server, other)
 
     encodings[NAME] = ReplicaEncoding("v2", 10**6)
     await until(lambda: _stored_versions(server) == ["v2"])
@@ -194,7 +202,7 @@ async def test_waits_for_every_server(server: InProcess, migrate: Callable[..., 
     await own.close()
 
 
-async def test_continues_the_work_of_a_dead_server(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_continues_the_work_of_a_dead_server(server: InProcess, migrate: Migrate) -> None:
     """Wait while another live server migrates, and take over when it is gone."""
     other, own = _replicas(server, is_sole=False), _replicas(server, is_sole=False)
     await other.start()
@@ -203,9 +211,7 @@ async def test_continues_the_work_of_a_dead_server(server: InProcess, migrate: C
     await _create(server, "a")
     await _flip(server)
     migrate(own)
-    called = other._called
-    await until(lambda: other._called > called + 5)
-    assert _stored(server)["a"]["apiVersion"] == "example.com/v1"
+    await _assert_waits(server, other)
 
     assert other._task is not None
     other._task.cancel()
@@ -213,7 +219,7 @@ async def test_continues_the_work_of_a_dead_server(server: InProcess, migrate: C
     await own.close()
 
 
-async def test_rewrites_invalid_objects(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_rewrites_invalid_objects(server: InProcess, migrate: Migrate) -> None:
     """Rewrite objects that the new schema rejects as they are, and name them in a condition."""
     await _create(server, *(f"long{number}" for number in range(12)), size="too long")
     await _create(server, "short")
@@ -230,9 +236,7 @@ async def test_rewrites_invalid_objects(server: InProcess, migrate: Callable[...
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_notices_repaired_objects(
-    server: InProcess, migrate: Callable[..., AutomaticMigration], monkeypatch: pytest.MonkeyPatch, *, restarted: bool
-) -> None:
+async def test_notices_repaired_objects(server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch, *, restarted: bool) -> None:
     """Name the invalid objects that are left after clients have repaired some, and none at last; also after a restart."""
     await _create(server, "one", "two", size="too long")
     await _create(server, "short")
@@ -247,15 +251,15 @@ async def test_notices_repaired_objects(
     else:
         migration._queue.add(NAME)
     patch = {"size": "m"}
-    assert (await server.ask("PATCH", f"{BASE}/one", patch, Content_Type=MERGE)).status == 200
+    await _patch(server, patch, f"{BASE}/one")
     await until(lambda: "rejects (1): default/two (" in (_condition(server) or {})["message"])
     assert migration._invalid == {NAME: ["default/two"]}
-    assert (await server.ask("PATCH", f"{BASE}/two", patch, Content_Type=MERGE)).status == 200
+    await _patch(server, patch, f"{BASE}/two")
 
     await until(lambda: _condition(server) is None)
 
 
-async def test_keeps_the_version_of_what_cannot_be_converted(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_keeps_the_version_of_what_cannot_be_converted(server: InProcess, migrate: Migrate) -> None:
     """Leave an object alone that cannot be decoded, keep the old version in storedVersions, and name the object."""
     await _create(server, "a", "b")
     pair, _ = await server.backend.get(f"{PREFIX}default/b")
@@ -273,7 +277,7 @@ async def test_keeps_the_version_of_what_cannot_be_converted(server: InProcess, 
     assert condition["message"].startswith("objects that cannot be stored in v2 (1): default/b (")
 
 
-async def test_loses_no_write(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_loses_no_write(server: InProcess, migrate: Migrate) -> None:
     """Keep every acknowledged write of clients that write while objects are rewritten."""
     names = [f"w{number}" for number in range(150)]
     await _create(server, *names)
@@ -282,25 +286,23 @@ async def test_loses_no_write(server: InProcess, migrate: Callable[..., Automati
     for round_number in range(3):
         for name in names:
             patch = {"more": str(round_number)}
-            assert (await server.ask("PATCH", f"{BASE}/{name}", patch, Content_Type=MERGE)).status == 200
+            await _patch(server, patch, f"{BASE}/{name}")
     await until(lambda: _stored_versions(server) == ["v2"])
     assert {(obj["apiVersion"], obj["more"]) for obj in _stored(server).values()} == {("example.com/v2", "2")}
 
 
-async def test_finds_objects_that_no_entry_names(
-    server: InProcess, migrate: Callable[..., AutomaticMigration], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_finds_objects_that_no_entry_names(server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rewrite objects of another version also where storedVersions was pruned too early."""
     monkeypatch.setattr(automatic_migration, "_FIRST_CHECK_SECONDS", 0.0)
     await _create(server, "a")
     await _flip(server)
     prune = {"status": {"storedVersions": ["v2"]}}
-    assert (await server.ask("PATCH", f"{ONE}/status", prune, Content_Type=MERGE)).status == 200
+    await _patch(server, prune, f"{ONE}/status")
     migrate()
     await until(lambda: _stored(server)["a"]["apiVersion"] == "example.com/v2")
 
 
-async def test_leaves_terminating_definitions_alone(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
+async def test_leaves_terminating_definitions_alone(server: InProcess, migrate: Migrate) -> None:
     """Rewrite nothing of a definition that is being deleted."""
     await _create(server, "a")
     patch = {"metadata": {"finalizers": ["example.com/keep"]}}
@@ -325,36 +327,33 @@ def _refusing(*names: str) -> Answer:
 
 
 async def test_converts_with_a_webhook(
-    server: InProcess, migrate: Callable[..., AutomaticMigration], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch, webhook: ConversionWebhook
 ) -> None:
     """Convert in batches; keep the version of objects that the webhook refuses, and finish when it does not any more."""
     monkeypatch.setattr(automatic_migration, "_REPEAT_SECONDS", 0.01)
     await _create(server, *(f"w{number:03}" for number in range(250)))
-    with conversion_webhook(tmp_path, answer=_refusing("w007", "w120")) as webhook:
-        definition = {"spec": {"conversion": webhook.conversion()}}
-        assert (await server.ask("PATCH", ONE, definition, Content_Type=MERGE)).status == 200
-        await _flip(server)
-        migrate()
-        await until(lambda: _condition(server))
-        first_calls = len(webhook.calls)
+    webhook.answer = _refusing("w007", "w120")
+    await _patch(server, {"spec": {"conversion": webhook.conversion()}})
+    await _flip(server)
+    migrate()
+    await until(lambda: _condition(server))
+    first_calls = len(webhook.calls)
 
-        assert _stored_versions(server) == ["v1", "v2"]
-        assert {name for name, obj in _stored(server).items() if obj["apiVersion"] == "example.com/v1"} == {"w007", "w120"}
-        assert _stored(server)["w000"]["more"] == "example.com/v2"
-        condition = _condition(server)
-        assert condition is not None
-        assert condition["message"].startswith("objects that cannot be stored in v2 (2): default/w007 (")
-        assert first_calls < 60
+    assert _stored_versions(server) == ["v1", "v2"]
+    assert {name for name, obj in _stored(server).items() if obj["apiVersion"] == "example.com/v1"} == {"w007", "w120"}
+    assert _stored(server)["w000"]["more"] == "example.com/v2"
+    condition = _condition(server)
+    assert condition is not None
+    assert condition["message"].startswith("objects that cannot be stored in v2 (2): default/w007 (")
+    assert first_calls < 60
 
-        webhook.answer = _refusing()
-        await until(partial(_has_only, server, "v2"))
-        assert _condition(server) is None
+    webhook.answer = _refusing()
+    await until(partial(_has_only, server, "v2"))
+    assert _condition(server) is None
     assert {obj["more"] for obj in _stored(server).values()} == {"example.com/v2"}
 
 
-async def test_forgets_failures_of_objects_that_are_gone(
-    server: InProcess, migrate: Callable[..., AutomaticMigration], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_forgets_failures_of_objects_that_are_gone(server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the condition about an object once it is deleted, also if nothing else is left to rewrite."""
     monkeypatch.setattr(automatic_migration, "_REPEAT_SECONDS", 0.01)
     await _create(server, "a")
@@ -370,9 +369,7 @@ async def test_forgets_failures_of_objects_that_are_gone(
     assert _condition(server) is None
 
 
-async def test_repeats_no_pass_for_changed_conditions(
-    server: InProcess, migrate: Callable[..., AutomaticMigration], tmp_path: Path
-) -> None:
+async def test_repeats_no_pass_for_changed_conditions(server: InProcess, migrate: Migrate, webhook: ConversionWebhook) -> None:
     """Wait before failed objects are tried again, although the condition about them, and others, change the definition."""
     await _create(server, "a")
     reasons = count()
@@ -380,21 +377,20 @@ async def test_repeats_no_pass_for_changed_conditions(
     def answer(call: Call) -> Reply | Json:
         return failing(f"{next(reasons)} {'x' * 300}")(call)
 
-    with conversion_webhook(tmp_path, answer=answer) as webhook:
-        definition = {"spec": {"conversion": webhook.conversion()}}
-        assert (await server.ask("PATCH", ONE, definition, Content_Type=MERGE)).status == 200
-        await _flip(server)
-        migration = migrate()
-        await until(lambda: _condition(server))
-        await migration._queue.join()
-        before, condition = len(webhook.calls), _condition(server)
-        assert condition is not None
-        assert len(condition["message"]) < 300
+    webhook.answer = answer
+    await _patch(server, {"spec": {"conversion": webhook.conversion()}})
+    await _flip(server)
+    migration = migrate()
+    await until(lambda: _condition(server))
+    await migration._queue.join()
+    before, condition = len(webhook.calls), _condition(server)
+    assert condition is not None
+    assert len(condition["message"]) < 300
 
-        conditions = (await server.ask("GET", ONE)).json["status"]["conditions"]
-        other = {"type": "Other", "status": "True", "reason": "A", "message": ""}
-        status = {"status": {"conditions": [*conditions, other]}}
-        assert (await server.ask("PATCH", f"{ONE}/status", status, Content_Type=MERGE)).status == 200
-        await migration._queue.join()
-        assert len(webhook.calls) == before
-        assert _condition(server) == condition
+    conditions = (await server.ask("GET", ONE)).json["status"]["conditions"]
+    other = {"type": "Other", "status": "True", "reason": "A", "message": ""}
+    status = {"status": {"conditions": [*conditions, other]}}
+    await _patch(server, status, f"{ONE}/status")
+    await migration._queue.join()
+    assert len(webhook.calls) == before
+    assert _condition(server) == condition

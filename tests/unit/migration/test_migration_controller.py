@@ -1,7 +1,5 @@
 """Migrations from their creation to their end."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Order and conditions of migrations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

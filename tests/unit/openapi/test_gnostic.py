@@ -1,7 +1,5 @@
 """Values of any type in gnostic's messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -8,7 +8,7 @@ from apiext.meta.selector_parser import parse_label_selector
 from apiext.operator.apiservices.plan import ServiceTarget
 from apiext.operator.group_state import GroupState
 from apiext.operator.names import NamespacedName
-from tests.support.builders.crds import versions_like, widget_crd
+from tests.support.builders.crds import widget_crd
 
 GROUP: Final = "example.com"
 TARGET: Final = ServiceTarget(service=NamespacedName("apiext-system", "apiext"), port=8443, ca_bundle="Q0E=")
@@ -18,8 +18,7 @@ Json = dict[str, Any]
 
 def crd(*served: str, plural: str = "widgets", group: str = GROUP, selected: bool = True, **metadata: Any) -> Json:
     """Return a definition of the host."""
-    found = widget_crd(plural, plural.capitalize()[:-1], group=group)
-    found["spec"]["versions"] = versions_like(*(served or ("v1",)))(found["spec"]["versions"][0])
+    found = widget_crd(plural, plural.capitalize()[:-1], group=group, served=served or ("v1",))
     labels = {"labels": {host_annotations.SERVE_LABEL: host_annotations.SERVE_VALUE}} if selected else {}
     found["metadata"] |= {"uid": f"uid-{plural}", "resourceVersion": "1", **labels, **metadata}
     return found

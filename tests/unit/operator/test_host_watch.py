@@ -1,7 +1,5 @@
 """The watch of the host by kopf, against a server that lists and watches two resources."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A registry of widgets over an embedded store without a cache."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -35,6 +33,7 @@ STATUS = {"type": "object", "properties": {"replicas": {"type": "integer"}, "sel
 KIND = GroupVersionKind("example.com", "v1", "Widget")
 RESOURCE = GroupResource("example.com", "widgets")
 SCALE = ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")
+OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def schema(**more: Any) -> CompiledSchema:

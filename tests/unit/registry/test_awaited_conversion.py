@@ -1,7 +1,5 @@
 """Custom resources of a CRD whose converter has to be awaited, with and without a cache."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -18,11 +16,11 @@ from apiext.registry.request_context import CreateOptions, DeleteOptions, Reques
 from apiext.registry.rest import ResourceRest
 from apiext.scheduling.call_log import CallLog
 from apiext.schema.compiled import CompiledSchema
-from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Store, WatchOptions
 from tests.support.builders import crds
 from tests.support.builders.widgets import WIDGETS, Reader, labelled, where
 from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.stores import running_stores
 
 SCHEMA = CompiledSchema({"type": "object", "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string"}}}}})
 UNAVAILABLE = "conversion webhook does not answer"
@@ -88,19 +86,18 @@ class Versions:
         return Reader(await self.v2.watch(self.ctx, WatchOptions(**options)))
 
 
-@pytest.fixture
-def backend() -> MemoryBackend:
-    """Return an empty backend."""
-    return MemoryBackend()
-
-
 @pytest.fixture(params=["direct", "cached"])
 async def versions(request: pytest.FixtureRequest, backend: MemoryBackend) -> AsyncIterator[Versions]:
     """Return widgets over a store without and with a cache."""
-    factory = StoreFactory(backend, watch_cache=request.param == "cached", compaction_interval=0)
-    await factory.start()
-    yield Versions(factory.store(WIDGETS))
-    await factory.close()
+    async with running_stores(backend, watch_cache=request.param == "cached") as stores:
+        yield Versions(stores.store(WIDGETS))
+
+
+@pytest.fixture
+async def cached(backend: MemoryBackend) -> AsyncIterator[Versions]:
+    """Return widgets over a store with a cache."""
+    async with running_stores(backend) as stores:
+        yield Versions(stores.store(WIDGETS))
 
 
 async def test_creates_and_gets_in_another_version(versions: Versions) -> None:
@@ -243,56 +240,44 @@ async def test_updates_begin_with_the_stored_revision(versions: Versions, backen
     assert await versions.colors() == ["GREEN"]
 
 
-async def test_an_event_shows_what_its_write_answered(backend: MemoryBackend) -> None:
+async def test_an_event_shows_what_its_write_answered(cached: Versions) -> None:
     """Call the converter once to store an object and once to answer, and not for the event of the write."""
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    versions = Versions(factory.store(WIDGETS))
-    await versions.colors()
-    reader = await versions.watch()
-    versions.converter.batches.clear()
-    created = await versions.create("a", "RED", versions.v2)
+    await cached.colors()
+    reader = await cached.watch()
+    cached.converter.batches.clear()
+    created = await cached.create("a", "RED", cached.v2)
     event = await reader.next()
 
     assert event.item is not None
     assert event.item.object() == created
-    assert await versions.colors() == ["RED"]
-    assert versions.converter.batches == [1, 1]
+    assert await cached.colors() == ["RED"]
+    assert cached.converter.batches == [1, 1]
     reader.watch.close()
-    await factory.close()
 
 
-async def test_converts_the_state_of_a_watch_ahead(backend: MemoryBackend) -> None:
+async def test_converts_the_state_of_a_watch_ahead(cached: Versions) -> None:
     """Convert what a watch begins with in batches of 500, each object once for all watches."""
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    versions = Versions(factory.store(WIDGETS))
     for number in range(1600):
-        await versions.create(f"w{number:04}", "red")
-    versions.converter.batches.clear()
-    readers = [await versions.watch(send_initial_events=True) for _ in range(2)]
+        await cached.create(f"w{number:04}", "red")
+    cached.converter.batches.clear()
+    readers = [await cached.watch(send_initial_events=True) for _ in range(2)]
     for reader in readers:
         assert len(await reader.take(1600)) == 1600
         reader.watch.close()
-    assert versions.converter.batches == [500, 500, 500, 100]
-    await factory.close()
+    assert cached.converter.batches == [500, 500, 500, 100]
 
 
-async def test_converts_once_for_many_readers(backend: MemoryBackend) -> None:
+async def test_converts_once_for_many_readers(cached: Versions) -> None:
     """Share the conversion of an object among the watches and reads of a cache; a cancelled reader does not end it."""
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    versions = Versions(factory.store(WIDGETS))
-    await versions.colors()
-    readers = [await versions.watch() for _ in range(5)]
-    versions.converter.batches.clear()
-    created = await versions.create("a", "red")
+    await cached.colors()
+    readers = [await cached.watch() for _ in range(5)]
+    cached.converter.batches.clear()
+    created = await cached.create("a", "red")
     cancelled = asyncio.create_task(readers[0].next())
     await asyncio.sleep(0)
     cancelled.cancel()
     seen = await asyncio.gather(*(reader.next() for reader in readers))
 
     assert {event.revision for event in seen} == {int(created["metadata"]["resourceVersion"])}
-    assert (await versions.v2.get(versions.ctx, "a")).object()["spec"]["color"] == "RED"
-    assert versions.converter.batches == [1]
-    await factory.close()
+    assert (await cached.v2.get(cached.ctx, "a")).object()["spec"]["color"] == "RED"
+    assert cached.converter.batches == [1]

@@ -1,7 +1,5 @@
 """Deletion: finalizers, preconditions and propagation."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -13,6 +11,7 @@ from apiext.meta.errors import StatusError
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import DeleteOptions, UpdateOptions
 from apiext.storage.interface import Item, Store
+from tests.support.refusals import refusal
 from tests.unit.registry.conftest import Widgets
 
 
@@ -118,20 +117,18 @@ async def test_changes_the_propagation(widgets: Widgets) -> None:
 )
 async def test_rejects_bad_options(widgets: Widgets, options: dict[str, Any], message: str) -> None:
     """Reject contradictory options before reading the object."""
-    with pytest.raises(StatusError) as refused:
-        await widgets.delete("nope", **options)
+    refused = await refusal(widgets.delete("nope", **options))
 
-    assert refused.value.message == f'DeleteOptions.meta.k8s.io "" is invalid: {message}'
+    assert refused.message == f'DeleteOptions.meta.k8s.io "" is invalid: {message}'
 
 
 async def test_checks_preconditions(widgets: Widgets) -> None:
     """Answer 409 if the object is another one of the same name."""
     obj = await widgets.create("a")
-    with pytest.raises(StatusError) as refused:
-        await widgets.delete("a", uid="bad")
+    refused = await refusal(widgets.delete("a", uid="bad"))
 
-    assert refused.value.code == 409
-    assert refused.value.message == (
+    assert refused.code == 409
+    assert refused.message == (
         'Operation cannot be fulfilled on Widget.example.com "a": the UID in the precondition (bad) does not match the UID in record '
         f"({obj['metadata']['uid']}). The object might have been deleted and then recreated"
     )
@@ -140,10 +137,9 @@ async def test_checks_preconditions(widgets: Widgets) -> None:
 
 async def test_returns_404_for_an_absent_object(widgets: Widgets) -> None:
     """Answer 404 for an absent object, with any preconditions."""
-    with pytest.raises(StatusError) as missing:
-        await widgets.delete("nope", uid="bad")
+    missing = await refusal(widgets.delete("nope", uid="bad"))
 
-    assert missing.value.message == 'widgets.example.com "nope" not found'
+    assert missing.message == 'widgets.example.com "nope" not found'
 
 
 @pytest.mark.parametrize("finalizers", [[], ["a.b/c"]])

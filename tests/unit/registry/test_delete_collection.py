@@ -1,7 +1,5 @@
 """Lists, watches and deletion of collections."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Objects are serialized once: the stored bytes with a resourceVersion are the response."""
 
-from __future__ import annotations
-
 import copy
 import random
 from typing import Any

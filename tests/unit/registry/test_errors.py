@@ -1,7 +1,5 @@
 """Status errors for failures of storage."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.meta.gvk import GroupResource

@@ -1,7 +1,5 @@
 """Stored objects that are shown by inserting their resourceVersion: equal to what decoding and encoding them gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,18 +1,17 @@
 """Updates: protected fields, generations and retries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from apiext.meta.encoding.json_codec import Object
-from apiext.meta.errors import StatusError
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import UpdateOptions
 from apiext.registry.rest import uid_precondition
-from tests.unit.registry.conftest import Widgets
+from tests.support.refusals import refusal
+from tests.unit.registry.conftest import OTHER_NAMESPACE, Widgets
 
+UNSPECIFIED = 'widgets.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
@@ -63,16 +62,8 @@ async def test_keeps_system_fields(widgets: Widgets) -> None:
 @pytest.mark.parametrize(
     "metadata, code, message",
     [
-        (
-            {"resourceVersion": None},
-            422,
-            'widgets.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
-        ),
-        (
-            {"resourceVersion": "0"},
-            422,
-            'widgets.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
-        ),
+        ({"resourceVersion": None}, 422, UNSPECIFIED),
+        ({"resourceVersion": "0"}, 422, UNSPECIFIED),
         ({"resourceVersion": "1"}, 409, f'Operation cannot be fulfilled on widgets.example.com "a": {MODIFIED}'),
         ({"resourceVersion": "foo"}, 500, 'strconv.ParseUint: parsing "foo": invalid syntax'),
         ({"resourceVersion": "9" * 20}, 500, f'strconv.ParseUint: parsing "{"9" * 20}": value out of range'),
@@ -81,43 +72,36 @@ async def test_keeps_system_fields(widgets: Widgets) -> None:
             422,
             'Widget.example.com "a" is invalid: metadata.deletionGracePeriodSeconds: Invalid value: 4: field is immutable',
         ),
-        (
-            {"namespace": "bad"},
-            400,
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ),
+        ({"namespace": "bad"}, 400, OTHER_NAMESPACE),
     ],
 )
 async def test_rejects_invalid_updates(widgets: Widgets, metadata: dict[str, Any], code: int, message: str) -> None:
     """Reject invalid updates with the reference's message."""
     await widgets.create("b")
     obj = await widgets.create("a")
-    with pytest.raises(StatusError) as refused:
-        await widgets.put(_with(obj, **metadata))
+    refused = await refusal(widgets.put(_with(obj, **metadata)))
 
-    assert (refused.value.code, refused.value.message) == (code, message)
+    assert (refused.code, refused.message) == (code, message)
 
 
 async def test_repeats_metadata_causes(widgets: Widgets) -> None:
     """Repeat the causes of bad labels as the reference does, and name them once in the message."""
     obj = await widgets.create("a")
-    with pytest.raises(StatusError) as refused:
-        await widgets.put(_with(obj, labels={"a": "x" * 64}))
+    refused = await refusal(widgets.put(_with(obj, labels={"a": "x" * 64})))
 
-    assert refused.value.details is not None
-    assert [cause["field"] for cause in refused.value.details["causes"]] == ["metadata.labels"] * 3
-    assert refused.value.message.count("metadata.labels") == 1
+    assert refused.details is not None
+    assert [cause["field"] for cause in refused.details["causes"]] == ["metadata.labels"] * 3
+    assert refused.message.count("metadata.labels") == 1
 
 
 async def test_checks_the_uid_of_the_body(widgets: Widgets) -> None:
     """Answer 409 with the storage error for a body with another uid."""
     obj = await widgets.create("a")
     sent = _with(obj, uid="bad")
-    with pytest.raises(StatusError) as refused:
-        await widgets.put(sent, options=UpdateOptions(preconditions=uid_precondition(sent)))
+    refused = await refusal(widgets.put(sent, options=UpdateOptions(preconditions=uid_precondition(sent))))
 
-    assert refused.value.code == 409
-    assert refused.value.message == (
+    assert refused.code == 409
+    assert refused.message == (
         'Operation cannot be fulfilled on widgets.example.com "a": StorageError: invalid object, Code: 4, '
         "Key: /registry/example.com/widgets/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: bad, UID in object meta: {obj['metadata']['uid']}"
@@ -127,9 +111,8 @@ async def test_checks_the_uid_of_the_body(widgets: Widgets) -> None:
 async def test_does_not_create(widgets: Widgets) -> None:
     """Answer 404 for an absent custom resource."""
     body = widgets.body("a")
-    with pytest.raises(StatusError) as missing:
-        await widgets.put(body)
-    assert missing.value.code == 404
+    missing = await refusal(widgets.put(body))
+    assert missing.code == 404
 
 
 async def test_retries_after_a_conflict(widgets: Widgets) -> None:
@@ -179,11 +162,10 @@ async def test_rejects_an_object_without_version(widgets: Widgets) -> None:
     """Reject an update without apiVersion, as the reference does after a patch."""
     obj = await widgets.create("a")
     del obj["apiVersion"]
-    with pytest.raises(StatusError) as refused:
-        await widgets.put(obj)
+    refused = await refusal(widgets.put(obj))
 
     why = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
-    assert (refused.value.code, refused.value.message) == (500, f"Internal error occurred: {why}")
+    assert (refused.code, refused.message) == (500, f"Internal error occurred: {why}")
 
 
 async def test_writes_no_times_alone(widgets: Widgets) -> None:

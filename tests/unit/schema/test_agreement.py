@@ -18,7 +18,6 @@ from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural, unsupported_field
 from apiext.schema.pruning import META_FIELDS, prune
 from apiext.schema.structural import structural_errors
-from apiext.schema.validation.report import report
 from apiext.schema.validation.spec import Spec
 from hack.lib.differential.generated_objects import generate, generate_resource, mutate
 from hack.lib.real_crds import NO_REAL, REAL, real_crds
@@ -48,7 +47,7 @@ def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
     paths = prune(remains, Structural(schema).as_resource())
 
     assert valid == (errors == []), errors
-    assert valid == report(Spec(schema, served=True), value, DottedPath()).is_valid
+    assert valid == Spec(schema, served=True).report(value, DottedPath()).is_valid
     assert schema_oracle.pruned(schema, value, resource=True) == remains
     assert (value == remains) == (paths == [])
 
@@ -129,7 +128,7 @@ def test_check_and_report_agree(seed: int, changes: int) -> None:
     if isinstance(value, dict):
         errors = CompiledSchema(schema).validate_values(value)
 
-        assert report(Spec(schema, served=True), value, DottedPath()).is_valid == (errors == [])
+        assert Spec(schema, served=True).report(value, DottedPath()).is_valid == (errors == [])
 
 
 @settings(max_examples=100)

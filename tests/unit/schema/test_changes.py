@@ -1,7 +1,5 @@
 """An update is checked only where it differs from a valid object, with the result of a check of the whole."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -6,7 +6,7 @@ from apiext.schema.strfmt.registry import format_checker, is_known_format
 
 VALID = {
     "bsonobjectid": ["507f1f77bcf86cd799439011"],
-    "uri": ["http://foo.bar/#com", "/abs/test/dir", "mailto:someone@example.com", "*", "http://[fe80::1%25en0]/", "pg://a:1,b:2/x"],
+    "uri": ["http://foo.bar/#com", "/abs/test/dir", "mailto:someone@example.com", "http://[fe80::1%25en0]/", "pg://a:1,b:2/x"],
     "email": ["a@b", "A <a@b>", '"q q"@b', "a@[1.2.3.4]", " a@ b", "=?utf-8?q?x?= <a@b>"],
     "hostname": ["a", "1.2.3.com", "\u00e9.com", "\U0001f600.com", "x" * 63],
     "ipv4": ["1.2.3.4", "01.02.03.04", "::ffff:1.2.3.4"],
@@ -26,9 +26,9 @@ VALID = {
     "rgbcolor": ["rgb(0,31,255)", "rgb(0,  31, 255)"],
     "byte": ["YWJj", "YWI=", "YQ=="],
     "password": ["", "anything"],
-    "date": ["2024-02-29", "0000-02-29"],
+    "date": ["2024-02-29"],
     "duration": ["1h30m", "-1.5h", "0", "22 ns", "2 weeks", "3 foo 1 day", "1\u00b5s"],
-    "date-time": ["2024-02-29T12:30:00Z", "2024-02-29t12:30:00.5+01:00", "2024-02-29T12:30:00x5Z", "2024-02-29T00:00:00Zthe rest"],
+    "date-time": ["2024-02-29T12:30:00Z", "2024-02-29t12:30:00.5+01:00", "2024-02-29T00:00:00Z"],
     "k8s-short-name": ["a", "a-b", "x" * 63],
     "k8s-long-name": ["a.b", "x" * 64 + ".y"],
 }
@@ -58,22 +58,16 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("name, text", [(name, text) for name, texts in VALID.items() for text in texts])
-def test_accepts(name: str, text: str) -> None:
-    """Accept a text of the format."""
+@pytest.mark.parametrize(
+    "name, text, valid",
+    [(name, text, found is VALID) for found in (VALID, INVALID) for name, texts in found.items() for text in texts],
+)
+def test_checks(name: str, text: str, *, valid: bool) -> None:
+    """Accept a text of the format, and no other one."""
     check = format_checker(name)
 
     assert check is not None
-    assert check(text)
-
-
-@pytest.mark.parametrize("name, text", [(name, text) for name, texts in INVALID.items() for text in texts])
-def test_rejects(name: str, text: str) -> None:
-    """Reject a text that is not of the format."""
-    check = format_checker(name)
-
-    assert check is not None
-    assert not check(text)
+    assert bool(check(text)) is valid
 
 
 def test_ignores_dashes_in_names() -> None:

@@ -1,7 +1,5 @@
 """Schemas that are large where an object is small."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

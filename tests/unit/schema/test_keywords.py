@@ -20,7 +20,7 @@ from apiext.schema.keywords import KEYWORDS, Keyword, Kind
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import unsupported_field
 from apiext.schema.validation.checker import compile_check
-from apiext.schema.validation.report import report
+from apiext.schema.validation.keywords.registry import FUNCTIONS, FUNCTIONS_OF, KINDS
 from apiext.schema.validation.spec import Spec
 
 PACKAGE: Final = Path(keywords.__file__).parents[1]
@@ -75,6 +75,8 @@ BESIDE: Final[dict[str, dict[str, Any]]] = {
     "exclusiveMinimum": {"minimum": 3},
 }
 """Keywords without which others mean nothing."""
+HIDING: Final = {"minLength": {"maxLength"}, "pattern": {"maxLength", "minLength"}}
+"""Keywords whose violations are reported instead of those of others."""
 
 
 def test_keywords_and_numbers_are_unique() -> None:
@@ -130,15 +132,26 @@ def test_traversal_reaches_all_schemas() -> None:
     assert with_schemas == traversal._WITH_SCHEMAS
 
 
-def test_value_validation_reads_the_keywords_that_it_checks() -> None:
-    """Let the validator read the keywords of the table that it checks, and no others."""
-    read = _Recorder({"title": ""})
-    spec = Spec(read, served=True)
-    spec.raw = read
-    for name in Spec.__slots__:
-        getattr(spec, name)
+def test_every_checked_keyword_has_a_function() -> None:
+    """Give each keyword that value validation checks one function, and no function to another keyword."""
+    assert FUNCTIONS.keys() == {each.name for each in KEYWORDS if each.checks} == EXAMPLES.keys()
 
-    assert read.names == {each.name for each in KEYWORDS if each.checks} == EXAMPLES.keys()
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_belongs_to_its_keyword(name: str) -> None:
+    """Let each function apply to values that its keyword concerns, and ask for no keywords but its own and those that hide it."""
+    value, valid, invalid = EXAMPLES[name]
+    read = _Recorder({**BESIDE.get(name, {}), name: value})
+    spec = Spec(read, served=True)
+    basic = set(read.names)
+    applying = [kind for kind in KINDS if FUNCTIONS[name] in FUNCTIONS_OF[kind]]
+    for kind in applying:
+        FUNCTIONS[name](spec, kind)
+    own = {each for each, function in FUNCTIONS.items() if function is FUNCTIONS[name]}
+
+    assert {type(valid), type(invalid)}.issubset(applying)
+    assert name in read.names
+    assert read.names - basic <= own | HIDING.get(name, set())
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -149,7 +162,7 @@ def test_check_and_error_of_a_keyword(name: str) -> None:
     check = compile_check(spec)
 
     assert (check(valid), check(invalid)) == (True, False)
-    assert (report(spec, valid, DottedPath()).is_valid, report(spec, invalid, DottedPath()).is_valid) == (True, False)
+    assert (spec.report(valid, DottedPath()).is_valid, spec.report(invalid, DottedPath()).is_valid) == (True, False)
 
 
 @pytest.mark.parametrize("keyword", [each for each in KEYWORDS if not each.checks and each.structural], ids=lambda keyword: keyword.name)
@@ -173,7 +186,7 @@ def test_nobody_names_an_unknown_keyword() -> None:
 
 
 class _Recorder(dict[str, Any]):
-    """A schema that records the keywords that are asked for, and seems to have none."""
+    """A schema that records the keywords that are asked for."""
 
     def __init__(self, members: dict[str, Any]) -> None:
         super().__init__(members)
@@ -181,7 +194,7 @@ class _Recorder(dict[str, Any]):
 
     def get(self, key: str, default: Any = None) -> Any:
         self.names.add(key)
-        return default
+        return super().get(key, default)
 
 
 def example(keyword: Keyword) -> Any:

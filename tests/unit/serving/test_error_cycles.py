@@ -10,14 +10,13 @@ import pytest
 from apiext.meta import limits
 from apiext.webhook import hook_client
 from hack.lib.servers.certificates import Authority
-from tests.support.builders.crds import versions_like, widget, widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.conversion_webhook import (
     BREAK,
     HANG,
     Answer,
     ConversionWebhook,
     Reply,
-    conversion_webhook,
     failing,
     reviewed,
 )
@@ -100,18 +99,9 @@ async def test_errors_leave_no_cycles(widgets: InProcess, size: int) -> None:
 
 
 @pytest.fixture
-def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
-    """Run a webhook that converts."""
-    with conversion_webhook(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 async def versioned(server: InProcess, webhook: ConversionWebhook) -> InProcess:
     """Serve widgets in v1, which is stored, and v2, which a webhook converts."""
-    crd = widget_crd(conversion=webhook.conversion())
-    crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-    await server.define(crd)
+    await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
     return server
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,8 +11,8 @@ from apiext.authorization.authorizer import ALLOWED, Verdict
 from apiext.meta.encoding import json_codec
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
 from apiext.meta.request import RequestInfo, UserInfo
-from tests.support.builders.crds import versions_like, widget_crd
-from tests.support.conversion_webhook import conversion_webhook, converting
+from tests.support.builders.crds import widget_crd
+from tests.support.conversion_webhook import ConversionWebhook, converting
 from tests.support.servers.in_process import CRDS, Answer, InProcess
 
 NAME: Final = "widgets.example.com"
@@ -25,9 +24,8 @@ LIMIT: Final = 3 * 1024 * 1024
 
 def mirror(phase: str = IMPORTING, **spec: Any) -> dict[str, Any]:
     """Return a mirror with two versions, of which v1 is stored."""
-    crd = widget_crd(**spec)
+    crd = widget_crd(served=("v1", "v2"), **spec)
     crd["metadata"]["annotations"] = {HOST_UID: "u", PHASE: phase}
-    crd["spec"]["versions"] = versions_like("v1", "v2")(crd["spec"]["versions"][0])
     return crd
 
 
@@ -148,7 +146,7 @@ async def test_converts_to_the_storage_version(server: InProcess) -> None:
 
 
 @pytest.mark.parametrize("padding", ["", "x" * 100_000], ids=["inline", "in a worker"])
-async def test_converts_by_a_webhook(tmp_path: Path, padding: str) -> None:
+async def test_converts_by_a_webhook(webhook: ConversionWebhook, padding: str) -> None:
     """Convert an object of another version by the definition's webhook, and keep its metadata; do not call it for other objects."""
     managed = [{"manager": "m", "operation": "Update", "apiVersion": "example.com/v2", "fieldsType": "FieldsV1", "fieldsV1": {}}]
     given = widget("a", version="v2", spec={"count": 7}, status={"text": padding})
@@ -157,16 +155,16 @@ async def test_converts_by_a_webhook(tmp_path: Path, padding: str) -> None:
     def rename(obj: dict[str, Any], _version: str) -> None:
         obj["spec"] = {"replicas": obj["spec"]["count"]}
 
-    with conversion_webhook(tmp_path, answer=converting(rename)) as webhook:
-        async with InProcess() as server:
-            crd = mirror(conversion=webhook.conversion())
-            for version in crd["spec"]["versions"]:
-                version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-            await server.define(crd)
-            answer = await send(server, given, widget("b", spec={"replicas": 1}))
-            found = {key: json.loads(value) for key, value in (await stored(server)).items()}
-        assert (answer.status, answer.json) == (200, counts(created=2))
-        assert [call.names for call in webhook.calls] == [["a"]]
+    webhook.answer = converting(rename)
+    async with InProcess() as server:
+        crd = mirror(conversion=webhook.conversion())
+        for version in crd["spec"]["versions"]:
+            version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        await server.define(crd)
+        answer = await send(server, given, widget("b", spec={"replicas": 1}))
+        found = {key: json.loads(value) for key, value in (await stored(server)).items()}
+    assert (answer.status, answer.json) == (200, counts(created=2))
+    assert [call.names for call in webhook.calls] == [["a"]]
 
     expected = given | {"apiVersion": "example.com/v1", "spec": {"replicas": 7}}
     del expected["metadata"]["resourceVersion"]

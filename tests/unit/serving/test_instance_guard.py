@@ -2,14 +2,13 @@
 
 import asyncio
 import threading
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from apiext.meta.host_annotations import HOST_UID, PHASE, SERVING
 from tests.support.builders.crds import versions_like, widget, widget_crd
-from tests.support.conversion_webhook import Call, Reply, conversion_webhook, converting
+from tests.support.conversion_webhook import Call, ConversionWebhook, Reply, converting
 from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, InProcess
 from tests.support.servers.lagging_server import lagging_server
@@ -61,7 +60,7 @@ async def test_overtaken_writes_share_a_read(widgets: InProcess, monkeypatch: py
     assert reads == ["widgets.example.com"]
 
 
-async def test_write_that_waits_for_a_webhook(server: InProcess, tmp_path: Path) -> None:
+async def test_write_that_waits_for_a_webhook(server: InProcess, webhook: ConversionWebhook) -> None:
     """Return 429 for a write that was converted to the former storage version while the definition changed."""
     go_on = threading.Event()
 
@@ -69,15 +68,13 @@ async def test_write_that_waits_for_a_webhook(server: InProcess, tmp_path: Path)
         go_on.wait(60)
         return converting()(call)
 
-    with conversion_webhook(tmp_path, answer=answer) as webhook:
-        crd = widget_crd(conversion=webhook.conversion())
-        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-        await server.define(crd)
-        writing = asyncio.create_task(server.ask("POST", BASE.replace("/v1/", "/v2/"), widget(version="v2")))
-        await until(lambda: bool(webhook.calls))
-        await store_in_v2(server)
-        go_on.set()
-        refused = await writing
+    webhook.answer = answer
+    await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
+    writing = asyncio.create_task(server.ask("POST", BASE.replace("/v1/", "/v2/"), widget(version="v2")))
+    await until(lambda: bool(webhook.calls))
+    await store_in_v2(server)
+    go_on.set()
+    refused = await writing
 
     assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
     assert (await server.backend.get("/registry/example.com/widgets/default/a"))[0] is None

@@ -1,17 +1,14 @@
 """What a webhook has converted, after changes of the definition."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.builders.crds import versions_like, widget, widget_crd
-from tests.support.conversion_webhook import ConversionWebhook, conversion_webhook
+from tests.support.builders.crds import widget, widget_crd
+from tests.support.conversion_webhook import ConversionWebhook
 from tests.support.servers.in_process import CRDS, InProcess
 
 V1 = "/apis/example.com/v1/namespaces/default/widgets"
@@ -22,16 +19,13 @@ Served = tuple[InProcess, ConversionWebhook]
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
+async def served(webhook: ConversionWebhook) -> AsyncIterator[Served]:
     """Yield a server with a widget that was read in v2, which needs the webhook."""
-    with conversion_webhook(tmp_path) as webhook:
-        async with InProcess() as server:
-            crd = widget_crd(conversion=webhook.conversion())
-            crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-            await server.define(crd)
-            await server.ask("POST", V1, widget())
-            assert (await server.ask("GET", V2)).status == 200
-            yield server, webhook
+    async with InProcess() as server:
+        await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
+        await server.ask("POST", V1, widget())
+        assert (await server.ask("GET", V2)).status == 200
+        yield server, webhook
 
 
 async def change(server: InProcess, edit: Callable[[Any], None]) -> None:

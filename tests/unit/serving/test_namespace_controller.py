@@ -1,7 +1,5 @@
 """Namespace controller."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Nesting deeper than MAX_DEPTH: refused in requests, readable and deletable where it is stored already."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

@@ -1,10 +1,7 @@
 """A conversion webhook that stops answering, and answers again."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,8 +10,8 @@ from apiext.conversion.circuits import ConversionCircuits
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.meta import limits
 from apiext.server.routes.conversion_metrics import ConversionMetrics
-from tests.support.builders.crds import versions_like, widget, widget_crd
-from tests.support.conversion_webhook import BREAK, HANG, ConversionWebhook, conversion_webhook, converting
+from tests.support.builders.crds import widget, widget_crd
+from tests.support.conversion_webhook import BREAK, HANG, ConversionWebhook, converting
 from tests.support.event_loop import until
 from tests.support.servers.in_process import Answer, InProcess
 
@@ -66,20 +63,11 @@ class Served:
 
 
 @pytest.fixture
-def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
-    """Yield a webhook that answers."""
-    with conversion_webhook(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 async def served(webhook: ConversionWebhook) -> AsyncIterator[Served]:
     """Yield a server with two widgets, of which one was read in v2."""
     clock = [100.0]
     async with InProcess(circuits=ConversionCircuits(clock=lambda: clock[0])) as server:
-        crd = widget_crd(conversion=webhook.conversion())
-        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
-        await server.define(crd)
+        await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion()))
         await server.define(widget_crd("others", "Other"))
         found = Served(server, webhook, clock)
         for name in ("a", "b"):

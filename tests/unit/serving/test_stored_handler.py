@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.serving import stored_documents
 from tests.support.builders.crds import crd, version, widget
-from tests.support.conversion_webhook import BREAK, conversion_webhook, converting
+from tests.support.conversion_webhook import BREAK, ConversionWebhook, converting
 from tests.support.servers.in_process import CRDS, InProcess
 
 NAME = "widgets.example.com"
@@ -166,25 +165,25 @@ async def test_refuses(server: InProcess, method: str, path: str, status: int) -
     assert (await server.ask(method, path)).status == status
 
 
-async def test_validates_what_a_webhook_converts(tmp_path: Path) -> None:
+async def test_validates_what_a_webhook_converts(webhook: ConversionWebhook) -> None:
     """Convert objects of other versions to the storage version in one call, and validate the result; report what is not converted."""
 
     def enlarge(obj: dict[str, Any], _version: str) -> None:
         obj["spec"] = {"size": "large" if obj["metadata"]["name"] == "b" else "m"}
 
-    with conversion_webhook(tmp_path, answer=converting(enlarge)) as webhook:
-        async with InProcess() as running:
-            versions = [version("v1", storage=True, schema=SCHEMA), version("v2", schema=SCHEMA)]
-            await running.define(crd("widgets", *versions, conversion=webhook.conversion()))
-            for name in "abc":
-                assert (await running.ask("POST", BASE, widget(name, size="s"))).status == 201
-            found = (await running.ask("GET", f"{CRDS}/{NAME}")).json
-            found["spec"]["versions"] = [version("v1", schema=SCHEMA), version("v2", storage=True, schema=SCHEMA)]
-            assert (await running.ask("PUT", f"{CRDS}/{NAME}", found)).status == 200
-            converted = (await running.ask("GET", f"/stored/invalid/{NAME}")).json["items"]
-            calls = [call.names for call in webhook.calls]
-            webhook.answer = lambda _: BREAK
-            broken = await running.ask("GET", f"/stored/invalid/{NAME}")
+    webhook.answer = converting(enlarge)
+    async with InProcess() as running:
+        versions = [version("v1", storage=True, schema=SCHEMA), version("v2", schema=SCHEMA)]
+        await running.define(crd("widgets", *versions, conversion=webhook.conversion()))
+        for name in "abc":
+            assert (await running.ask("POST", BASE, widget(name, size="s"))).status == 201
+        found = (await running.ask("GET", f"{CRDS}/{NAME}")).json
+        found["spec"]["versions"] = [version("v1", schema=SCHEMA), version("v2", storage=True, schema=SCHEMA)]
+        assert (await running.ask("PUT", f"{CRDS}/{NAME}", found)).status == 200
+        converted = (await running.ask("GET", f"/stored/invalid/{NAME}")).json["items"]
+        calls = [call.names for call in webhook.calls]
+        webhook.answer = lambda _: BREAK
+        broken = await running.ask("GET", f"/stored/invalid/{NAME}")
 
     assert [(item["key"], item["apiVersion"], item["state"]) for item in converted] == [("default/b", "example.com/v1", "invalid")]
     assert calls == [["a", "b", "c"]]

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
+from apiext.authorization.authorizer import ALLOWED, Authorize, Decision, ReviewError, Verdict
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.servers.in_process import InProcess
@@ -22,6 +22,13 @@ async def _not_unsafe(_user: UserInfo, info: RequestInfo) -> Verdict:
 async def _store_corrupt_objects(server: InProcess) -> None:
     for name, data in UNREADABLE.items():
         await server.backend.create(f"/registry/example.com/widgets/default/{name}", data)
+
+
+async def _unreachable(_user: UserInfo, info: RequestInfo) -> Verdict:
+    """Fail for unsafe deletions only."""
+    if info.verb == "unsafe-delete-ignore-read-errors":
+        raise ReviewError("unreachable")
+    return ALLOWED
 
 
 @pytest.fixture
@@ -79,33 +86,22 @@ async def test_rejects_collections_and_namespaces(widgets: InProcess) -> None:
     assert "no unsafe deleter provided" in namespace.message
 
 
-async def test_requires_a_permission_of_its_own() -> None:
-    """Require the permission for unsafe deletion."""
-    async with InProcess(authorize=_not_unsafe) as server:
+@pytest.mark.parametrize(
+    "authorize, why",
+    [
+        (_not_unsafe, 'not permitted to do "unsafe-delete-ignore-read-errors", reason: not that'),
+        (_unreachable, 'error while checking permission for "unsafe-delete-ignore-read-errors", unreachable'),
+    ],
+    ids=["without it", "after a failed check"],
+)
+async def test_requires_a_permission_of_its_own(authorize: Authorize, why: str) -> None:
+    """Require the permission for unsafe deletion, and a check that does not fail."""
+    async with InProcess(authorize=authorize) as server:
         await server.define(widget_crd())
         await _store_corrupt_objects(server)
         refused = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True})
 
-    message = 'widgets.example.com "none" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: not that'
-    assert (refused.status, refused.message) == (403, message)
-
-
-async def _unreachable(_user: UserInfo, info: RequestInfo) -> Verdict:
-    """Fail for unsafe deletions only."""
-    if info.verb == "unsafe-delete-ignore-read-errors":
-        raise ReviewError("unreachable")
-    return ALLOWED
-
-
-async def test_denies_if_authorization_fails() -> None:
-    """Deny unsafe deletion if the authorizer fails."""
-    async with InProcess(authorize=_unreachable) as server:
-        await server.define(widget_crd())
-        await _store_corrupt_objects(server)
-        refused = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True})
-
-    message = 'is forbidden: error while checking permission for "unsafe-delete-ignore-read-errors", unreachable'
-    assert (refused.status, refused.message) == (403, f'widgets.example.com "none" {message}')
+    assert (refused.status, refused.message) == (403, f'widgets.example.com "none" is forbidden: {why}')
 
 
 async def test_ignores_the_option_if_disabled() -> None:

@@ -19,18 +19,20 @@ def patient_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(barriers, "_PATIENCE_SECONDS", _PATIENCE)
 
 
-async def test_sends_a_request_for_one_reader() -> None:
-    """Send one request for a single reader."""
-    backend = MemoryBackend()
+@pytest.fixture
+def barrier(backend: MemoryBackend) -> Barrier:
+    """Return a barrier before the backend."""
+    return Barrier(backend)
 
+
+async def test_sends_a_request_for_one_reader(backend: MemoryBackend) -> None:
+    """Send one request for a single reader."""
     assert await Barrier(backend).revision() == 1
     assert backend.calls == {"revision": 1}
 
 
-async def test_shares_the_next_request() -> None:
+async def test_shares_the_next_request(backend: MemoryBackend, barrier: Barrier) -> None:
     """Share the next request among the readers that arrive during one."""
-    backend = MemoryBackend()
-    barrier = Barrier(backend)
     backend.gate.clear()
     first = asyncio.ensure_future(barrier.revision())
     await settle()
@@ -45,10 +47,8 @@ async def test_shares_the_next_request() -> None:
     assert backend.calls["revision"] == 2
 
 
-async def test_sends_another_request_beside_a_late_one() -> None:
+async def test_sends_another_request_beside_a_late_one(backend: MemoryBackend, barrier: Barrier) -> None:
     """Send a request beside one that is late for the readers that wait, but only so many."""
-    backend = MemoryBackend()
-    barrier = Barrier(backend)
     backend.gate.clear()
     readers = []
     for _ in range(6):
@@ -64,19 +64,14 @@ async def test_sends_another_request_beside_a_late_one() -> None:
     assert backend.calls == {"revision": 5}
 
 
-async def test_shares_a_request_among_simultaneous_readers() -> None:
+async def test_shares_a_request_among_simultaneous_readers(backend: MemoryBackend, barrier: Barrier) -> None:
     """Share a request among the readers of one turn of the event loop."""
-    backend = MemoryBackend()
-    barrier = Barrier(backend)
-
     assert await asyncio.gather(*(barrier.revision() for _ in range(100))) == [1] * 100
     assert backend.calls == {"revision": 1}
 
 
-async def test_survives_a_cancelled_reader() -> None:
+async def test_survives_a_cancelled_reader(backend: MemoryBackend, barrier: Barrier) -> None:
     """Answer the other readers when one is cancelled."""
-    backend = MemoryBackend()
-    barrier = Barrier(backend)
     backend.gate.clear()
     asking = asyncio.ensure_future(barrier.revision())
     await settle()
@@ -91,10 +86,8 @@ async def test_survives_a_cancelled_reader() -> None:
     assert await barrier.revision() == 1
 
 
-async def test_raises_the_error_in_all_readers() -> None:
+async def test_raises_the_error_in_all_readers(backend: MemoryBackend, barrier: Barrier) -> None:
     """Raise the backend's error in every waiting reader, and send a new request for the next one."""
-    backend = MemoryBackend()
-    barrier = Barrier(backend)
     backend.gate.clear()
     readers = [asyncio.ensure_future(barrier.revision()) for _ in range(5)]
     await settle()
@@ -107,10 +100,8 @@ async def test_raises_the_error_in_all_readers() -> None:
     assert await barrier.revision() == 1
 
 
-async def test_close_cancels_readers() -> None:
+async def test_close_cancels_readers(backend: MemoryBackend, barrier: Barrier) -> None:
     """Cancel the waiting readers on close."""
-    backend = MemoryBackend()
-    barrier = Barrier(backend)
     backend.gate.clear()
     asking = asyncio.ensure_future(barrier.revision())
     await settle()

@@ -1,7 +1,5 @@
 """Stores of one factory, and caches over time."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging
@@ -16,71 +14,46 @@ from apiext.storage.backend import CompactedError
 from apiext.storage.cacher import history
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import EventType, ListOptions, VersionMatch
+from apiext.storage.interface import EventType, ListOptions, Store, VersionMatch
 from apiext.storage.rendering import watch_queue
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
 from tests.support.event_loop import Clock, settle
 from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.stores import direct_store, running_stores
 
 
-async def cached(backend: MemoryBackend, clock: Clock | None = None) -> tuple[StoreFactory, CachedStore]:
-    """Return a factory and its cached store of widgets."""
-    factory = StoreFactory(backend, compaction_interval=0, clock=clock or Clock())
-    await factory.start()
-    store = factory.store(WIDGETS)
-    assert isinstance(store, CachedStore)
-    return factory, store
-
-
-async def test_returns_one_store_for_a_resource() -> None:
+async def test_returns_one_store_for_a_resource(factory: StoreFactory, store: CachedStore) -> None:
     """Return the same store for a resource until it is dropped."""
-    factory, store = await cached(MemoryBackend())
-
     assert factory.store(WIDGETS) is store
     assert factory.store(GroupResource("example.com", "gadgets")) is not store
     factory.drop(WIDGETS)
     factory.drop(WIDGETS)
     assert factory.store(WIDGETS) is not store
-    await factory.close()
 
 
-async def test_counts_without_a_store() -> None:
+async def test_counts_without_a_store(backend: MemoryBackend, writer: Store, codec: WidgetCodec) -> None:
     """Count the stored objects of a resource without creating its store: the first call of `store` decides its guard."""
-    backend = MemoryBackend()
-    factory, store = await cached(backend)
-    await store.create("a/x", widget("a/x"), WidgetCodec())
-    other, _ = await cached(backend)
-    other.drop(WIDGETS)
-
-    assert await other.count(WIDGETS) == 1
-    assert not other._stores
-    await factory.close()
-    await other.close()
+    await writer.create("a/x", widget("a/x"), codec)
+    async with running_stores(backend) as other:
+        assert await other.count(WIDGETS) == 1
+        assert not other._stores
 
 
-async def test_feeds_all_caches_from_one_watch() -> None:
+async def test_feeds_all_caches_from_one_watch(backend: MemoryBackend, factory: StoreFactory, codec: WidgetCodec) -> None:
     """Open one backend watch for all resources; each cache gets its own changes."""
-    backend, codec = MemoryBackend(), WidgetCodec()
-    factory, _ = await cached(backend)
     resources = [GroupResource("", "widgets"), GroupResource("example.com", "widgets"), GroupResource("example.com", "w")]
     stores = [factory.store(resource) for resource in resources]
     for number, store in enumerate(stores):
         await store.list("", codec, ListOptions())
         await store.create(f"a/{number}", widget(f"a/{number}"), codec)
+    listed = [[item.key for item in (await store.list("", codec, ListOptions())).items] for store in stores]
 
-    assert [[item.key for item in (await store.list("", codec, ListOptions())).items] for store in stores] == [
-        ["a/0"],
-        ["a/1"],
-        ["a/2"],
-    ]
+    assert listed == [["a/0"], ["a/1"], ["a/2"]]
     assert backend.calls["watch"] == 1
-    await factory.close()
 
 
-async def test_reads_from_memory_request_only_the_revision() -> None:
+async def test_reads_from_memory_request_only_the_revision(backend: MemoryBackend, store: CachedStore, codec: WidgetCodec) -> None:
     """Ask the backend only for its revision once a cache is loaded."""
-    backend, codec = MemoryBackend(), WidgetCodec()
-    factory, store = await cached(backend)
     await store.create("a/x", widget("a/x", labels={"app": "web"}), codec)
     await store.list("", codec, ListOptions())
     before = dict(backend.calls)
@@ -92,13 +65,10 @@ async def test_reads_from_memory_request_only_the_revision() -> None:
         await store.list("a/", codec, ListOptions(selection=labelled("app=web")))
 
     assert {call: count - before.get(call, 0) for call, count in backend.calls.items() if count != before.get(call)} == {"revision": 9}
-    await factory.close()
 
 
-async def test_renders_a_written_object_once() -> None:
+async def test_renders_a_written_object_once(store: CachedStore, codec: WidgetCodec) -> None:
     """Share the rendering of a write among reads, lists and watches."""
-    backend, codec = MemoryBackend(), WidgetCodec()
-    factory, store = await cached(backend)
     start = (await store.list("", codec, ListOptions())).revision
     async with (
         watching(store, codec, resource_version=str(start)) as one,
@@ -112,24 +82,18 @@ async def test_renders_a_written_object_once() -> None:
     assert codec.decoded == 1
     assert events[0].item is events[1].item is read is listed.items[0] is created
     assert events[0] is events[1]
-    await factory.close()
 
 
-async def test_shares_events_among_equal_watchers() -> None:
+async def test_shares_events_among_equal_watchers(store: CachedStore, codec: WidgetCodec) -> None:
     """Share event objects among watchers with equal interests."""
-    factory, store = await cached(MemoryBackend())
-    codec = WidgetCodec()
     start = str((await store.list("", codec, ListOptions())).revision)
     async with watching(store, codec, resource_version=start) as one, watching(store, codec, resource_version=start) as two:
         await store.create("a/x", widget("a/x"), codec)
         assert await one.next() is await two.next()
-    await factory.close()
 
 
-async def test_sends_bookmarks() -> None:
+async def test_sends_bookmarks(store: CachedStore, codec: WidgetCodec, clock: Clock) -> None:
     """Send a bookmark with the latest revision each minute if there were changes."""
-    clock, codec = Clock(), WidgetCodec()
-    factory, store = await cached(MemoryBackend(), clock)
     await store.create("b/x", widget("b/x"), codec)
     start = str((await store.list("", codec, ListOptions())).revision)
     async with (
@@ -153,13 +117,10 @@ async def test_sends_bookmarks() -> None:
         }
         created = await store.create("a/x", widget("a/x"), codec)
         assert await reader.take(1) == await plain.take(1) == [("ADDED", "a/x", created.revision)]
-    await factory.close()
 
 
-async def test_sends_a_bookmark_before_the_end() -> None:
+async def test_sends_a_bookmark_before_the_end(store: CachedStore, codec: WidgetCodec, clock: Clock) -> None:
     """Send a bookmark two seconds before the end of a watch, and none afterwards."""
-    clock, codec = Clock(), WidgetCodec()
-    factory, store = await cached(MemoryBackend(), clock)
     start = str((await store.list("", codec, ListOptions())).revision)
     async with watching(store, codec, "a/", resource_version=start, allow_bookmarks=True, timeout=10) as reader:
         last = await store.create("b/x", widget("b/x"), codec)
@@ -170,13 +131,10 @@ async def test_sends_a_bookmark_before_the_end() -> None:
             clock.now += 0.2
             store.cache.tick()
         assert seen_revisions(reader) == [last.revision]
-    await factory.close()
 
 
-async def test_sends_no_bookmark_of_a_missed_change() -> None:
+async def test_sends_no_bookmark_of_a_missed_change(store: CachedStore, codec: WidgetCodec, clock: Clock) -> None:
     """Send no bookmark with the revision of the last change that a resumed watch has missed."""
-    clock, codec = Clock(), WidgetCodec()
-    factory, store = await cached(MemoryBackend(), clock)
     start = str((await store.list("", codec, ListOptions())).revision)
     await store.create("b/x", widget("b/x"), codec)
     await store.list("", codec, ListOptions())
@@ -189,7 +147,6 @@ async def test_sends_no_bookmark_of_a_missed_change() -> None:
         clock.now += 61
         store.cache.tick()
         assert seen_revisions(reader) == [last.revision]
-    await factory.close()
 
 
 def seen_revisions(reader: Reader) -> list[int]:
@@ -199,33 +156,26 @@ def seen_revisions(reader: Reader) -> list[int]:
     return [event.revision for batch, _ in queue._batches for event in batch]
 
 
-async def test_sends_bookmarks_without_a_cache() -> None:
+async def test_sends_bookmarks_without_a_cache(backend: MemoryBackend, codec: WidgetCodec) -> None:
     """Send bookmarks without a cache, each interval and before the end."""
-    codec = WidgetCodec()
-    backend = MemoryBackend()
-    factory = StoreFactory(backend, watch_cache=False, compaction_interval=0, bookmark_interval=0.01)
-    await factory.start()
-    store = factory.store(WIDGETS)
     start = str(await backend.revision())
-    async with watching(store, codec, resource_version=start, allow_bookmarks=True) as reader:
-        created = await store.create("a/x", widget("a/x"), codec)
-        added = (await reader.until(lambda event: event.type is EventType.ADDED))[-1]
-        bookmarks = await reader.take(2)
-    slow = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
-    async with watching(slow, codec, resource_version=start, allow_bookmarks=True, timeout=2.01) as reader:
+    async with running_stores(backend, watch_cache=False, bookmark_interval=0.01) as factory:
+        store = factory.store(WIDGETS)
+        async with watching(store, codec, resource_version=start, allow_bookmarks=True) as reader:
+            created = await store.create("a/x", widget("a/x"), codec)
+            added = (await reader.until(lambda event: event.type is EventType.ADDED))[-1]
+            bookmarks = await reader.take(2)
+    async with watching(direct_store(backend), codec, resource_version=start, allow_bookmarks=True, timeout=2.01) as reader:
         ending = await reader.take(2)
 
     assert added.revision == created.revision
     assert bookmarks == [("BOOKMARK", "", created.revision)] * 2
     assert ending == [("ADDED", "a/x", created.revision), ("BOOKMARK", "", created.revision)]
-    await factory.close()
 
 
-async def test_ends_a_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ends_a_slow_watcher(store: CachedStore, codec: WidgetCodec, monkeypatch: pytest.MonkeyPatch) -> None:
     """End a watcher that does not read; equal watchers go on."""
     monkeypatch.setattr(limits, "MAX_QUEUED_EVENTS", 10)
-    factory, store = await cached(MemoryBackend())
-    codec = WidgetCodec()
     start = str((await store.list("", codec, ListOptions())).revision)
     async with watching(store, codec, resource_version=start) as slow, watching(store, codec, resource_version=start) as fast:
         for number in range(30):
@@ -234,14 +184,13 @@ async def test_ends_a_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await slow.rest() == []
         assert store.cache.dispatcher._watchers == 1
     assert store.cache.dispatcher._watchers == 0
-    await factory.close()
 
 
-async def test_releases_objects_of_past_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_releases_objects_of_past_lists(
+    store: CachedStore, codec: WidgetCodec, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Release the objects of the last list when the history has dropped their deletions, and list again."""
     monkeypatch.setattr(history, "MIN_CHANGES", 2)
-    clock, codec = Clock(), WidgetCodec()
-    factory, store = await cached(MemoryBackend(), clock)
     for number in range(5):
         await store.create(f"a/{number}", widget(f"a/{number}"), codec)
     await store.list("", codec, ListOptions())
@@ -258,12 +207,10 @@ async def test_releases_objects_of_past_lists(monkeypatch: pytest.MonkeyPatch) -
     assert kept == [5, 0]
     assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["a/4"]
     assert len(sorted_view.items) == 1
-    await factory.close()
 
 
-async def test_drops_renderings_with_their_codec() -> None:
+async def test_drops_renderings_with_their_codec(store: CachedStore) -> None:
     """Drop the renderings of a codec that is garbage, and keep the objects."""
-    factory, store = await cached(MemoryBackend())
     codec, other = WidgetCodec(), WidgetCodec("v2")
     for number in range(5):
         await store.create(f"a/{number}", widget(f"a/{number}"), codec)
@@ -281,16 +228,12 @@ async def test_drops_renderings_with_their_codec() -> None:
 
     assert [item.data for item in (await store.list("", codec, ListOptions())).items] == first
     assert codec.decoded == 5
-    await factory.close()
 
 
-async def test_renders_large_lists_in_slices() -> None:
+async def test_renders_large_lists_in_slices(store: CachedStore, writer: Store, codec: WidgetCodec) -> None:
     """Give way to other tasks during the first rendering of a large list, and list one revision."""
-    backend, codec = MemoryBackend(), WidgetCodec()
-    writer = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     for number in range(2000):
         await writer.create(f"a/{number:04}", widget(f"a/{number:04}", text="x" * 500), codec)
-    factory, store = await cached(backend)
     await store.list("", WidgetCodec("v3"), ListOptions(limit=1))
     listing = asyncio.ensure_future(store.list("", codec, ListOptions()))
     turns = 0
@@ -305,58 +248,51 @@ async def test_renders_large_lists_in_slices() -> None:
     assert len(listed.items) == 2000
     assert max(item.revision for item in listed.items) <= listed.revision
     assert b"late" not in listed.items[-1].data
-    await factory.close()
 
 
-async def test_compacts_by_age(caplog: pytest.LogCaptureFixture) -> None:
+async def test_compacts_by_age(backend: MemoryBackend, caplog: pytest.LogCaptureFixture) -> None:
     """Compact the history before the previous interval; go on after one that has nothing to compact."""
     caplog.set_level(logging.CRITICAL)
-    backend = MemoryBackend()
     for number in range(3):
         await backend.create(f"/registry/{number}", b"")
-    factory = StoreFactory(backend, watch_cache=False, compaction_interval=0.001)
-    await factory.start()
-    async with asyncio.timeout(30):
+    async with running_stores(backend, watch_cache=False, compaction_interval=0.001), asyncio.timeout(30):
         while backend.calls.get("compact", 0) < 3:  # noqa: ASYNC110 -- there is no event for it
             await asyncio.sleep(0.001)
-    await factory.close()
 
     assert len((await backend.list("/registry/", revision=4)).items) == 3
     with pytest.raises(CompactedError):
         await backend.list("/registry/", revision=3)
 
 
-async def test_close_ends_watches() -> None:
+@pytest.mark.parametrize("watch_cache", [False, True])
+async def test_close_ends_watches(backend: MemoryBackend, codec: WidgetCodec, watch_cache: bool) -> None:  # noqa: FBT001
     """End every watch on close, with and without a cache."""
-    codec = WidgetCodec()
-    for watch_cache in (False, True):
-        factory = StoreFactory(MemoryBackend(), watch_cache=watch_cache, compaction_interval=0)
-        await factory.start()
-        async with watching(factory.store(WIDGETS), codec, send_initial_events=True, allow_bookmarks=True) as reader:
-            assert (await reader.next()).type is EventType.BOOKMARK
-            await settle()
-            await factory.close()
-            assert await reader.rest() == []
+    async with (
+        running_stores(backend, watch_cache=watch_cache) as factory,
+        watching(factory.store(WIDGETS), codec, send_initial_events=True, allow_bookmarks=True) as reader,
+    ):
+        assert (await reader.next()).type is EventType.BOOKMARK
+        await settle()
+        await factory.close()
+        assert await reader.rest() == []
 
 
-async def test_housekeeping_survives_a_failing_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_housekeeping_survives_a_failing_cache(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Send the bookmarks of other caches after the housekeeping of one failed."""
     monkeypatch.setattr(factories, "_TICK_SECONDS", 0.001)
-    factory, store = await cached(MemoryBackend())
-    other = factory.store(GroupResource("example.com", "gadgets"))
-    assert isinstance(other, CachedStore)
     seen = asyncio.Event()
 
     def fail() -> None:
         raise RuntimeError("nobody foresaw this")
 
-    monkeypatch.setattr(store.cache, "tick", fail)
-    monkeypatch.setattr(other.cache, "tick", seen.set)
-    for _ in range(2):
-        seen.clear()
-        async with asyncio.timeout(30):
+    async with running_stores(backend) as factory, asyncio.timeout(30):
+        for resource, tick in ((WIDGETS, fail), (GroupResource("example.com", "gadgets"), seen.set)):
+            store = factory.store(resource)
+            assert isinstance(store, CachedStore)
+            monkeypatch.setattr(store.cache, "tick", tick)
+        for _ in range(2):
+            seen.clear()
             await seen.wait()
-    await factory.close()
 
 
 async def test_compaction_survives_unexpected_exceptions() -> None:
@@ -370,8 +306,5 @@ async def test_compaction_survives_unexpected_exceptions() -> None:
                 raise RuntimeError("nobody foresaw this")
             done.set()
 
-    factory = StoreFactory(Surprising(), watch_cache=False, compaction_interval=0.001)
-    await factory.start()
-    async with asyncio.timeout(30):
+    async with running_stores(Surprising(), watch_cache=False, compaction_interval=0.001), asyncio.timeout(30):
         await done.wait()
-    await factory.close()

@@ -1,7 +1,5 @@
 """The state that a client builds from a watch equals a list, whatever fails."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from apiext.storage.interface import EVERYTHING, EventType, ListOptions, Selecti
 from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, where, widget
 from tests.support.event_loop import settle
 from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.stores import direct_store
 
 KEYS = ["a/1", "a/2", "b/1", "b/2"]
 SCOPES: list[tuple[str, Selection]] = [
@@ -82,8 +81,7 @@ async def play(script: list[tuple[Any, ...]], *, watch_cache: bool) -> None:
     backend, codec = MemoryBackend(), WidgetCodec()
     factory = StoreFactory(backend, watch_cache=watch_cache, compaction_interval=0)
     await factory.start()
-    store = factory.store(WIDGETS)
-    writer = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
+    store, writer = factory.store(WIDGETS), direct_store(backend)
     clients: list[Client] = []
     for number, step in enumerate(script):
         # some writes come through the store under test, some from another server
@@ -148,8 +146,6 @@ def _quiet() -> Iterator[None]:
 @given(script=st.lists(steps, max_size=25))
 def test_informers_reach_the_listed_state(*, watch_cache: bool, script: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Reach the state of a list in informers of all scopes, over broken watches and compactions."""
-    monkeypatch.setattr(feed, "_MIN_RETRY_SECONDS", 0.0001)
-    monkeypatch.setattr(feed, "_MAX_RETRY_SECONDS", 0.0001)
-    monkeypatch.setattr(feed, "_PROGRESS_AFTER_SECONDS", 0.0001)
-    monkeypatch.setattr(feed, "_PROGRESS_INTERVAL_SECONDS", 0.0001)
+    for name in ("_MIN_RETRY_SECONDS", "_MAX_RETRY_SECONDS", "_PROGRESS_AFTER_SECONDS", "_PROGRESS_INTERVAL_SECONDS"):
+        monkeypatch.setattr(feed, name, 0.0001)
     asyncio.run(play(script, watch_cache=watch_cache))

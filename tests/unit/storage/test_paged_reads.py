@@ -9,12 +9,6 @@ PREFIX = "/registry/example.com/widgets/"
 MIB = 1 << 20
 
 
-@pytest.fixture
-def backend() -> MemoryBackend:
-    """Return an empty store."""
-    return MemoryBackend()
-
-
 async def fill(backend: MemoryBackend, count: int, size: int) -> None:
     """Store values, which share their bytes."""
     value = b"x" * size

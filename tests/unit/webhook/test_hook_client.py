@@ -1,7 +1,5 @@
 """Calls of webhooks, and their errors."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip

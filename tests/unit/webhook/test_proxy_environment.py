@@ -1,7 +1,5 @@
 """The proxy of a URL, by the environment."""
 
-from __future__ import annotations
-
 import pytest
 from yarl import URL
 

@@ -1,7 +1,5 @@
 """Addresses of Services in flags."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.webhook.service_addresses import parse_service_addresses

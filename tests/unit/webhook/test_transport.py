@@ -1,7 +1,6 @@
 """The connections of clients."""
 
 import asyncio
-import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from apiext.webhook.client import WebhookClient, WebhookError
 from apiext.webhook.clientcmd.kubeconfig import Endpoint, load
 from apiext.webhook.transport import open_session
 from hack.lib.servers.certificates import Authority, KeyPair
+from tests.support.builders.kubeconfigs import write_kubeconfig
 
 
 class Proxy:
@@ -54,15 +54,8 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-def _endpoint(folder: Path, **cluster: object) -> Endpoint:
-    config = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
-        "clusters": [{"name": "c", "cluster": cluster}],
-    }
-    path = folder / "kubeconfig"
-    path.write_text(json.dumps(config))
-    return load(path)
+def _endpoint(folder: Path, server: str, **cluster: object) -> Endpoint:
+    return load(write_kubeconfig(folder / "kubeconfig", server, **cluster))
 
 
 def _tls(pair: KeyPair) -> ssl.SSLContext:

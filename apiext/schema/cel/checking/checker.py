@@ -15,9 +15,8 @@ from apiext.schema.cel.ast import (
     Expression,
     Identifier,
     ListLiteral,
-    LiteralEntry,
+    MapLiteral,
     Select,
-    StructLiteral,
     Uint,
 )
 from apiext.schema.cel.checking.type_inference import Inference, display_type, is_less_specific, is_variable, unwrap_optional
@@ -25,12 +24,10 @@ from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.environment import Environment
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
 from apiext.schema.cel.types import (
-    ANY,
     BOOL,
     BYTES,
     DOUBLE,
     DYN,
-    EMPTY,
     ERROR,
     INT,
     NULL,
@@ -40,9 +37,7 @@ from apiext.schema.cel.types import (
     list_of,
     map_of,
     optional_of,
-    unwrapped,
 )
-from apiext.schema.cel.values.protobuf_messages import CONSTANTS, MESSAGES
 
 _LIBRARY_TYPES: Final = "kubernetes."
 """Prefix of type names that the reference declares as objects without fields."""
@@ -99,8 +94,8 @@ class _Checker:
                 return self._call(node)
             case ListLiteral():
                 return self._list(node)
-            case StructLiteral():
-                return self._object(node) if node.type_name else self._map(node)
+            case MapLiteral():
+                return self._map(node)
             case Comprehension():
                 return self._comprehension(node)
 
@@ -122,9 +117,6 @@ class _Checker:
             self.names[node] = name
             return Identifier(node, name)
         plain = name.removeprefix(".")
-        if plain in CONSTANTS:
-            self.types[node] = INT
-            return Constant(node, CONSTANTS[plain])
         kind = self.environment.identifier(plain)
         if kind is None:
             return None
@@ -158,10 +150,10 @@ class _Checker:
         elif is_variable(target):
             self.inference.assign(DYN, target)
             result = DYN
-        elif target in (DYN, ANY, ERROR):
+        elif target in (DYN, ERROR):
             result = DYN
-        elif target == EMPTY or self.environment.is_object(target):
-            found = None if target == EMPTY else self.environment.field(target, field)
+        elif self.environment.is_object(target):
+            found = self.environment.field(target, field)
             if found is None:
                 self._report(node, f"undefined field '{field}'")
             result = found or ERROR
@@ -248,7 +240,7 @@ class _Checker:
         if previous is None:
             return current
         if self.inference.assign(previous, current):
-            return previous if is_less_specific(unwrapped(previous), unwrapped(current)) else current
+            return previous if is_less_specific(previous, current) else current
         return DYN
 
     def _element_type(self, node: int, *, optional: bool) -> CelType:
@@ -270,13 +262,11 @@ class _Checker:
         self.types[node.id] = list_of(joined or self.inference.new_variable())
         return replace(node, elements=tuple(elements))
 
-    def _map(self, node: StructLiteral) -> Expression:
+    def _map(self, node: MapLiteral) -> Expression:
         entries = []
         key_type: CelType | None = None
         value_type: CelType | None = None
         for entry in node.entries:
-            if isinstance(entry.key, str):
-                raise TypeError(entry)
             key = self.check(entry.key)
             key_type = self._join(key_type, self.types[entry.key.id])
             value = self.check(entry.value)
@@ -286,35 +276,6 @@ class _Checker:
             key_type, value_type = self.inference.new_variable(), self.inference.new_variable()
         self.types[node.id] = map_of(key_type, value_type)
         return replace(node, entries=tuple(entries))
-
-    def _object(self, node: StructLiteral) -> Expression:
-        name = node.type_name.removeprefix(".")
-        kind = self.environment.identifier(name)
-        if kind is None or kind.name != "type":
-            self._undeclared(node.id, node.type_name)
-            return node
-        self.names[node.id] = name
-        (result,) = kind.parameters
-        if name not in MESSAGES and not self.environment.is_object(result):
-            self._report(node.id, f"'{result.name}' is not a message type")
-            result = ERROR
-        self.types[node.id] = result
-        return replace(node, type_name=name, entries=tuple([self._object_field(name, result, entry) for entry in node.entries]))
-
-    def _object_field(self, name: str, kind: CelType, entry: LiteralEntry) -> LiteralEntry:
-        value = self.check(entry.value)
-        if name in MESSAGES:
-            scalar = MESSAGES[name].fields.get(str(entry.key))
-            expected = scalar and scalar.kind
-        else:
-            expected = self.environment.field(kind, str(entry.key)) if self.environment.is_object(kind) else None
-        if expected is None:
-            self._report(entry.id, f"undefined field '{entry.key}'")
-        actual = self._element_type(entry.value.id, optional=entry.optional)
-        if not self.inference.assign(expected or ERROR, actual):
-            shown = f"'{display_type(expected or ERROR)}' but provided type is '{display_type(actual)}'"
-            self._report(entry.id, f"expected type of field '{entry.key}' is {shown}")
-        return replace(entry, value=value)
 
     def _comprehension(self, node: Comprehension) -> Expression:
         iter_range = self.check(node.iter_range)

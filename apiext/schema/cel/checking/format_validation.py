@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, ListLiteral, StructLiteral
+from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, ListLiteral, MapLiteral
 from apiext.schema.cel.libraries.format_clauses import CLAUSE, RULES, parse_clause
-from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, unwrapped
+from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, TYPE, UINT
 
 _PRINTED: Final = frozenset(
     {"list", "map", *(kind.name for kind in (INT, UINT, DOUBLE, BOOL, STRING, TIMESTAMP, BYTES, DURATION, TYPE, NULL, DYN))}
@@ -66,7 +66,7 @@ def _clauses(text: str, arguments: int) -> Iterator[str]:
 
 
 def _check_argument(letter: str, argument: Expression, ast: CheckedAst) -> None:
-    kind = unwrapped(ast.types[argument.id])
+    kind = ast.types[argument.id]
     if letter == "s":
         unprintable = _unprintable(argument, ast)
         if unprintable is not None:
@@ -81,13 +81,11 @@ def _unprintable(node: Expression, ast: CheckedAst) -> int | None:
     stack = [node]
     while stack:
         node = stack.pop()
-        if unwrapped(ast.types[node.id]).name not in _PRINTED:
+        if ast.types[node.id].name not in _PRINTED:
             return node.id
         if isinstance(node, ListLiteral):
             stack.extend(reversed(node.elements))
-        elif isinstance(node, StructLiteral) and not node.type_name:
+        elif isinstance(node, MapLiteral):
             for entry in reversed(node.entries):
-                stack.append(entry.value)
-                if not isinstance(entry.key, str):
-                    stack.append(entry.key)
+                stack += (entry.value, entry.key)
     return None

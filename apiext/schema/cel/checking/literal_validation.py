@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, ListLiteral, StructLiteral, children
+from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, ListLiteral, MapLiteral, children
 from apiext.schema.cel.checking.format_validation import format_fault
 from apiext.schema.cel.checking.type_inference import display_type, unwrap_optional
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.standard.conversions import int_to_timestamp, text_to_duration, text_to_timestamp
 from apiext.schema.cel.syntax.source import Issue
-from apiext.schema.cel.types import CelType, unwrapped
+from apiext.schema.cel.types import CelType
 from apiext.schema.pattern import PatternError, check_pattern
 
 
@@ -63,8 +63,8 @@ def _mixed(node: Expression, ast: CheckedAst) -> list[Issue]:
         optional = set(node.optional_indices)
         elements = [(element.id, _type(element.id, ast, optional=index in optional)) for index, element in enumerate(node.elements)]
         return _different(elements, ast)[:1]
-    if isinstance(node, StructLiteral) and not node.type_name:
-        keys = [(entry.key.id, ast.types[entry.key.id]) for entry in node.entries if not isinstance(entry.key, str)]
+    if isinstance(node, MapLiteral):
+        keys = [(entry.key.id, ast.types[entry.key.id]) for entry in node.entries]
         values = [(entry.value.id, _type(entry.value.id, ast, optional=entry.optional)) for entry in node.entries]
         return _different(keys, ast) + _different(values, ast)
     return []
@@ -78,5 +78,5 @@ def _different(typed: list[tuple[int, CelType]], ast: CheckedAst) -> list[Issue]
     return [
         Issue(ast.positions[node], f"expected type '{display_type(typed[0][1])}' but found '{display_type(kind)}'")
         for node, kind in typed
-        if unwrapped(kind) != unwrapped(typed[0][1])
+        if kind != typed[0][1]
     ]

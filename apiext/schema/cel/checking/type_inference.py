@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from apiext.schema.cel.types import ANY, DYN, ERROR, NULL, CelType, unwrapped
+from apiext.schema.cel.types import DYN, ERROR, NULL, CelType
 
 _VARIABLE_PREFIX: Final = "_var"
 _NOT_NULLABLE: Final = frozenset({"bool", "int", "uint", "double", "string", "bytes", "list", "map", "type", "null_type"})
-_DYNAMIC: Final = frozenset({DYN.name, ANY.name})
-_WILDCARDS: Final = _DYNAMIC | {ERROR.name}
+_WILDCARDS: Final = frozenset({DYN.name, ERROR.name})
 _DISPLAYED: Final = {"google.protobuf.Duration": "duration", "google.protobuf.Timestamp": "timestamp", "null_type": "null"}
 
 
@@ -120,7 +119,6 @@ class Inference:
             return _accepts_null(target)
         if target.name == "type":
             return value.name == "type"
-        target, value = unwrapped(target), unwrapped(value)
         return target.name == value.name and self._all_assignable(target.parameters, value.parameters)
 
     def _bind(self, kind: CelType, variable: CelType) -> tuple[bool, bool]:
@@ -160,9 +158,9 @@ class Inference:
 
 def is_less_specific(first: CelType, second: CelType) -> bool:
     """Tell whether the first type is equal to the second or says less than it."""
-    if first.name in _DYNAMIC or is_variable(first):
+    if first == DYN or is_variable(first):
         return True
-    if second.name in _DYNAMIC or is_variable(second) or first.name != second.name:
+    if second == DYN or is_variable(second) or first.name != second.name:
         return False
     if first.name == "type":
         return True

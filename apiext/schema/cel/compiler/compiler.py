@@ -12,7 +12,7 @@ from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.writer import MAX_DEPTH, FunctionWriter
 from apiext.schema.cel.libraries.library import Overload
 from apiext.schema.cel.standard.kinds import type_of
-from apiext.schema.cel.types import BOOL, DYN, INT, NULL, STRING, CelType, unwrapped
+from apiext.schema.cel.types import BOOL, DYN, INT, NULL, STRING, CelType
 
 _LITERALS: Final = (bool, int, str, type(None))
 """Types whose `repr` is the literal itself."""
@@ -157,8 +157,8 @@ class Compiler:
         return CodeValue(self.value(operand), operand.type, None, operand.may_fail or not operand.shape.is_plain, operand.is_plain)
 
     def type_of(self, node: Expression) -> CelType:
-        """Return the type that the checker found; values of wrappers are those of their scalars."""
-        return unwrapped(self.checked.types.get(node.id, DYN))
+        """Return the type that the checker found."""
+        return self.checked.types.get(node.id, DYN)
 
     def candidates(self, node: Call) -> tuple[Overload, ...]:
         """Return the overloads of libraries that come into question for a call."""
@@ -175,7 +175,7 @@ def _is_uniform(kind: Any) -> bool:
     pending = [kind]
     while pending:
         part = pending.pop()
-        if part.name in {"dyn", "any", "double", "optional_type"}:
+        if part.name in {"dyn", "double", "optional_type"}:
             return False
         pending.extend(part.parameters)
     return bool(kind.parameters)

@@ -14,15 +14,14 @@ from apiext.schema.cel.ast import (
     Expression,
     Identifier,
     ListLiteral,
+    MapEntry,
+    MapLiteral,
     Select,
-    StructLiteral,
     post_order,
 )
-from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.standard.functions import CONVERSIONS, DYNAMIC
 from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values.mixed_map import MixedMap
-from apiext.schema.cel.values.protobuf_messages import MESSAGES
 from apiext.schema.cel.values.run_time_values import OptionalValue
 
 _CONVERSIONS: Final = frozenset(CONVERSIONS) | {"type", "dyn"}
@@ -46,11 +45,11 @@ def _fold(node: Expression, checked: CheckedAst, values: dict[int, object]) -> N
         case Constant():
             values[node.id] = node.value
         case Identifier() | Select() if checked.types.get(node.id, CelType("")).name == "type" and node.id in checked.names:
-            values[node.id] = _type_value(checked.names[node.id].removeprefix("."))
+            values[node.id] = CelType(checked.names[node.id].removeprefix("."))
         case ListLiteral() if all(element.id in values for element in node.elements) and not node.optional_indices:
             values[node.id] = [values[element.id] for element in node.elements]
-        case StructLiteral() if not node.type_name and all(_is_constant_entry(entry, values) for entry in node.entries):
-            entries = [(values[entry.key.id], values[entry.value.id]) for entry in node.entries]  # type: ignore[union-attr]
+        case MapLiteral() if all(_is_constant_entry(entry, values) for entry in node.entries):
+            entries = [(values[entry.key.id], values[entry.value.id]) for entry in node.entries]
             values[node.id] = _map(entries)
         case Call() if node.function in _CONVERSIONS and len(node.arguments) == 1 and node.arguments[0].id in values:
             values[node.id] = DYNAMIC[node.function](values[node.arguments[0].id])
@@ -58,12 +57,6 @@ def _fold(node: Expression, checked: CheckedAst, values: dict[int, object]) -> N
             values[node.id] = False
         case _:
             pass
-
-
-def _type_value(name: str) -> CelType:
-    if name in MESSAGES and MESSAGES[name].type.name != name:
-        raise CelError(f"reference to undefined type: {name}")
-    return CelType(name)
 
 
 def _map(entries: list[tuple[object, object]]) -> dict[object, object]:
@@ -75,11 +68,10 @@ def _map(entries: list[tuple[object, object]]) -> dict[object, object]:
     return mixed
 
 
-def _is_constant_entry(entry: object, values: dict[int, object]) -> bool:
-    key, value = entry.key, entry.value  # type: ignore[attr-defined]
-    if entry.optional or isinstance(key, str) or key.id not in values or value.id not in values:  # type: ignore[attr-defined]
+def _is_constant_entry(entry: MapEntry, values: dict[int, object]) -> bool:
+    if entry.optional or entry.key.id not in values or entry.value.id not in values:
         return False
-    return not isinstance(values[key.id], list | dict | OptionalValue)
+    return not isinstance(values[entry.key.id], list | dict | OptionalValue)
 
 
 def is_set_literal(value: object) -> bool:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.schema.cel.ast import ListLiteral, StructLiteral
+from apiext.schema.cel.ast import ListLiteral, MapLiteral
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.types import DYN, list_of, map_of
 from apiext.schema.cel.values.mixed_map import MixedMap
-from apiext.schema.cel.values.protobuf_messages import MESSAGES
 from apiext.schema.cel.values.run_time_values import OptionalValue
 
 _LIST_COST: Final = 10
 _MAP_COST: Final = 30
-_OBJECT_COST: Final = 40
 
 
 def compile_list(compiler: Compiler, node: ListLiteral) -> CodeValue:
@@ -34,18 +32,12 @@ def compile_list(compiler: Compiler, node: ListLiteral) -> CodeValue:
     return compiler.assign(f"[{', '.join(codes)}]", kind, may_fail=may_fail)
 
 
-def compile_map(compiler: Compiler, node: StructLiteral) -> CodeValue:
-    """Compile `{a: b, ?c: d}`.
-
-    Raises:
-        TypeError: An entry is a field of an object.
-    """
+def compile_map(compiler: Compiler, node: MapLiteral) -> CodeValue:
+    """Compile `{a: b, ?c: d}`."""
     compiler.writer.charge(_MAP_COST)
     result, may_fail = compiler.name("t"), False
     entries = []
     for entry in node.entries:
-        if isinstance(entry.key, str):
-            raise TypeError(entry)
         key = compiler.atom(compiler.converted(compiler.visit(entry.key)))
         value = compiler.atom(compiler.converted(compiler.visit(entry.value)))
         may_fail = may_fail or key.may_fail or value.may_fail or entry.optional or key.type == DYN
@@ -61,27 +53,6 @@ def compile_map(compiler: Compiler, node: StructLiteral) -> CodeValue:
             compiler.writer.line(f"{compiler.bind(_insert)}({result}, {key.code}, {value.code})")
     unsure = any(key.is_dyn or value.is_dyn for key, value, _ in entries)
     return CodeValue(result, map_of(DYN, DYN) if unsure else compiler.type_of(node), may_fail=may_fail)
-
-
-def compile_object(compiler: Compiler, node: StructLiteral) -> CodeValue:
-    """Compile `a.b.C{d: e, ?f: g}`.
-
-    Raises:
-        CelError: No type of a custom resource can be created.
-    """
-    message = MESSAGES.get(node.type_name)
-    if message is None:
-        raise CelError(f"unknown type: {node.type_name}")
-    compiler.writer.charge(_OBJECT_COST)
-    fields = compiler.name("t")
-    compiler.writer.line(f"{fields} = {{}}")
-    for entry in node.entries:
-        value = compiler.atom(compiler.converted(compiler.visit(entry.value)))
-        if entry.optional:
-            compiler.writer.line(f"{compiler.bind(_insert_optional)}({fields}, {entry.key!r}, {value.code})")
-        else:
-            compiler.writer.line(f"{fields}[{entry.key!r}] = {value.code}")
-    return compiler.assign(f"{compiler.bind(message.new)}({fields})", compiler.type_of(node), may_fail=True)
 
 
 def _require_optional_element(value: object) -> None:

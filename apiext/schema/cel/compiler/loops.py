@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Identifier, ListLiteral, StructLiteral, children
+from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Identifier, ListLiteral, MapLiteral, children
 from apiext.schema.cel.compiler.code_value import PRIMITIVES, CodeValue
 from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.compiler.logic import AND, OR, require_bool
@@ -144,7 +144,7 @@ def _compile_fold(compiler: Compiler, node: Comprehension, source: CodeValue) ->
     """Compile a loop that collects or counts; the accumulated list or map is this loop's own, so that it may be changed in place."""
     writer = compiler.writer
     result = compiler.name("t")
-    if isinstance(node.accu_init, ListLiteral | StructLiteral) and not compiler.folded.get(node.accu_init.id):
+    if isinstance(node.accu_init, ListLiteral | MapLiteral) and not compiler.folded.get(node.accu_init.id):
         writer.line(f"{result} = {_empty(compiler, node.accu_init)}")
     else:
         writer.line(f"{result} = {compiler.value(compiler.visit(node.accu_init))}")
@@ -163,7 +163,7 @@ def _compile_fold(compiler: Compiler, node: Comprehension, source: CodeValue) ->
     return CodeValue(operand.code, operand.type, operand.shape, may_fail)
 
 
-def _empty(compiler: Compiler, literal: ListLiteral | StructLiteral) -> str:
+def _empty(compiler: Compiler, literal: ListLiteral | MapLiteral) -> str:
     """Return the code of an empty list or map."""
     if isinstance(literal, ListLiteral):
         return "[]"

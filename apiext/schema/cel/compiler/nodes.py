@@ -12,13 +12,13 @@ from apiext.schema.cel.ast import (
     Expression,
     Identifier,
     ListLiteral,
+    MapLiteral,
     Select,
-    StructLiteral,
 )
 from apiext.schema.cel.compiler.calls import compile_call
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.compiler import Compiler
-from apiext.schema.cel.compiler.literals import compile_list, compile_map, compile_object
+from apiext.schema.cel.compiler.literals import compile_list, compile_map
 from apiext.schema.cel.compiler.loops import compile_comprehension
 from apiext.schema.cel.compiler.selections import QUALIFIERS, compile_identifier, compile_index, compile_select
 
@@ -57,5 +57,5 @@ def _compile_node(compiler: Compiler, node: Expression) -> CodeValue:
                 return compile_comprehension(compiler, node)
             case ListLiteral():
                 return compile_list(compiler, node)
-            case StructLiteral():
-                return compile_object(compiler, node) if node.type_name else compile_map(compiler, node)
+            case MapLiteral():
+                return compile_map(compiler, node)

@@ -14,8 +14,8 @@ from apiext.schema.cel.ast import (
     Expression,
     Identifier,
     ListLiteral,
+    MapLiteral,
     Select,
-    StructLiteral,
 )
 from apiext.schema.cel.cost.estimate import EMPTY, ONE, UNKNOWN, ZERO, Estimate, exactly
 from apiext.schema.cel.cost.extensions import EXTENSION_ESTIMATORS, LIST_COST
@@ -25,7 +25,6 @@ from apiext.schema.cel.cost.standard import STANDARD_ESTIMATORS
 from apiext.schema.cel.types import DYN, CelType
 
 _MAP_COST: Final = exactly(30)
-_OBJECT_COST: Final = exactly(40)
 _SCALARS: Final = frozenset({"bool", "double", "google.protobuf.Duration", "int", "google.protobuf.Timestamp", "uint"})
 _FREE_SELECTIONS: Final = frozenset({"dyn", "optional_type"})
 """Types whose fields cost nothing to select."""
@@ -106,7 +105,7 @@ class CostEstimator:
             return self._unwrapped(expression) if expression.function == "dyn" else self._call(expression)
         if isinstance(expression, ListLiteral):
             return self._list(expression)
-        if isinstance(expression, StructLiteral):
+        if isinstance(expression, MapLiteral):
             return self._struct(expression)
         return self._binding(expression) if _is_binding(expression) else self._comprehension(expression)
 
@@ -133,18 +132,15 @@ class CostEstimator:
         self._entries[literal.id] = EntrySize(is_list=True, key=ONE, value=item)
         return cost
 
-    def _struct(self, literal: StructLiteral) -> _Visit:
-        cost = _OBJECT_COST if literal.type_name else _MAP_COST
+    def _struct(self, literal: MapLiteral) -> _Visit:
+        cost = _MAP_COST
         key_size, value_size = (EMPTY, EMPTY) if literal.entries else (ZERO, ZERO)
         for entry in literal.entries:
-            if not isinstance(entry.key, str):
-                cost = cost.plus((yield entry.key))
+            cost = cost.plus((yield entry.key))
             cost = cost.plus((yield entry.value))
-            if not isinstance(entry.key, str):
-                key_size = key_size.union(self._size_or_unknown(entry.key))
-                value_size = value_size.union(self._size_or_unknown(entry.value))
-        if not literal.type_name:
-            self._entries[literal.id] = EntrySize(is_list=False, key=key_size, value=value_size)
+            key_size = key_size.union(self._size_or_unknown(entry.key))
+            value_size = value_size.union(self._size_or_unknown(entry.value))
+        self._entries[literal.id] = EntrySize(is_list=False, key=key_size, value=value_size)
         return cost
 
     def _call(self, call: Call) -> _Visit:
@@ -202,7 +198,7 @@ class CostEstimator:
         count = self._size_or_unknown(loop.iter_range)
         if isinstance(loop.accu_init, Constant):
             self._set_sizes(loop, self._size(loop.accu_init), None)
-        elif isinstance(loop.accu_init, ListLiteral) or (isinstance(loop.accu_init, StructLiteral) and not loop.accu_init.type_name):
+        elif isinstance(loop.accu_init, ListLiteral | MapLiteral):
             self._set_sizes(loop, count, self._entry_size(loop.loop_step))
         return cost.plus(count.times(step_cost.plus(condition_cost)))
 
@@ -305,6 +301,6 @@ def _written_size(expression: Expression) -> Estimate | None:
         return exactly(len(expression.value)) if isinstance(expression.value, str | bytes) else ONE
     if isinstance(expression, ListLiteral):
         return exactly(len(expression.elements))
-    if isinstance(expression, StructLiteral) and not expression.type_name:
+    if isinstance(expression, MapLiteral):
         return exactly(len(expression.entries))
     return None

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_interface
 from typing import ClassVar, Final
 
 from apiext.meta.golang.formatting import quote
-from apiext.meta.golang.netip import Address, parse_prefix
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import actual_size, read_once, string_cost
-from apiext.schema.cel.libraries.ip import IpValue, is_mapped, parse_ip
+from apiext.schema.cel.libraries.ip import Address, IpValue, is_mapped, parse_ip
 from apiext.schema.cel.libraries.library import Cost, Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, INT, STRING, CelType
 from apiext.schema.cel.values.run_time_values import OpaqueValue
 
 _CIDR: Final = CelType("net.CIDR")
+_FORM: Final = re.compile("[^/%]+/(?:0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,15 @@ class CidrValue(OpaqueValue):
 
 
 def _parse(text: str) -> CidrValue:
-    prefix = "network address parse error during conversion from string: "
     try:
-        address, bits = parse_prefix(text)
+        if not _FORM.fullmatch(text):
+            raise ValueError(f"{quote(text)} is no address with the length of a prefix")
+        found = ip_interface(text)
+        if is_mapped(found.ip):
+            raise ValueError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
     except ValueError as error:
-        raise CelError(f"{prefix}{prefix}{error}") from None
-    if is_mapped(address):
-        raise CelError(f"{prefix}IPv4-mapped IPv6 address {quote(text)} is not allowed")
-    return CidrValue(address, bits)
+        raise CelError(f"network address parse error during conversion from string: {error}") from None
+    return CidrValue(found.ip, found.network.prefixlen)
 
 
 def _is_cidr(text: str) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import ClassVar, Final
 
 from apiext.meta.golang.formatting import quote
-from apiext.meta.golang.netip import Address, parse_address
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once, read_twice
 from apiext.schema.cel.libraries.library import Cost, Library, Overload
 from apiext.schema.cel.types import BOOL, INT, STRING, CelType
 from apiext.schema.cel.values.run_time_values import OpaqueValue
+
+Address = IPv4Address | IPv6Address
 
 _IP: Final = CelType("net.IP")
 _HIGHEST: Final = IPv4Address("255.255.255.255")
@@ -44,10 +45,10 @@ def parse_ip(text: str) -> IpValue:
         CelError: the text is no such address, or an IPv4 address mapped to IPv6.
     """
     try:
-        address, zone = parse_address(text)
+        address = ip_address(text)
     except ValueError as error:
         raise CelError(f"IP Address {quote(text)} parse error during conversion from string: {error}") from None
-    if zone:
+    if "%" in text:
         raise CelError(f"IP address {quote(text)} with zone value is not allowed")
     if is_mapped(address):
         raise CelError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")

@@ -8,7 +8,7 @@ from apiext.meta.golang import formatting
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of, optional_of
-from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, Duration, EmptyMessage, OptionalValue, Timestamp
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, Duration, OptionalValue, Timestamp
 
 _ZERO_TIME: Final = -62_135_596_800_000_000_000
 """Nanoseconds of Go's zero time, the year 1."""
@@ -23,11 +23,7 @@ def _is_zero(value: object) -> bool:
         return value.nanoseconds == 0
     if isinstance(value, Timestamp):
         return value.nanoseconds == _ZERO_TIME
-    return (
-        value is None
-        or isinstance(value, EmptyMessage)
-        or (isinstance(value, bool | int | float | str | bytes | list | dict) and not value)
-    )
+    return value is None or (isinstance(value, bool | int | float | str | bytes | list | dict) and not value)
 
 
 def _value(optional: OptionalValue) -> object:

@@ -12,13 +12,16 @@ from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, INT, STRING, CelType
-from apiext.schema.cel.values.run_time_values import INT_MAX, UINT_MAX, OpaqueValue
+from apiext.schema.cel.values.run_time_values import OpaqueValue
 
 _SEMVER: Final = CelType("kubernetes.Semver")
-_DIGITS: Final = re.compile("[0-9]*", re.ASCII)
-_IDENTIFIER: Final = re.compile("[0-9A-Za-z-]*", re.ASCII)
+_NUMBER: Final = "(?:0|[1-9][0-9]{0,17})"
+_PRERELEASE: Final = f"(?:{_NUMBER}|[0-9]*+[A-Za-z-][0-9A-Za-z-]*+)"
+_BUILD: Final = "[0-9A-Za-z-]++"
+_VERSION: Final = re.compile(
+    rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({_PRERELEASE}(?:\.{_PRERELEASE})*+))?(?:\+({_BUILD}(?:\.{_BUILD})*+))?"
+)
 _PARTS: Final = 3
-_MAX_DIGITS: Final = 20
 
 
 @total_ordering
@@ -60,27 +63,22 @@ class SemverValue(OpaqueValue):
 def _parse(text: str, normalize: bool = False) -> SemverValue:  # noqa: FBT001, FBT002
     if normalize:
         text = _normalized(text)
-    if not text:
-        raise CelError("Version string empty")
-    parts = text.split(".", _PARTS - 1)
-    if len(parts) < _PARTS:
-        raise CelError("No Major.Minor.Patch elements found")
-    major, minor = _number(parts[0], "major"), _number(parts[1], "minor")
-    rest, plus, build = parts[2].partition("+")
-    rest, minus, prerelease = rest.partition("-")
-    patch = _number(rest, "patch")
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        raise CelError(f"invalid semantic version {quote(text)}")
+    *core, prerelease, build = found.groups()
+    major, minor, patch = map(int, core)
+    parts = prerelease.split(".") if prerelease else ()
     return SemverValue(
         (major, minor, patch),
-        tuple(map(_prerelease, prerelease.split("."))) if minus else (),
-        tuple(map(_build, build.split("."))) if plus else (),
+        tuple(int(part) if part.isdigit() else part for part in parts),
+        tuple(build.split(".")) if build else (),
     )
 
 
 def _normalized(text: str) -> str:
     """Return a version without `v` and leading zeros, with its missing parts added."""
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]
-    if len(parts) < _PARTS and re.search("[+-]", parts[-1]):
-        raise CelError("short version cannot contain PreRelease/Build meta data")
     return ".".join([*parts, "0", "0"][:_PARTS])
 
 
@@ -89,43 +87,6 @@ def _without_zeros(part: str) -> str:
         return part
     rest = part.lstrip("0")
     return rest if "0" <= rest[:1] <= "9" else f"0{rest}"
-
-
-def _number(text: str, name: str) -> int:
-    if not _DIGITS.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in {name} number {quote(text)}")
-    if len(text) > 1 and text.startswith("0"):
-        raise CelError(f"{name.capitalize()} number must not contain leading zeroes {quote(text)}")
-    return _uint(text)
-
-
-def _uint(digits: str) -> int:
-    if not digits:
-        raise CelError('strconv.ParseUint: parsing "": invalid syntax')
-    number = int(digits) if len(digits) <= _MAX_DIGITS else UINT_MAX + 1
-    if number > UINT_MAX:
-        raise CelError(f"strconv.ParseUint: parsing {quote(digits)}: value out of range")
-    return number
-
-
-def _prerelease(text: str) -> int | str:
-    if not text:
-        raise CelError("Prerelease is empty")
-    if _DIGITS.fullmatch(text):
-        if len(text) > 1 and text.startswith("0"):
-            raise CelError(f"Numeric PreRelease version must not contain leading zeroes {quote(text)}")
-        return _uint(text)
-    if not _IDENTIFIER.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in prerelease {quote(text)}")
-    return text
-
-
-def _build(text: str) -> str:
-    if not text:
-        raise CelError("Build meta data is empty")
-    if not _IDENTIFIER.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in build meta data {quote(text)}")
-    return text
 
 
 def _is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002
@@ -137,13 +98,8 @@ def _is_semver(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT
 
 
 def _component(index: int) -> tuple[Overload, ...]:
-    """Return the overload of a function for a number of the version, as a signed 64-bit integer."""
-
-    def component(version: SemverValue) -> int:
-        number = version.core[index]
-        return number if number <= INT_MAX else number - UINT_MAX - 1
-
-    return _member(f"semver_{('major', 'minor', 'patch')[index]}", (_SEMVER,), INT, component)
+    """Return the overload of a function for a number of the version."""
+    return _member(f"semver_{('major', 'minor', 'patch')[index]}", (_SEMVER,), INT, lambda version: version.core[index])
 
 
 def _member(overload: str, parameters: tuple[CelType, ...], result: CelType, implementation: Implementation) -> tuple[Overload, ...]:

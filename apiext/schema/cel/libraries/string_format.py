@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Final
 
 from apiext.meta.golang.formatting import quote
@@ -19,9 +18,7 @@ from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values.run_time_values import Duration, Timestamp
 
 _DEFAULT_PRECISION: Final = 6
-_MAX_PRECISION_PREFIX: Final = 1_000_000
-"""Above it, without the last digit, a precision makes Go print no number."""
-_NO_VERB: Final = "%!(NOVERB)"
+_MAX_PRECISION: Final = 10_000
 _DOUBLES: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """Texts that may stand for doubles."""
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -126,32 +123,28 @@ def _infinite(number: float) -> str:
 
 
 def _fixed(value: object, precision: int | None) -> str:
-    """Print a double with thousands separators. Precisions wrap around as in Go's x/text."""
+    """Print a double with thousands separators."""
     number = _double(value, "f")
-    precision = _DEFAULT_PRECISION if precision is None else precision
-    if precision // 10 > _MAX_PRECISION_PREFIX:
-        return _NO_VERB
-    if not math.isfinite(number):
-        return _infinite(number)
-    greatest = (precision + 0x8000) % 0x10000 - 0x8000
-    digits = f"{abs(number):,.{greatest}f}" if greatest >= 0 else f"{Decimal(repr(abs(number))):,f}"
-    whole, _, fraction = digits.partition(".")
-    fraction = fraction.rstrip("0").ljust(precision % 0x100, "0")
-    return f"{'-' if number < 0 else ''}{whole}{'.' if fraction else ''}{fraction}"
+    precision = _checked(precision)
+    return f"{number:,.{precision}f}" if math.isfinite(number) else _infinite(number)
+
+
+def _checked(precision: int | None) -> int:
+    if precision is not None and precision > _MAX_PRECISION:
+        raise CelError(f"precision {precision} is greater than {_MAX_PRECISION}")
+    return _DEFAULT_PRECISION if precision is None else precision
 
 
 def _scientific(value: object, width: int | None) -> str:
     """Print a double with seven digits. The reference treats the precision as the width of the text."""
     number = _double(value, "e")
-    width = _DEFAULT_PRECISION if width is None else width
-    if width // 10 > _MAX_PRECISION_PREFIX:
-        return _NO_VERB
+    width = _checked(width)
     text = _infinite(number)
     if math.isfinite(number):
         digits, _, exponent = f"{abs(number):.6e}".partition("e")
         sign = "-" if number < 0 else ""
         text = f"{sign}{digits}×10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"  # noqa: RUF001
-    return text.rjust(width % 0x10000)
+    return text.rjust(width)
 
 
 def _binary(value: object, _precision: int | None) -> str:

@@ -6,41 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from apiext.meta.golang.url import Url, parse_request_uri, parse_url
+from apiext.meta.golang.url import Url, parse_request_uri
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once
 from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.types import BOOL, STRING, CelType, list_of, map_of
 from apiext.schema.cel.values.run_time_values import OpaqueValue
-from apiext.schema.strfmt.urls import is_request_uri
+from apiext.schema.strfmt.network import is_request_uri
 
 _URL: Final = CelType("kubernetes.URL")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class UrlValue(OpaqueValue):
     """A URL."""
 
     cel_type: ClassVar[CelType] = _URL
     url: Url
 
-    def __eq__(self, other: object) -> bool:
-        """Return whether the URLs have the same text."""
-        return isinstance(other, UrlValue) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        """Return the hash of the printed URL."""
-        return hash(str(self))
-
-    def __str__(self) -> str:
-        """Return the printed URL."""
-        return str(self.url)
-
 
 def _parse(text: str) -> UrlValue:
     try:
-        parse_request_uri(text)
-        return UrlValue(parse_url(text))
+        return UrlValue(parse_request_uri(text))
     except ValueError as error:
         raise CelError(f"URL parse error during conversion from string: {error}") from None
 

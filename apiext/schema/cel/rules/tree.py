@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.schema.cel.declarations import Declaration
     from apiext.schema.model import Props, Structural
-    from apiext.schema.validation.checker import Check
+    from apiext.schema.validation.keywords.constraint import Check
 
 _EMPTY: Final[Props] = {}
 

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from apiext.meta.golang import formatting
+from apiext.meta.time import duration_nanoseconds
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
 from apiext.schema.cel.standard.times import format_duration, format_timestamp, parse_timestamp
@@ -22,15 +23,11 @@ from apiext.schema.cel.values.run_time_values import (
     checked_timestamp,
     checked_uint,
 )
-from apiext.schema.strfmt.datetimes import parse_go_duration
 
 _INTEGER: Final = re.compile("[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile("[0-9]+")
-_FLOAT: Final = re.compile(
-    r"[+-]?(?:inf|infinity|(?:[0-9](?:_?[0-9])*\.?(?:[0-9](?:_?[0-9])*)?|\.[0-9](?:_?[0-9])*)(?:e[+-]?[0-9]+)?)|nan",
-    re.IGNORECASE,
-)
-_HEX_FLOAT: Final = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+", re.IGNORECASE)
+_NO_FLOAT: Final = re.compile(r"[\s_]|[^\x00-\x7f]")
+"""What Python allows in numbers, and Go does not."""
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -58,15 +55,10 @@ def text_to_uint(text: str) -> Uint:
 def text_to_double(text: str) -> float:
     """Convert a text; one that is too large for a double is an error. Raises CelError."""
     try:
-        if _FLOAT.fullmatch(text):
-            number = float(text)
-        elif _HEX_FLOAT.fullmatch(text):
-            number = float.fromhex(text)
-        else:
-            raise _failed("double")
-    except OverflowError:
+        number = float(text)
+    except ValueError:
         raise _failed("double") from None
-    if math.isinf(number) and "inf" not in text.lower():
+    if _NO_FLOAT.search(text) or (math.isinf(number) and "inf" not in text.lower()):
         raise _failed("double")
     return number
 
@@ -80,7 +72,7 @@ def text_to_bool(text: str) -> bool:
 
 def text_to_duration(text: str) -> Duration:
     """Convert a text such as 1h30m. Raises CelError."""
-    if (nanoseconds := parse_go_duration(text)) is not None:
+    if (nanoseconds := duration_nanoseconds(text)) is not None:
         return Duration(nanoseconds)
     raise _failed("google.protobuf.Duration")
 

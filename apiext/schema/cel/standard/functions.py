@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -70,7 +71,7 @@ CONVERSIONS: Final[dict[str, dict[CelType, tuple[str, Function]]]] = {
 """Conversions by name and by the type of the argument: overload and implementation."""
 
 
-def _member_of_time(read: Callable[[Any], int]) -> Function:
+def _member_of_time(read: Callable[[datetime], int]) -> Function:
     def member(moment: Timestamp, zone: str = "UTC") -> int:
         return read(civil(moment, zone_offset(moment, zone)))
 
@@ -80,14 +81,14 @@ def _member_of_time(read: Callable[[Any], int]) -> Function:
 _TIMES: Final[dict[str, tuple[str, Function]]] = {
     "getFullYear": ("timestamp_to_year", _member_of_time(lambda time: time.year)),
     "getMonth": ("timestamp_to_month", _member_of_time(lambda time: time.month - 1)),
-    "getDayOfYear": ("timestamp_to_day_of_year", _member_of_time(lambda time: time.yearday)),
+    "getDayOfYear": ("timestamp_to_day_of_year", _member_of_time(lambda time: time.timetuple().tm_yday - 1)),
     "getDayOfMonth": ("timestamp_to_day_of_month", _member_of_time(lambda time: time.day - 1)),
     "getDate": ("timestamp_to_day_of_month_1_based", _member_of_time(lambda time: time.day)),
-    "getDayOfWeek": ("timestamp_to_day_of_week", _member_of_time(lambda time: time.weekday)),
+    "getDayOfWeek": ("timestamp_to_day_of_week", _member_of_time(lambda time: time.isoweekday() % 7)),
     "getHours": ("timestamp_to_hours", _member_of_time(lambda time: time.hour)),
     "getMinutes": ("timestamp_to_minutes", _member_of_time(lambda time: time.minute)),
     "getSeconds": ("timestamp_to_seconds", _member_of_time(lambda time: time.second)),
-    "getMilliseconds": ("timestamp_to_milliseconds", _member_of_time(lambda time: time.nanosecond // 1_000_000)),
+    "getMilliseconds": ("timestamp_to_milliseconds", lambda moment, _zone="UTC": moment.nanoseconds // 1_000_000 % 1000),
 }
 
 _DURATIONS: Final[dict[str, tuple[str, Function]]] = {

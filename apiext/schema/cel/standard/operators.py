@@ -22,7 +22,6 @@ from apiext.schema.cel.values.run_time_values import (
     INT_MAX,
     INT_MIN,
     Duration,
-    EmptyMessage,
     OptionalValue,
     Timestamp,
     checked_duration,
@@ -238,8 +237,6 @@ def lookup(container: Any, key: Any) -> Any:
     if isinstance(container, list):
         place = _place(key)
         return container[place] if 0 <= place < len(container) else MISSING
-    if isinstance(container, EmptyMessage):
-        raise CelError(f"no such field '{key}'" if isinstance(key, str) else NO_SUCH_OVERLOAD)
     return MISSING
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from apiext.schema.cel.ast import Comprehension, Constant, Expression, Identifier, Select, StructLiteral
+from apiext.schema.cel.ast import Comprehension, Constant, Expression, Identifier, MapLiteral, Select
 from apiext.schema.cel.syntax.node_factory import RESULT_VARIABLE, MacroFactory
 
 _OLD_RESULT_VARIABLE: Final = "__result__"
@@ -173,7 +173,7 @@ def _optional(name: str, *, flat: bool) -> Expander:
 
 
 def _sort_by(factory: MacroFactory, target: Expression, arguments: tuple[Expression, ...]) -> Expression:
-    if isinstance(target, Constant | StructLiteral):
+    if isinstance(target, Constant | MapLiteral):
         raise MacroError(target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression")
     keys = _map(factory, factory.identifier(_SORTED), arguments)
     return Comprehension(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apiext.meta.limits import MAX_CEL_NODES
-from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Identifier, ListLiteral, LiteralEntry, Select, StructLiteral
+from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Identifier, ListLiteral, MapEntry, MapLiteral, Select
 from apiext.schema.cel.syntax.source import Issue
 
 RESULT_VARIABLE = "@result"
@@ -77,9 +77,9 @@ class MacroFactory:
         """Return a list."""
         return ListLiteral(self.identify(), elements)
 
-    def map(self) -> StructLiteral:
+    def map(self) -> MapLiteral:
         """Return an empty map."""
-        return StructLiteral(self.identify(), "", ())
+        return MapLiteral(self.identify(), ())
 
     def copy(self, node: Expression) -> Expression:
         """Return a copy of a tree with new identifiers at the same positions."""
@@ -93,7 +93,7 @@ class MacroFactory:
                 return replace(node, id=new, arguments=arguments, target=None if node.target is None else self.copy(node.target))
             case ListLiteral():
                 return replace(node, id=new, elements=tuple([self.copy(element) for element in node.elements]))
-            case StructLiteral():
+            case MapLiteral():
                 return replace(node, id=new, entries=tuple([self._copy_entry(entry) for entry in node.entries]))
             case Comprehension():
                 return replace(
@@ -108,6 +108,5 @@ class MacroFactory:
             case _:
                 return replace(node, id=new)
 
-    def _copy_entry(self, entry: LiteralEntry) -> LiteralEntry:
-        key = entry.key if isinstance(entry.key, str) else self.copy(entry.key)
-        return replace(entry, id=self.identify(), key=key, value=self.copy(entry.value))
+    def _copy_entry(self, entry: MapEntry) -> MapEntry:
+        return replace(entry, id=self.identify(), key=self.copy(entry.key), value=self.copy(entry.value))

@@ -1,6 +1,6 @@
 """Parser: from the text of an expression to its syntax tree, with macros expanded (cel-go parser/parser.go, parser/gen/CEL.g4).
 
-The parser accepts what cel-go's accepts, with the same places of nodes and the same limits of depth. It stops at the first syntax error.
+The parser accepts what cel-go's accepts, with the same places of nodes. It stops at the first syntax error.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.meta.limits import MAX_CEL_EXPRESSION_CODE_POINTS
-from apiext.schema.cel.ast import Call, Constant, Expression, Identifier, ListLiteral, LiteralEntry, Select, StructLiteral
+from apiext.schema.cel.ast import Call, Constant, Expression, Identifier, ListLiteral, MapEntry, MapLiteral, Select, children
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.escaping import RESERVED
 from apiext.schema.cel.syntax.literals import BadEscapeError, literal_value
@@ -19,6 +19,9 @@ from apiext.schema.cel.syntax.syntax_errors import EXPRESSION, FIELD_NAME, NAME,
 from apiext.schema.cel.syntax.tokens import END, IDENTIFIER, tokenize
 
 _MAX_DEPTH: Final = 250
+"""Expressions within each other."""
+_MAX_LEVELS: Final = 5 * _MAX_DEPTH
+"""Levels of the tree; a macro adds up to five."""
 _RELATIONS: Final = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
 _SUMS: Final = {"+": "_+_", "-": "_-_"}
 _PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
@@ -66,24 +69,15 @@ class _Parser:
         self.nodes = nodes
         self.macros = macros
         self.optional_syntax = optional_syntax
-        self.depths = {"expr": 0, "relation": 0, "calc": 0}
-        self.height = 0
-        """Nested operators, selections and calls in the last parsed part."""
+        self.depth = 0
+        """Expressions around the parsed one: in parentheses, lists, maps and arguments."""
 
     def parse(self) -> Expression:
         expression = self._expr()
         self._expect(END)
-        return expression
-
-    def _enter(self, rule: str) -> None:
-        self.depths[rule] += 1
-        if self.depths[rule] > _MAX_DEPTH:
-            raise _TooDeepError(f"expression recursion limit exceeded: {_MAX_DEPTH}")
-
-    def _raise_height(self, *heights: int) -> None:
-        self.height = max((self.height, *heights)) + 1
-        if self.height > _MAX_DEPTH:
+        if _is_deep(expression):
             raise _TooDeepError("max recursion depth exceeded")
+        return expression
 
     def _accept(self, kind: str) -> bool:
         if self.kinds[self.at] != kind:
@@ -102,17 +96,16 @@ class _Parser:
         return SyntaxFaultError(self.tokens, self.at, expected)
 
     def _expr(self) -> Expression:
-        self._enter("expr")
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise _TooDeepError(f"expression recursion limit exceeded: {_MAX_DEPTH}")
         expression = self._or()
         if self.kinds[self.at] == "?":
-            condition_height = self.height
             call = self.nodes.identify(self.offsets[self._expect("?")])
             if_true = self._or()
             self._expect(":")
-            true_height = self.height
             expression = Call(call, "_?_:_", (expression, if_true, self._expr()))
-            self._raise_height(condition_height, true_height)
-        self.depths["expr"] -= 1
+        self.depth -= 1
         return expression
 
     def _or(self) -> Expression:
@@ -129,32 +122,24 @@ class _Parser:
 
     def _logic(self, first: Expression, sign: str, function: str) -> Expression:
         terms, calls = [first], []
-        height = self.height
         while self.kinds[self.at] == sign:
             offset = self.offsets[self.at]
             self.at += 1
             terms.append(self._and() if sign == "||" else self._relation())
             calls.append(self.nodes.identify(offset))
-            height = max(height, self.height)
-        self.height = height
         return _balance(function, terms, calls, 0, len(calls) - 1)
 
     def _relation(self, *, chained: bool = True) -> Expression:
         """Parse comparisons, which are left-associative; the right operand of one is a sum."""
-        self._enter("relation")
         expression = self._sum()
         while chained and self.kinds[self.at] in _RELATIONS:
-            height = self.height
             operator = self.at
             self.at += 1
             call = self.nodes.identify(self.offsets[operator])
             expression = Call(call, _RELATIONS[self.kinds[operator]], (expression, self._relation(chained=False)))
-            self._raise_height(height)
-        self.depths["relation"] -= 1
         return expression
 
     def _sum(self, *, sums: bool = True, products: bool = True) -> Expression:
-        self._enter("calc")
         expression = self._unary()
         while True:
             kind = self.kinds[self.at]
@@ -164,12 +149,9 @@ class _Parser:
                 function, sums_right, products_right = _SUMS[kind], False, True
             else:
                 break
-            height = self.height
             call = self.nodes.identify(self.offsets[self.at])
             self.at += 1
             expression = Call(call, function, (expression, self._sum(sums=sums_right, products=products_right)))
-            self._raise_height(height)
-        self.depths["calc"] -= 1
         return expression
 
     def _unary(self) -> Expression:
@@ -197,7 +179,6 @@ class _Parser:
         name = self._field_name()
         if self.texts[token][0] != "`" and not optional and self.kinds[self.at] == "(":
             return self._method(operand, name)
-        self._raise_height()
         if not optional:
             return Select(self.nodes.identify(self.offsets[dot]), operand, name)
         if not self.optional_syntax:
@@ -212,20 +193,16 @@ class _Parser:
         return self.texts[self._expect(IDENTIFIER, FIELD_NAME)]
 
     def _method(self, target: Expression, name: str) -> Expression:
-        height = self.height
         offset = self.offsets[self._expect("(")]
         arguments = self._arguments()
-        self._raise_height(height)
         return self._call(offset, name, arguments, target)
 
     def _index(self, operand: Expression) -> Expression:
-        height = self.height
         offset = self.offsets[self._expect("[")]
         optional = self._accept("?")
         call = self.nodes.identify(offset)
         index = self._expr()
         self._expect("]")
-        self._raise_height(height)
         if optional and not self.optional_syntax:
             return self.nodes.report(offset, "unsupported syntax '[?'")
         return Call(call, "_[?_]" if optional else "_[_]", (operand, index))
@@ -233,15 +210,11 @@ class _Parser:
     def _arguments(self) -> tuple[Expression, ...]:
         """Parse the arguments of a call and its closing parenthesis."""
         arguments: list[Expression] = []
-        height = 0
         if not self._accept(")"):
             arguments.append(self._expr())
-            height = self.height
             while self._accept(","):
                 arguments.append(self._expr())
-                height = max(height, self.height)
             self._expect(")", "',' or ')'")
-        self.height = height
         return tuple(arguments)
 
     def _call(self, offset: int, name: str, arguments: tuple[Expression, ...], target: Expression | None) -> Expression:
@@ -266,20 +239,12 @@ class _Parser:
             return self._list()
         if kind == "{":
             return self._map()
-        self.height = 0
         return self._literal()
 
     def _name(self) -> Expression:
-        self.height = 0
         first = self.at
         dot = "." if self._accept(".") else ""
         token = self._expect(IDENTIFIER, NAME)
-        end = self.at
-        while self.kinds[end] == "." and self.kinds[end + 1] == IDENTIFIER:
-            end += 2
-        if self.kinds[end] == "{":
-            self.at = end
-            return self._struct("".join(self.texts[first:end]))
         name = self.texts[token]
         if name in RESERVED:
             known = len(self.nodes.issues)
@@ -296,19 +261,16 @@ class _Parser:
         node = self.nodes.identify(self.offsets[self._expect("[")])
         elements: list[Expression] = []
         optional: list[int] = []
-        height = 0
         while self.kinds[self.at] not in {"]", ","}:
             if self._optional_mark():
                 optional.append(len(elements))
             elements.append(self._expr())
-            height = max(height, self.height)
             if self.kinds[self.at] != "," or self.kinds[self.at + 1] == "]":
                 break
             self.at += 1
             if self.kinds[self.at] == ",":
                 raise self._fault(EXPRESSION)
         self._expect("]", "']'" if self._accept(",") else "',' or ']'")
-        self.height = height
         return ListLiteral(node, tuple(elements), tuple(optional))
 
     def _optional_mark(self) -> bool:
@@ -318,33 +280,21 @@ class _Parser:
             self.nodes.report(offset, "unsupported syntax '?'")
         return optional
 
-    def _map(self) -> StructLiteral:
+    def _map(self) -> MapLiteral:
         node = self.nodes.identify(self.offsets[self._expect("{")])
-        return StructLiteral(node, "", self._entries(named=False))
-
-    def _struct(self, name: str) -> StructLiteral:
-        node = self.nodes.identify(self.offsets[self._expect("{")])
-        return StructLiteral(node, name, self._entries(named=True))
-
-    def _entries(self, *, named: bool) -> tuple[LiteralEntry, ...]:
-        """Parse the entries of a map, or the fields of an object, and the closing brace."""
-        entries: list[LiteralEntry] = []
-        height = 0
+        entries: list[MapEntry] = []
         while self.kinds[self.at] not in {"}", ","}:
             optional = self._optional_mark()
-            key = self._field_name() if named else self._expr()
-            height = height if named else max(height, self.height)
+            key = self._expr()
             entry = self.nodes.identify(self.offsets[self._expect(":")])
-            entries.append(LiteralEntry(entry, key, self._expr(), optional))
-            height = max(height, self.height)
+            entries.append(MapEntry(entry, key, self._expr(), optional))
             if self.kinds[self.at] != "," or self.kinds[self.at + 1] == "}":
                 break
             self.at += 1
             if self.kinds[self.at] == ",":
-                raise self._fault(FIELD_NAME if named else EXPRESSION)
+                raise self._fault(EXPRESSION)
         self._expect("}", "'}'" if self._accept(",") else "',' or '}'")
-        self.height = height
-        return tuple(entries)
+        return MapLiteral(node, tuple(entries))
 
     def _literal(self) -> Expression:
         first = self.at
@@ -361,6 +311,16 @@ class _Parser:
         except ValueError:
             return self.nodes.report(offset, f"invalid {'double' if kind == 'float' else kind} literal")
         return Constant(self.nodes.identify(offset), value)
+
+
+def _is_deep(expression: Expression) -> bool:
+    """Return whether a tree has more than _MAX_LEVELS levels of nodes below its root."""
+    level = [expression]
+    for _ in range(_MAX_LEVELS + 1):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return False
+    return True
 
 
 def _balance(function: str, terms: list[Expression], calls: list[int], low: int, high: int) -> Call:

@@ -18,7 +18,7 @@ EXPRESSION: Final = "an expression"
 NAME: Final = "a name"
 """What is expected after a leading dot."""
 FIELD_NAME: Final = "a field name"
-"""What is expected after the dot of a selection, and as the key of an object."""
+"""What is expected after the dot of a selection."""
 _END: Final = "end of the expression"
 _MAX_SHOWN: Final = 40
 """Characters of a token that are shown."""

@@ -8,17 +8,17 @@ with them than select members.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from apiext.meta.time import local_fault
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.escaping import escape, unescape
 from apiext.schema.cel.standard.times import parse_timestamp
 from apiext.schema.cel.values.associative import AssociativeList, map_key, set_key
-from apiext.schema.cel.values.json_values import JsonList, JsonMap, MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
 from apiext.schema.cel.values.run_time_values import Duration, OptionalValue, Timestamp
 from apiext.schema.cel.values.type_mismatch import type_mismatch
 from apiext.schema.model import Structural
@@ -27,9 +27,7 @@ from apiext.schema.strfmt.datetimes import parse_duration
 Memo = dict[int, object]
 """Converted containers by the identity of their JSON value, during one evaluation."""
 
-_URL_ALPHABET: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-_HALF_QUANTUM: Final = 2
-"""Characters of base64 after which two signs of padding follow."""
+_URL_BASE64: Final = re.compile("(?:[A-Za-z0-9_-]{4})*+(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?")
 _ZERO_TIME: Final = Timestamp(-62_135_596_800_000_000_000)
 
 
@@ -45,7 +43,7 @@ def _duration(value: Any) -> object:
 
 def _date(value: Any) -> object:
     if (moment := parse_timestamp(f"{value}T00:00:00Z")) is None:
-        raise CelError(f"Invalid date formatted string {value}: {local_fault(value, date_only=True)}")
+        raise CelError(f"Invalid date formatted string {value}")
     return moment
 
 
@@ -53,38 +51,14 @@ def _date_time(value: Any) -> object:
     if not value:
         return _ZERO_TIME
     if (moment := parse_timestamp(value, zone_required=False)) is None:
-        raise CelError(f"Invalid date-time formatted string {value}: {local_fault(value)}")
+        raise CelError(f"Invalid date-time formatted string {value}")
     return moment
 
 
 def _bytes(value: Any) -> object:
-    if (place := _corrupt_byte(value)) >= 0:
-        raise CelError(f"Invalid byte formatted string {value}: illegal base64 data at input byte {place}")
+    if not _URL_BASE64.fullmatch(value):
+        raise CelError(f"Invalid byte formatted string {value}: illegal base64 data")
     return base64.urlsafe_b64decode(value)
-
-
-def _corrupt_byte(text: str) -> int:
-    """Return the offset at which Go stops reading base64, -1 if it reads all."""
-    quantum = 0
-    for place, char in enumerate(text):
-        if char in _URL_ALPHABET:
-            quantum = (quantum + 1) % 4
-        elif char == "=":
-            return _corrupt_padding(text, place, quantum)
-        elif char not in "\r\n":
-            return place
-    return len(text) - quantum if quantum else -1
-
-
-def _corrupt_padding(text: str, place: int, quantum: int) -> int:
-    rest = text[place + 1 :].lstrip("\r\n")
-    if quantum < _HALF_QUANTUM:
-        return place
-    if quantum == _HALF_QUANTUM:
-        if not rest.startswith("="):
-            return len(text) - len(rest) - 1 if rest else len(text)
-        rest = rest[1:].lstrip("\r\n")
-    return len(text) - len(rest) if rest else -1
 
 
 _FORMATS: Final[dict[str, Callable[[Any], object]]] = {
@@ -106,8 +80,6 @@ class Shape:
     """Whether values may have undeclared fields although the schema does not preserve unknown ones: metadata."""
     strict: bool = False
     """Whether to check the types of values: they may differ from the schema's."""
-    marked: bool = False
-    """Whether lists and maps become `JsonList`s and `JsonMap`s: an expression distinguishes them from its own."""
     _fields: dict[str, tuple[str, Shape] | None] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -153,10 +125,10 @@ class Shape:
 
     def made_optional(self) -> Shape:
         """Return the shape of optional values with this shape inside."""
-        return Shape(self.schema, optional=True, strict=self.strict, marked=self.marked)
+        return Shape(self.schema, optional=True, strict=self.strict)
 
     def _part(self, schema: Structural, *, is_open: bool = False) -> Shape:
-        return Shape(schema, open=is_open, strict=self.strict, marked=self.marked)
+        return Shape(schema, open=is_open, strict=self.strict)
 
     @cached_property
     def scalar(self) -> Callable[[Any], object] | None:
@@ -186,7 +158,7 @@ class Shape:
     @cached_property
     def is_plain(self) -> bool:
         """Return whether JSON values are run-time values, at any depth."""
-        if self.strict or (self.marked and self.is_container):
+        if self.strict:
             return False
         if self.optional:
             return self.inner.is_plain
@@ -242,10 +214,9 @@ class Shape:
                 return AssociativeList(elements, set_key)
             if self.schema.list_type == "map":
                 return AssociativeList(elements, map_key(tuple(escape(name) or name for name in self.schema.list_map_keys)))
-            return JsonList(elements) if self.marked else elements
+            return elements
         if self.is_map and self.element is not None:
-            members = {key: self.element.member(element, memo) for key, element in value.items()}
-            return JsonMap(members) if self.marked else members
+            return {key: self.element.member(element, memo) for key, element in value.items()}
         return self._object(value, memo) if isinstance(value, dict) else UnknownJson(value)
 
     def _object(self, value: dict[str, Any], memo: Memo) -> ObjectValue:

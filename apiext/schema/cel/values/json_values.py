@@ -54,18 +54,6 @@ class MistypedJson:
         raise self.error
 
 
-class JsonList(list[Any]):
-    """A list converted from JSON, for expressions that distinguish it from their own lists."""
-
-    __slots__ = ()
-
-
-class JsonMap(dict[str, Any]):
-    """A map converted from JSON, for expressions that distinguish it from their own maps."""
-
-    __slots__ = ()
-
-
 class ObjectValue(dict[str, Any]):
     """A converted object: its non-null fields by escaped name. Unknown fields count for equality only."""
 

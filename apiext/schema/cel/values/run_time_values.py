@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, TIMESTAMP_OVERFLOW, UINT_OVERFLOW, CelError
-from apiext.schema.cel.types import EMPTY, CelType
+from apiext.schema.cel.types import CelType
 
 NANOSECONDS: Final = 1_000_000_000
 INT_MIN: Final = -(1 << 63)
@@ -58,13 +58,6 @@ class OpaqueValue:
     def size(self) -> int:
         """Return the size for run-time costs."""
         return 1
-
-
-@dataclass(frozen=True, slots=True)
-class EmptyMessage:
-    """The value of google.protobuf.Empty, a message without fields."""
-
-    cel_type: ClassVar[CelType] = EMPTY
 
 
 def checked_int(number: int) -> int:

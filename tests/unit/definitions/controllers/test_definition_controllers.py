@@ -19,6 +19,10 @@ from tests.unit.definitions.conftest import ControlledDefinitions
 from tests.unit.definitions.recorded import body, decoded
 
 FOOS = "foos.example.com"
+BY_WEBHOOK = {
+    "strategy": "Webhook",
+    "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
+}
 
 
 def _reason(definition: Definition | None, condition_type: str) -> str:
@@ -41,8 +45,7 @@ async def test_establishes_in_one_write(controlled: ControlledDefinitions) -> No
 
 async def test_update_is_visible_when_it_returns(controlled: ControlledDefinitions) -> None:
     """Show an update in the catalog when the request returns."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
 
     await controlled.update(FOOS, lambda crd: crd["spec"]["versions"][0].update(deprecated=True))
 
@@ -71,8 +74,7 @@ async def test_accepts_a_name_when_it_becomes_free(controlled: ControlledDefinit
 
 async def test_deletes_instances_before_the_definition(controlled: ControlledDefinitions) -> None:
     """Mark a deleted definition, delete its instances, then remove it."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
 
     item, gone = await controlled.delete(FOOS)
     await controlled.gone(FOOS)
@@ -89,8 +91,7 @@ async def test_deletes_instances_before_the_definition(controlled: ControlledDef
 
 async def test_waits_for_remaining_instances(controlled: ControlledDefinitions) -> None:
     """Serve a terminating definition while finalizers keep instances, and report the deletion in its condition."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     controlled.instances[FOOS] = 1
 
     await controlled.delete(FOOS)
@@ -114,8 +115,7 @@ async def test_waits_for_remaining_instances(controlled: ControlledDefinitions) 
 )
 async def test_reports_failed_deletion_of_instances(controlled: ControlledDefinitions, failing: str, reason: str, message: str) -> None:
     """Report a failure to delete instances in the condition, and retry until it succeeds."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     getattr(controlled, failing).add(FOOS)
 
     await controlled.delete(FOOS)
@@ -131,8 +131,7 @@ async def test_reports_failed_deletion_of_instances(controlled: ControlledDefini
 async def test_reports_remaining_instances(controlled: ControlledDefinitions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Report instances that remain after the timeout in the condition, and retry."""
     monkeypatch.setattr(finalizer, "_TIMEOUT", 0.0)
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     controlled.instances[FOOS] = 1
 
     await controlled.delete(FOOS)
@@ -148,8 +147,7 @@ async def test_reports_remaining_instances(controlled: ControlledDefinitions, mo
 
 async def test_other_finalizers_keep_the_definition(controlled: ControlledDefinitions) -> None:
     """Remove the cleanup finalizer when no instance is left, and the definition with its last finalizer."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     await controlled.update(FOOS, lambda crd: crd["metadata"].update(finalizers=["example.com/mine"]))
 
     await controlled.delete(FOOS)
@@ -210,8 +208,7 @@ async def test_dry_run_does_not_change_the_catalog(controlled: ControlledDefinit
     """Keep the catalog unchanged in dry runs of creation and deletion."""
     await controlled.rest.create(controlled.ctx, decoded(body()), CreateOptions(dry_run=True))
     before = controlled.catalog.get(FOOS)
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
 
     item, gone = await controlled.rest.delete(controlled.ctx, FOOS, DeleteOptions(dry_run=True))
 
@@ -240,8 +237,7 @@ async def test_checks_preconditions_of_a_deletion(controlled: ControlledDefiniti
 
 async def test_records_stored_versions(controlled: ControlledDefinitions) -> None:
     """Add each storage version to status.storedVersions; an update of the spec removes none."""
-    await controlled.create()
-    await controlled.established(FOOS)
+    await controlled.serve()
     schema = {"openAPIV3Schema": {"type": "object"}}
 
     def switch(crd: dict[str, object]) -> None:
@@ -293,8 +289,8 @@ async def test_informer_survives_unexpected_exceptions(controlled: ControlledDef
 class FakeHook:
     """A webhook that can be dead."""
 
-    def __init__(self) -> None:
-        self.dead = True
+    def __init__(self, *, dead: bool = False) -> None:
+        self.dead = dead
 
     async def post(self, body: bytes) -> bytes:
         """Implement Hook.post."""
@@ -305,15 +301,11 @@ class FakeHook:
 
 async def test_reports_a_conversion_webhook_that_does_not_answer(controlled: ControlledDefinitions) -> None:
     """Set a condition when the circuit of a webhook opens, and again when it closes; remove it with the webhook."""
-    conversion = {
-        "strategy": "Webhook",
-        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
-    }
     await controlled.create()
     definition = await controlled.established(FOOS)
-    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
-    hook = FakeHook()
-    guarded = controlled.circuits.guard(FOOS, conversion, hook)
+    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=BY_WEBHOOK))
+    hook = FakeHook(dead=True)
+    guarded = controlled.circuits.guard(FOOS, BY_WEBHOOK, hook)
     for _ in range(3):
         with pytest.raises(HookError):
             await guarded.post(b"")
@@ -333,16 +325,9 @@ async def test_reports_a_conversion_webhook_that_does_not_answer(controlled: Con
 
 async def test_a_webhook_that_always_answers_has_no_condition(controlled: ControlledDefinitions) -> None:
     """Write nothing for a webhook that has never failed; correct what an earlier process has left."""
-    conversion = {
-        "strategy": "Webhook",
-        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
-    }
-    await controlled.create()
-    await controlled.established(FOOS)
-    updated = await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
-    hook = FakeHook()
-    hook.dead = False
-    await controlled.circuits.guard(FOOS, conversion, hook).post(b"")
+    await controlled.serve()
+    updated = await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=BY_WEBHOOK))
+    await controlled.circuits.guard(FOOS, BY_WEBHOOK, FakeHook()).post(b"")
     await controlled.create("bars", "Bar")
     await controlled.established("bars.example.com")
     found = controlled.catalog.get(FOOS)
@@ -353,16 +338,9 @@ async def test_a_webhook_that_always_answers_has_no_condition(controlled: Contro
 
 async def test_corrects_the_condition_of_a_server_that_is_gone(controlled: ControlledDefinitions) -> None:
     """Report a webhook that answers this server, after another one has found it silent and is gone."""
-    conversion = {
-        "strategy": "Webhook",
-        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
-    }
-    await controlled.create()
-    await controlled.established(FOOS)
-    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
-    hook = FakeHook()
-    hook.dead = False
-    guarded = controlled.circuits.guard(FOOS, conversion, hook)
+    await controlled.serve()
+    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=BY_WEBHOOK))
+    guarded = controlled.circuits.guard(FOOS, BY_WEBHOOK, FakeHook())
     await guarded.post(b"")
     silent = Condition(conditions.CONVERSION_WEBHOOK_AVAILABLE, "False", "CallsFailed", "connection refused")
     controlled.rest.strategy = CustomResourceDefinitionStatusStrategy()

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.yaml_codec import dumps, parse
-from apiext.meta import errors
 from apiext.meta.limits import MAX_ALIASED_CHARACTERS, MAX_DEPTH
-from tests.support.builders.yaml_texts import ALIAS_LIMITS, TYPED, aliased, texts
+from tests.support.builders.yaml_texts import TYPED, texts
 
 
 @pytest.mark.parametrize(
@@ -68,11 +67,12 @@ def test_reads_plain_scalars(text: str, value: Any) -> None:
         ("\tkind: x", "yaml: found character that cannot start any token"),
         ("a: *x", "yaml: unknown anchor 'x' referenced"),
         ("a: &x [*x]", "yaml: anchor 'x' value contains itself"),
-        ("{~: n}", "unsupported map key of type: %!s(<nil>), key: <nil>, value: false"),
+        ("{~: n}", "unsupported map key of type: %!s(<nil>), key: <nil>"),
+        ("{{x}}", 'yaml: invalid map key: {"x":null}'),
         ("a: .nan", "json: unsupported value: NaN"),
         ("a: -.inf", "json: unsupported value: -Inf"),
         ("a: \x01", "yaml: control characters are not allowed"),
-        ("!!int x", "yaml: cannot decode !!str `x` as a !!int"),
+        ("!!int x", "yaml: cannot decode `x` as a !!int"),
         ("!!binary '*'", "yaml: !!binary value contains invalid base64 data"),
         ("{<<: 1}", "yaml: map merge requires map or sequence of maps as the value"),
         ("- " * MAX_DEPTH + "[]", f"nested deeper than {MAX_DEPTH} levels"),
@@ -103,14 +103,6 @@ def test_rejects_alias_bombs() -> None:
         parse("\n".join(lines).encode())
 
 
-@pytest.mark.parametrize("anchors, item, most", ALIAS_LIMITS)
-def test_counts_aliases_as_go_yaml(anchors: str, item: str, most: int) -> None:
-    """Accept as many aliases as kube-apiserver and no more."""
-    assert len(parse(aliased(anchors, item, most))[0]["spec"]["any"]["list"]) == most
-    with pytest.raises(BodyDecodeError, match="yaml: document contains excessive aliasing"):
-        parse(aliased(anchors, item, most + 1))
-
-
 def test_aliases_refer_to_the_latest_anchor() -> None:
     """Resolve an alias to the anchor that began last, also within an older one of that name."""
     assert parse(b"a: &a [&a [1], *a, &b x, *b]\nb: *a") == ({"a": [[1], [1], "x", "x"], "b": [1]}, [])
@@ -129,11 +121,8 @@ def test_rejects_long_texts_of_aliases() -> None:
         f"a: &a {{k: {text}}}\nb:\n" + "- {<<: *a}\n" * 320,
         f"a: &a {{? {text} : 1}}\nb:\n" + "- *a\n" * 320,
     ):
-        with pytest.raises(
-            errors.StatusError, match="Request entity too large: the aliases of the YAML document stand for more than"
-        ) as caught:
+        with pytest.raises(BodyDecodeError, match="yaml: document contains excessive aliasing"):
             parse(document.encode())
-        assert caught.value.code == 413
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

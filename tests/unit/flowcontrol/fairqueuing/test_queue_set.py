@@ -133,11 +133,12 @@ def test_a_wide_request_waits_for_its_seats_and_holds_back_others() -> None:
     assert wide.stats.no_accommodation >= 1
 
 
-def test_a_request_wider_than_the_limit_runs_alone() -> None:
-    """Dispatch a request that needs more seats than there are when nothing else runs."""
-    traffic = Traffic(level(8, 1, 50), 4)
+@pytest.mark.parametrize("seats, wanted", [(4, 9), (16, 16)], ids=["more than the limit", "almost all"])
+def test_a_wide_request_runs_alone(seats: int, wanted: int) -> None:
+    """Dispatch a request that needs more seats than there are, or than are left beside the kept ones, when nothing else runs."""
+    traffic = Traffic(level(8, 1, 50), seats)
     first = start(traffic, "a")
-    wide = start(traffic, "b", WorkEstimate(9))
+    wide = start(traffic, "b", WorkEstimate(wanted))
     phases = [wide.phase]
 
     first.finish()
@@ -257,18 +258,6 @@ def test_each_arrival_counts_the_length_of_its_queue_once() -> None:
     stats = traffic.queues.flows["schema"]
     assert (stats.immediate, sum(stats.queue_lengths.buckets)) == (1, 12)
     assert sum(stats.waited[True].buckets) + stats.immediate == stats.dispatched
-
-
-def test_a_request_of_almost_all_seats_runs_alone() -> None:
-    """Dispatch a request that would not fit beside the kept seats when nothing else runs."""
-    traffic = Traffic(level(8, 1, 50), 16)
-    first = start(traffic, "a")
-    wide = start(traffic, "b", WorkEstimate(16))
-    phases = [wide.phase]
-
-    first.finish()
-
-    assert [*phases, wide.phase] == [Phase.WAITING, Phase.EXECUTING]
 
 
 def test_long_requests_count_while_they_run() -> None:

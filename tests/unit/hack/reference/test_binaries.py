@@ -116,20 +116,13 @@ def test_a_second_call_waits_for_the_lock() -> None:
     assert lines == ["another process is providing programs; waiting for it"]
 
 
-def test_the_command_prints_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    """Print the folder of the programs without --print-path."""
+@pytest.mark.parametrize("flags, printed", [([], ""), (["--print-path"], "etcd")], ids=["folder", "path"])
+def test_the_command_prints_a_path(capsys: pytest.CaptureFixture[str], flags: list[str], printed: str) -> None:
+    """Print the folder of the programs, or the path of the program with --print-path."""
     script(binaries.bin_folder() / "etcd", "")
 
-    assert provide.main(["etcd"]) == 0
-    assert capsys.readouterr().out == f"{binaries.bin_folder()}\n"
-
-
-def test_the_command_prints_a_path(capsys: pytest.CaptureFixture[str]) -> None:
-    """Print the path of the program with --print-path."""
-    built = script(binaries.bin_folder() / "etcd", "")
-
-    assert provide.main(["--print-path", "etcd"]) == 0
-    assert capsys.readouterr().out == f"{built}\n"
+    assert provide.main([*flags, "etcd"]) == 0
+    assert capsys.readouterr().out == f"{binaries.bin_folder() / printed}\n"
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,12 @@ def test_other_fields(old: Props, new: Props, there: str | None, back: str | Non
     assert changes(new, old) == ([(back, path)] if back else [])
 
 
-def test_scalars_have_no_fields() -> None:
-    """Report only the type if a value of any type becomes a scalar."""
-    assert changes({"x-kubernetes-preserve-unknown-fields": True}, {"type": "string"}) == [("typeNarrowed", "a")]
+def test_values_of_any_type_that_become_scalars() -> None:
+    """Report that stored objects lose their fields if a value of any type becomes a scalar, but nothing about scalars alone."""
+    anything = {"x-kubernetes-preserve-unknown-fields": True}
+
+    assert changes(anything, {"type": "string"}) == [("typeNarrowed", "a"), ("unknownFieldsPruned", "a")]
+    assert changes({"type": "string"}, anything | {"type": "string"}) == []
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,18 @@ def test_metadata_of_other_objects() -> None:
     assert changes(obj(a=obj(metadata=obj(name=TEXT))), obj(a=obj(metadata=obj()))) == [("fieldRemoved", "a.metadata.name")]
 
 
+def test_metadata_of_resources_keeps_its_fields() -> None:
+    """Report a schema for the values of metadata of an embedded resource as one for fields that were kept before."""
+
+    def resource(metadata: Props) -> Props:
+        return obj(a=obj(metadata=metadata) | {"x-kubernetes-embedded-resource": True})
+
+    old, new = resource(obj()), resource(values(TEXT))
+
+    assert changes(old, new) == [("unknownFieldsSpecified", "a.metadata")]
+    assert changes(new, old) == [("unknownFieldsUnspecified", "a.metadata")]
+
+
 def test_limits_of_the_name() -> None:
     """Report a restriction of metadata.name, which is the only one that a schema may have for metadata."""
     assert changes(obj(), obj(metadata=obj(name=SHORT))) == [("maxLengthNarrowed", "metadata.name")]
@@ -120,7 +132,7 @@ def test_items_beside_unknown_ones() -> None:
     """Compare items of a list with values of any type if the other schema does not specify its items."""
     unknown = {"type": "array", "x-kubernetes-preserve-unknown-fields": True}
 
-    assert changes(obj(a=unknown), obj(a=unknown | {"items": TEXT})) == [("typeNarrowed", "a[]")]
+    assert changes(obj(a=unknown), obj(a=unknown | {"items": TEXT})) == [("typeNarrowed", "a[]"), ("unknownFieldsPruned", "a[]")]
 
 
 def test_empty_schemas_of_properties() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apiext.lab.comparison.change import Grade
 from apiext.lab.comparison.grades import Grades
 from apiext.lab.comparison.served_versions import compare_served_versions
 from tests.support.builders.crds import crd, definition, version
@@ -38,6 +39,13 @@ def test_both_ways_between_versions() -> None:
         ("v1beta1 -> v1", "maxLengthNarrowed", "a"),
         ("v1 -> v1beta1", "fieldRemoved", "b"),
     ]
+
+
+def test_graded_changes() -> None:
+    """Report what hurts nobody, too, if the grades call it an error."""
+    strict = Grades({"fieldAdded": Grade.ERROR})
+
+    assert ("v1beta1 -> v1", "fieldAdded", "b") in found(crd("widgets", BETA, STABLE), strict)
 
 
 def test_versions_that_are_not_served() -> None:

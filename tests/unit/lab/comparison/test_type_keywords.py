@@ -25,7 +25,7 @@ def changes(old: Props, new: Props) -> list[str]:
         ({"type": "integer"}, {"type": "number"}, "typeWidened", "typeNarrowed"),
         ({"type": "integer"}, EITHER, "typeWidened", "typeNarrowed"),
         ({"type": "string"}, EITHER, "typeWidened", "typeNarrowed"),
-        ({"type": "string"}, {"x-kubernetes-preserve-unknown-fields": True}, "typeWidened", "typeNarrowed"),
+        ({"type": "string"}, {}, "typeWidened", "typeNarrowed"),
         ({"type": "string"}, {"type": "integer"}, "typeChanged", "typeChanged"),
         ({"type": "number"}, EITHER, "typeChanged", "typeChanged"),
         ({"type": "boolean"}, {"type": "object"}, "typeChanged", "typeChanged"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from apiext.lab.comparison.schema_comparison import compare_schemas
 
 Props = dict[str, Any]
+INT32: Final[Props] = {"type": "integer", "format": "int32"}
+FLOAT: Final[Props] = {"type": "number", "format": "float"}
 
 
 def changes(old: Props, new: Props) -> list[tuple[str, str]]:
@@ -31,6 +33,13 @@ def changes(old: Props, new: Props) -> list[tuple[str, str]]:
         ({"minimum": 1}, {"minimum": 1, "exclusiveMinimum": True}, "minimumNarrowed", "minimumWidened"),
         ({"maximum": 5}, {"maximum": 5.0}, None, None),
         ({}, {"exclusiveMaximum": True}, None, None),
+        # the server rejects all integers if a bound is none
+        ({"type": "integer", "maximum": 5}, {"type": "integer", "maximum": 5.5}, "maximumNarrowed", "maximumWidened"),
+        ({"type": "integer", "maximum": 5}, {"type": "integer", "maximum": 1e30}, "maximumNarrowed", "maximumWidened"),
+        ({"type": "number", "maximum": 5}, {"type": "number", "maximum": 1e30}, "maximumNarrowed", "maximumWidened"),
+        ({**INT32, "maximum": 5}, {**INT32, "maximum": 2**31}, "maximumNarrowed", "maximumWidened"),
+        ({**FLOAT, "minimum": 0}, {**FLOAT, "minimum": -1e39}, "minimumNarrowed", "minimumWidened"),
+        ({"type": "number", "minimum": 0}, {"type": "number", "minimum": -1e39}, "minimumWidened", "minimumNarrowed"),
         ({}, {"maxLength": 5}, "maxLengthNarrowed", "maxLengthWidened"),
         ({"maxLength": 5}, {"maxLength": 0}, "maxLengthNarrowed", "maxLengthWidened"),
         ({"minLength": 1}, {"minLength": 2}, "minLengthNarrowed", "minLengthWidened"),
@@ -42,6 +51,7 @@ def changes(old: Props, new: Props) -> list[tuple[str, str]]:
         # multipleOf
         ({}, {"multipleOf": 2}, "multipleOfNarrowed", "multipleOfWidened"),
         ({"multipleOf": 2}, {"multipleOf": 4}, "multipleOfNarrowed", "multipleOfWidened"),
+        ({"multipleOf": 3}, {"multipleOf": 1.5}, "multipleOfChanged", "multipleOfChanged"),
         ({"multipleOf": 2}, {"multipleOf": 3}, "multipleOfChanged", "multipleOfChanged"),
         ({"multipleOf": 2}, {"multipleOf": 0}, "multipleOfWidened", "multipleOfNarrowed"),
         # uniqueItems, pattern

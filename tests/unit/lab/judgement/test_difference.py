@@ -39,7 +39,7 @@ B: Final = {"name": "b", "size": 2}
 )
 def test_differences_have_general_paths(before: dict[str, Any], after: dict[str, Any], found: set[tuple[What, str]]) -> None:
     """Compare the content of an object."""
-    assert {(each.what, each.path) for each in differences(before, after, SCHEMA)} == found
+    assert {(each.what, each.path) for each in differences(before, after, SCHEMA, typed=True)} == found
 
 
 def test_equal_content_ignores_version_and_metadata() -> None:

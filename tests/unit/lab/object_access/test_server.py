@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -14,7 +13,7 @@ from apiext.lab.object_access.server import ServerObjects
 from apiext.webhook.client import WebhookClient
 from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.builders.crds import crd, version
-from tests.support.conversion_webhook import ConversionWebhook, conversion_webhook, converting, failing
+from tests.support.conversion_webhook import ConversionWebhook, converting, failing
 from tests.support.servers.in_process import InProcess
 
 PREFIX: Final = "/registry/example.com/widgets/default/"
@@ -40,15 +39,9 @@ def _bytes(name: str, label: str, **spec: Any) -> bytes:
 
 
 @pytest.fixture
-def webhook(tmp_path: Path) -> Any:
-    """Yield the converter."""
-    with conversion_webhook(tmp_path, answer=converting(_convert)) as running:
-        yield running
-
-
-@pytest.fixture
 async def server(webhook: ConversionWebhook) -> AsyncIterator[InProcess]:
     """Yield a server with stored objects: one labelled with a version that it does not have the fields of, and an unreadable one."""
+    webhook.answer = converting(_convert)
     async with InProcess() as running:
         await running.define(crd("widgets", OLD, NEW, conversion=webhook.conversion()))
         for name, data in {

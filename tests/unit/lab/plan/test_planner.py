@@ -54,6 +54,15 @@ def test_defaults_may_be_lost_again() -> None:
     assert (found.verdict, found.way_back.verdict) == (Safety.SAFE, Safety.SAFE)
 
 
+def test_a_rollback_restores_what_was_bad_before() -> None:
+    """Do not blame a rollback for what a version does to objects before the release, too."""
+    old = created(shaped("v1", "a"), shaped("v2", "a", "host", storage=True))
+    found = only(plan_of(old, created(shaped("v1", "a", served=False), shaped("v2", "a", "host", storage=True)), ListedObjects(*OBJECTS)))
+
+    assert found.way_back is not None
+    assert found.way_back.verdict is Safety.SAFE
+
+
 def test_a_removed_field_is_lost_from_objects() -> None:
     """Count the objects that lose a field, and name the first."""
     found = only(plan_of(TWO, created(shaped("v2", "a", storage=True)), ListedObjects(*OBJECTS)))
@@ -86,6 +95,20 @@ def test_a_blocked_entry_without_objects() -> None:
     assert "missing from spec.versions" in found.refusals[0]
     assert found.versions is not None
     assert found.versions.evidence == "counted from the stored bytes"
+
+
+def test_unreadable_bytes_are_repaired_before_a_migration() -> None:
+    """Count stored bytes that name no version of the group: a migration cannot rewrite them."""
+    foreign = custom("x", "v1") | {"apiVersion": "other.example.com/v1"}
+    found = only(plan_of(BOTH, TWO, stored=ListedObjects(custom("w", "v1", a="x"), foreign, is_stored=True)))
+
+    assert [step.kind for step in found.steps if step.need is Need.REQUIRED] == [
+        StepKind.REPAIR,
+        StepKind.MIGRATE,
+        StepKind.PRUNE,
+        StepKind.APPLY,
+    ]
+    assert found.steps[0].title == "Repair or delete the objects that cannot be read (1)"
 
 
 def test_a_downgrade_finds_stored_versions() -> None:

@@ -32,6 +32,7 @@ def test_deployment() -> None:
     assert webhooks.deployment_reason(None, HOOK) == ""
     assert webhooks.deployment_reason(HOOK, NONE) == ""
     assert webhooks.deployment_reason(HOOK, HOOK) == ""
+    assert webhooks.deployment_reason(NONE, NONE | {"conversion": HOOK["conversion"]}) == ""
     assert "from the moment of the update" in webhooks.deployment_reason(NONE, HOOK)
     assert webhooks.deployment_reason(_with_client({"url": "https://x"}), HOOK) == "the definition has used https://x so far"
     less = HOOK | {"versions": HOOK["versions"][1:]}

@@ -178,6 +178,8 @@ async def test_leaves_nothing_after_a_failure(tmp_path: Path) -> None:
     source = Failing()
     with pytest.raises(SourceError, match="gone"):
         await record(source, await source.release(), tmp_path / "a", RecordingOptions())
+    with pytest.raises(SourceError, match="here has no definitions"):
+        await record(source, Release("here", {}), tmp_path / "a", RecordingOptions())
     with pytest.raises(SourceError, match="here: x is invalid: because"):
         await record(source, Release("here", {}, {"x": ["because"]}), tmp_path / "a", RecordingOptions())
 

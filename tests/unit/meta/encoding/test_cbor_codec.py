@@ -37,20 +37,13 @@ def test_encodes_the_object_of_an_event_as_a_document() -> None:
         ("d9d9f7a1416102", {"a": 2}),
         ("bf61619f01ffff", {"a": [1]}),
         ("7f61616162ff", "ab"),
+        ("8101", [1]),
+        ("81d9d9f701", [1]),
         ("43ff4142", "\ufffdAB"),
-        ("c11a514b67b0", "2013-03-21T20:04:00Z"),
-        ("c1fb41d452d9ec200000", "2013-03-21T20:04:00.5Z"),
-        ("c074323031332d30332d32315432303a30343a30305a", "2013-03-21T20:04:00Z"),
-        ("d64401020304", "AQIDBA=="),
-        ("d54401fbff04", "Afv_BA"),
-        ("d74401020304", "01020304"),
-        ("d90fff01", 1),
-        ("d82361ff"[:4] + "6161", "a"),
-        ("a1f602", {"": 2}),
     ],
 )
 def test_decodes(data: str, value: Any) -> None:
-    """Decode byte strings, indefinite lengths and tags as the reference does; no tag makes an object of the library."""
+    """Decode byte strings and indefinite lengths as the reference does."""
     assert cbor_codec.loads(bytes.fromhex(data)) == value
 
 
@@ -59,10 +52,11 @@ def test_decodes(data: str, value: Any) -> None:
     [
         *("", "a161", "ff", "d9d9f70102", "f97e00", "f9fc00", "c24101", "f7", "e0", "61ff", "a10102", "a2616101416102", "a2616101616102"),
         *("3bffffffffffffffff", "c0616a", "c240", "a1810101", "a1a0f6"),
+        *("c11a514b67b0", "c074323031332d30332d32315432303a30343a30305a", "d64401020304", "d90fff01", "d81c80", "a1f602"),
     ],
 )
 def test_rejects(data: str) -> None:
-    """Reject what is no CBOR, keys that are no text or occur twice, and items without a JSON value."""
+    """Reject what is no CBOR, keys that are no text or occur twice, tags, and items without a JSON value."""
     with pytest.raises(ValueError, match="cbor: "):
         cbor_codec.loads(bytes.fromhex(data))
 

@@ -1,7 +1,5 @@
 """The depth limit, copies and equality of JSON values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The Protobuf wire format."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.meta.encoding import protobuf_wire

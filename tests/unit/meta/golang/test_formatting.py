@@ -1,11 +1,6 @@
-"""Go's text of invalid UTF-8."""
+"""Texts as Go handles them."""
 
 from apiext.meta.golang import formatting
-
-
-def test_quotes_invalid_utf8_as_bytes() -> None:
-    """Quote surrogate escapes as the bytes that they stand for."""
-    assert formatting.quote(b"a\xff\xe4\n".decode(errors="surrogateescape")) == r'"a\xff\xe4\n"'
 
 
 def test_trims_spaces() -> None:

@@ -1,7 +1,5 @@
 """Validation of metadata."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

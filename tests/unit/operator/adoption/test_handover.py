@@ -27,6 +27,12 @@ async def served(make: Make, *names: str) -> World:
     return world
 
 
+@pytest.fixture
+async def one(world: Make) -> World:
+    """Return a world whose group is served by apiext, with changes since the take-over."""
+    return await served(world)
+
+
 def unlabel(world: World, plural: str = "widgets") -> None:
     """Request the hand-over by removing the label."""
     world.crd(plural)["metadata"]["labels"] = {}
@@ -48,9 +54,8 @@ def assert_handed_over(world: World) -> None:
     assert world.said[-1][0] is ConditionReason.HANDED_OVER
 
 
-async def test_writes_changes_to_the_hosts_etcd(world: Make) -> None:
+async def test_writes_changes_to_the_hosts_etcd(one: World) -> None:
     """Write what changed to the host's etcd, let the host serve, and leave nothing of apiext on it."""
-    one = await served(world)
     expected = one.at_apiext()
     writes = one.backend.calls["write"]
     unlabel(one)
@@ -63,9 +68,8 @@ async def test_writes_changes_to_the_hosts_etcd(world: Make) -> None:
     assert one.backend.calls["write"] == writes + 3
 
 
-async def test_hands_over_on_annotation(world: Make) -> None:
+async def test_hands_over_on_annotation(one: World) -> None:
     """Hand over on the annotation too, and keep the group with the host while the annotation is set."""
-    one = await served(world)
     one.crd()["metadata"]["annotations"] = {host_annotations.HAND_OVER: host_annotations.HAND_OVER_VALUE}
 
     await reconcile_group(one.transition())
@@ -132,9 +136,8 @@ async def test_aborts_while_copying(world: Make) -> None:
     assert ConditionReason.SERVING not in [reason for reason, _ in one.said]
 
 
-async def test_blocks_without_etcd_after_changes(world: Make) -> None:
+async def test_blocks_without_etcd_after_changes(one: World) -> None:
     """Hand over without the host's etcd only if nothing changed, and else report the remedy."""
-    one = await served(world)
     one.host_etcd = None
     unlabel(one)
 
@@ -159,9 +162,8 @@ async def test_hands_over_unchanged_objects_without_etcd(world: Make) -> None:
     assert one.at_host() == OBJECTS
 
 
-async def test_hands_over_when_a_definition_is_not_selected(world: Make) -> None:
+async def test_hands_over_when_a_definition_is_not_selected(one: World) -> None:
     """Hand over a group that gets a definition without the label."""
-    one = await served(world)
     expected = one.at_apiext()
     one.define("gadgets", labels={})
 
@@ -173,9 +175,8 @@ async def test_hands_over_when_a_definition_is_not_selected(world: Make) -> None
     assert one.said[-1][0] is ConditionReason.BLOCKED
 
 
-async def test_rejects_the_etcd_of_another_cluster(world: Make) -> None:
+async def test_rejects_the_etcd_of_another_cluster(one: World) -> None:
     """Write nothing to an etcd without the host's definition."""
-    one = await served(world)
     before = one.at_host()
     key = "/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
     one._put(key, {"metadata": {"name": "widgets.example.com", "uid": "of-another-cluster"}})
@@ -187,9 +188,8 @@ async def test_rejects_the_etcd_of_another_cluster(world: Make) -> None:
     assert (one.phase(), one.at_host()) == (host_annotations.SERVING, before)
 
 
-async def test_rejects_encrypted_objects(world: Make) -> None:
+async def test_rejects_encrypted_objects(one: World) -> None:
     """Overwrite nothing if the host's objects are encrypted, because they cannot be compared."""
-    one = await served(world)
     unlabel(one)
     pair = one.backend._state["/registry/example.com/widgets/ns0/o03"]
     await one.backend.update(pair.key, b"k8s:enc:aescbc:v1:key1:...", expected=pair.revision)
@@ -200,9 +200,8 @@ async def test_rejects_encrypted_objects(world: Make) -> None:
     assert one.routed == {"v1": True}
 
 
-async def test_serves_again_if_objects_cannot_be_read(world: Make) -> None:
+async def test_serves_again_if_objects_cannot_be_read(one: World) -> None:
     """Let clients write again if apiext cannot show the objects, and finish the hand-over when it can."""
-    one = await served(world)
     expected = one.at_apiext()
     unlabel(one)
     one.inconvertible = {"v1"}
@@ -216,9 +215,8 @@ async def test_serves_again_if_objects_cannot_be_read(world: Make) -> None:
     assert one.at_host() == expected
 
 
-async def test_serves_again_if_the_host_lists_other_objects(world: Make) -> None:
+async def test_serves_again_if_the_host_lists_other_objects(one: World) -> None:
     """Let apiext serve again, and report it, if the host does not list the objects of its etcd."""
-    one = await served(world)
     expected = one.at_apiext()
     unlabel(one)
 
@@ -287,9 +285,8 @@ async def test_blocks_without_etcd_after_a_version_was_dropped(world: Make) -> N
     assert one.crd()["status"]["storedVersions"] == ["v1", "v0"]
 
 
-async def test_blocks_without_a_served_version(world: Make) -> None:
+async def test_blocks_without_a_served_version(one: World) -> None:
     """Report the remedy, and hand over nothing, if the objects cannot be read."""
-    one = await served(world)
     unlabel(one)
     one.crd()["spec"]["versions"] = [{**version, "served": False} for version in one.crd()["spec"]["versions"]]
 

@@ -15,9 +15,8 @@ OF = AdoptedResource("widgets.example.com", "example.com", "v1", "widgets")
 PREFIX = "/registry/example.com/widgets/"
 
 
-async def test_writes_values_as_the_host_does() -> None:
+async def test_writes_values_as_the_host_does(backend: MemoryBackend) -> None:
     """Write JSON with sorted fields and a newline, under kube-apiserver's keys."""
-    backend = MemoryBackend()
     store = HostStore(backend, "/registry")
     wanted = stored_object({"apiVersion": "example.com/v1", "metadata": {"namespace": "n", "name": "a"}, "kind": "Widget"})
     await store.write(OF, [Difference(wanted, None)])
@@ -41,18 +40,16 @@ async def test_reads_objects_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == list("abcde")
 
 
-async def test_reads_cbor() -> None:
+async def test_reads_cbor(backend: MemoryBackend) -> None:
     """Report an object in CBOR as equal to the same object, so that it is not written again."""
-    backend = MemoryBackend()
     wanted = stored_object({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
     await backend.create(f"{PREFIX}a", cbor_codec.dumps(wanted.content))
 
     assert [one.digest async for one in HostStore(backend, "/registry").objects(OF)] == [wanted.digest]
 
 
-async def test_replaces_unreadable_values() -> None:
+async def test_replaces_unreadable_values(backend: MemoryBackend) -> None:
     """Report a value that cannot be read as different, and replace it."""
-    backend = MemoryBackend()
     await backend.create(f"{PREFIX}a", b"\xd9\xd9\xf7\xa1")
     store = HostStore(backend, "/registry")
     [found] = [one async for one in store.objects(OF)]
@@ -63,9 +60,8 @@ async def test_replaces_unreadable_values() -> None:
     assert [one.digest async for one in store.objects(OF)] == [wanted.digest]
 
 
-async def test_keeps_concurrent_changes() -> None:
+async def test_keeps_concurrent_changes(backend: MemoryBackend) -> None:
     """Overwrite nothing that changed after the comparison."""
-    backend = MemoryBackend()
     await backend.create(f"{PREFIX}a", b'{"metadata":{"name":"a"}}')
     store = HostStore(backend, "/registry")
     [found] = [one async for one in store.objects(OF)]

@@ -16,6 +16,18 @@ from tests.unit.operator.adoption.world import Stopped, World
 Make = Callable[..., World]
 
 
+async def deleted(make: Make, *, etcd: bool) -> World:
+    """Return a world that apiext serves, whose definition is being deleted while the host has one copy left."""
+    world = filled(make)
+    world.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
+    await reconcile_group(world.transition())
+    world.host_etcd = world.host_etcd if etcd else None
+    world.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    for key in OBJECTS:
+        world.write_at_host(key, None)
+    return world
+
+
 @pytest.mark.parametrize("etcd", [True, False])
 async def test_clears_copies_in_a_dropped_version(world: Make, etcd: bool) -> None:  # noqa: FBT001
     """Let the host delete copies that it could not decode: remove them from its etcd, or add their version to its definition."""
@@ -65,13 +77,7 @@ async def test_clears_the_hosts_copies_of_a_deleted_definition(world: Make, etcd
 async def test_clears_the_hosts_copies_whenever_the_mirror_goes(world: Make, etcd: bool) -> None:  # noqa: FBT001
     """Release a definition only after its copies are cleared, at whichever step its mirror turns out to be gone."""
     for steps in range(1, 25):
-        one = filled(world)
-        one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
-        await reconcile_group(one.transition())
-        one.host_etcd = one.host_etcd if etcd else None
-        one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        for key in OBJECTS:
-            one.write_at_host(key, None)
+        one = await deleted(world, etcd=etcd)
         end = one.calls + steps
 
         def delete_mirror(one: World = one, end: int = end) -> None:
@@ -113,13 +119,7 @@ async def test_keeps_finalizers_of_a_definition_deleted_while_copying(world: Mak
 async def test_continues_a_deletion_after_any_interruption(world: Make) -> None:
     """Finish the deletion with and without the host's etcd, wherever the first operator was interrupted."""
     for number in range(80):
-        one = filled(world)
-        one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
-        await reconcile_group(one.transition())
-        one.host_etcd = one.host_etcd if number % 2 else None
-        one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        for key in OBJECTS:
-            one.write_at_host(key, None)
+        one = await deleted(world, etcd=bool(number % 2))
         del one.mirrors["widgets.example.com"]
         one.calls, one.stop_at = 0, number // 2 + 1
         with suppress(Stopped):

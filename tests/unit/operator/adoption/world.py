@@ -1,7 +1,5 @@
 """Host and apiext in memory, as far as adoption uses them: definitions, objects, policies, routing, and the host's etcd."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """Events: their type and their rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

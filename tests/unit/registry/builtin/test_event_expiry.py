@@ -1,7 +1,5 @@
 """Expiry of events one hour after their last write."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Namespaces: creation, two-step deletion and subresources."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,12 +8,12 @@ from typing import Any
 import pytest
 
 from apiext.meta.encoding.json_codec import Object
-from apiext.meta.errors import StatusError
 from apiext.registry.builtin.namespace import RESOURCE, NamespaceFinalizeStrategy, NamespaceRest, NamespaceStatusStrategy, namespace_codec
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Preconditions
 from apiext.storage.sqlite.backend import SQLiteBackend
+from tests.support.refusals import refusal
 
 CTX = RequestContext()
 
@@ -67,10 +65,9 @@ async def test_creates_active_namespaces(rest: NamespaceRest) -> None:
 )
 async def test_rejects_invalid_names_and_finalizers(rest: NamespaceRest, name: str, finalizers: list[str], message: str) -> None:
     """Require a DNS label for the name, and standard or qualified finalizers."""
-    with pytest.raises(StatusError) as refused:
-        await _create(rest, name, spec={"finalizers": finalizers})
+    refused = await refusal(_create(rest, name, spec={"finalizers": finalizers}))
 
-    assert refused.value.message.startswith(f'Namespace "{name}" is invalid: {message}')
+    assert refused.message.startswith(f'Namespace "{name}" is invalid: {message}')
 
 
 async def test_update_changes_metadata_only(rest: NamespaceRest) -> None:
@@ -95,9 +92,8 @@ async def test_deletes_in_two_steps(rest: NamespaceRest) -> None:
 
     final = await _put(rest, obj | {"spec": {}}, NamespaceFinalizeStrategy())
     assert final["spec"] == {}
-    with pytest.raises(StatusError) as missing:
-        await rest.get(CTX, "a")
-    assert missing.value.message == 'namespaces "a" not found'
+    missing = await refusal(rest.get(CTX, "a"))
+    assert missing.message == 'namespaces "a" not found'
 
 
 async def test_deletes_after_finalization(rest: NamespaceRest) -> None:
@@ -112,10 +108,9 @@ async def test_deletes_after_finalization(rest: NamespaceRest) -> None:
 async def test_checks_preconditions(rest: NamespaceRest) -> None:
     """Check preconditions with the messages of the reference's namespace storage."""
     obj = await _create(rest, "a")
-    with pytest.raises(StatusError) as refused:
-        await rest.delete(CTX, "a", DeleteOptions(preconditions=Preconditions(uid="bad")))
+    refused = await refusal(rest.delete(CTX, "a", DeleteOptions(preconditions=Preconditions(uid="bad"))))
 
-    assert refused.value.message == (
+    assert refused.message == (
         'Operation cannot be fulfilled on namespaces "a": '
         f"Precondition failed: UID in precondition: bad, UID in object meta: {obj['metadata']['uid']}"
     )
@@ -124,9 +119,8 @@ async def test_checks_preconditions(rest: NamespaceRest) -> None:
 async def test_validates_the_phase(rest: NamespaceRest) -> None:
     """Require the phase that matches the deletion timestamp."""
     obj = await _create(rest, "a")
-    with pytest.raises(StatusError) as refused:
-        await _put(rest, obj | {"status": {"phase": "Terminating"}}, NamespaceStatusStrategy())
-    assert refused.value.message == (
+    refused = await refusal(_put(rest, obj | {"status": {"phase": "Terminating"}}, NamespaceStatusStrategy()))
+    assert refused.message == (
         'Namespace "a" is invalid: status.Phase: Invalid value: "Terminating": may only be \'Active\' if `deletionTimestamp` is empty'
     )
 
@@ -141,10 +135,9 @@ async def test_validates_finalizers_in_metadata(rest: NamespaceRest) -> None:
     obj = await _create(rest, "a")
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
     metadata = obj["metadata"] | {"finalizers": ["orphan", "x"], "ownerReferences": [owner, owner, owner]}
-    with pytest.raises(StatusError) as refused:
-        await _put(rest, obj | {"metadata": metadata})
+    refused = await refusal(_put(rest, obj | {"metadata": metadata}))
 
-    assert [cause["field"] for cause in (refused.value.details or {})["causes"]] == ["metadata.ownerReferences", "metadata.finalizers[1]"]
+    assert [cause["field"] for cause in (refused.details or {})["causes"]] == ["metadata.ownerReferences", "metadata.finalizers[1]"]
 
 
 def test_defaults_the_phase() -> None:

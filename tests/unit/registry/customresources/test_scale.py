@@ -1,7 +1,5 @@
 """The scale subresource."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from apiext.meta.errors import StatusError
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.customresources.scale import ScaleCodec, ScaleRest
 from apiext.registry.request_context import UpdateOptions
+from tests.support.refusals import refusal
 from tests.unit.registry.conftest import SCALE, Widgets
 
 
@@ -59,10 +58,9 @@ async def test_returns_the_scale(widgets: Widgets, scale: ScaleRest) -> None:
 async def test_rejects_objects_without_replicas(widgets: Widgets, scale: ScaleRest) -> None:
     """Answer 500 with the reference's message for an object without replicas."""
     await widgets.create("a")
-    with pytest.raises(StatusError) as refused:
-        await scale.get(widgets.ctx, "a")
+    refused = await refusal(scale.get(widgets.ctx, "a"))
 
-    assert (refused.value.code, refused.value.message) == (
+    assert (refused.code, refused.message) == (
         500,
         'Internal error occurred: the spec replicas field ".spec.replicas" does not exist',
     )
@@ -111,24 +109,19 @@ async def test_rejects_absent_replicas(widgets: Widgets, scale: ScaleRest) -> No
     async def keep(existing: Object) -> Object:
         return existing
 
-    with pytest.raises(StatusError) as refused:
-        await scale.update(widgets.ctx, "a", keep, UpdateOptions())
-    assert refused.value.message == 'the spec replicas field ".spec.replicas" cannot be empty'
+    refused = await refusal(scale.update(widgets.ctx, "a", keep, UpdateOptions()))
+    assert refused.message == 'the spec replicas field ".spec.replicas" cannot be empty'
 
 
 async def test_rejects_invalid_updates(widgets: Widgets, scale: ScaleRest) -> None:
     """Reject negative replicas and an outdated resourceVersion as for the object."""
     await widgets.create("a", spec={"replicas": 1})
-    with pytest.raises(StatusError) as refused:
-        await _set(widgets, scale, _scale(replicas=-1))
-    assert refused.value.message == (
-        'Widget.example.com "a" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer'
-    )
+    refused = await refusal(_set(widgets, scale, _scale(replicas=-1)))
+    assert refused.message == ('Widget.example.com "a" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer')
 
     outdated = _scale(replicas=2) | {"metadata": {"name": "a", "resourceVersion": "999"}}
-    with pytest.raises(StatusError) as refused:
-        await _set(widgets, scale, outdated)
-    assert refused.value.code == 409
+    refused = await refusal(_set(widgets, scale, outdated))
+    assert refused.code == 409
 
 
 async def test_admission_sees_scales(widgets: Widgets, scale: ScaleRest) -> None:

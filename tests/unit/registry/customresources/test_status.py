@@ -1,12 +1,10 @@
 """The status subresource."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from tests.support.refusals import refusal
 from tests.unit.registry.conftest import Widgets
 
 NO_OBJECT = "accessor error: 5 is of the type int64, expected map[string]interface{}"
@@ -68,7 +66,6 @@ async def test_keeps_recorded_managers(widgets: Widgets) -> None:
 async def test_rejects_an_invalid_status(widgets: Widgets, status: Any, message: str) -> None:
     """Validate the status by its part of the schema."""
     obj = await widgets.create("a")
-    with pytest.raises(StatusError) as refused:
-        await widgets.put(obj | {"status": status}, rest=widgets.status_rest)
+    refused = await refusal(widgets.put(obj | {"status": status}, rest=widgets.status_rest))
 
-    assert refused.value.message == f'Widget.example.com "a" is invalid: {message}'
+    assert refused.message == f'Widget.example.com "a" is invalid: {message}'

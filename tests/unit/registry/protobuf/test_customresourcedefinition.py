@@ -1,7 +1,5 @@
 """CustomResourceDefinitions in protobuf, from client-go's typed clients."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Protobuf of built-in objects that kube-apiserver stored."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors of expressions in the words of cel-go."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.schema.cel.syntax.source import CompileError
@@ -34,8 +32,6 @@ def _error(source: str) -> str:
         ("99999999999999999999", 1, "invalid int literal"),
         ("1e999", 1, "invalid double literal"),
         ("'\\ud800'", 1, "invalid unicode code point"),
-        ("A{b: 1}", 2, "undeclared reference to 'A' (in container '')"),
-        ("int{}", 4, "'int' is not a message type"),
         ("l.sortBy(1, 2)", 10, "argument is not an identifier"),
         ("quantity('1').x", 14, "unexpected failed resolution of 'kubernetes.Quantity'"),
         ("ip('::1').x", 10, "type 'net.IP' does not support field selection"),
@@ -87,8 +83,7 @@ def test_lines() -> None:
         ("{1, 2}", 3, "unexpected ',', expected ':'"),
         ("{1: 2 3}", 7, "unexpected '3', expected ',' or '}'"),
         ("{1: 2,,}", 7, "unexpected ',', expected an expression"),
-        ("A{1: 2}", 3, "unexpected '1', expected a field name"),
-        ("A{b: 2,,}", 8, "unexpected ',', expected a field name"),
+        ("A{b: 2}", 2, "unexpected '{', expected the end of the expression"),
         ("n = 1", 3, "unexpected character '='"),
         ("n == 'a", 6, "string literal is not closed or has an invalid escape sequence"),
         (r"'\q' == n", 1, "string literal is not closed or has an invalid escape sequence"),
@@ -118,8 +113,8 @@ def test_syntax_errors_at_the_end_of_lines() -> None:
     [
         ("(" * 250 + "1" + ")" * 250, "expression recursion limit exceeded: 250"),
         ("[" * 251 + "]" * 251, "expression recursion limit exceeded: 250"),
-        ("+".join(["1"] * 252), "max recursion depth exceeded"),
-        ("l" + ".x" * 251, "max recursion depth exceeded"),
+        ("+".join(["1"] * 1252), "max recursion depth exceeded"),
+        ("l" + ".x" * 1251, "max recursion depth exceeded"),
     ],
 )
 def test_depth_is_limited(source: str, message: str) -> None:

@@ -1,7 +1,5 @@
 """Declarations of schemas: types, names of fields and limits of sizes, as kube-apiserver derives them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """From expressions to checked syntax trees: what is accepted, with which types and overloads."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.schema.cel.ast import Call, Constant, Identifier, Uint

@@ -1,7 +1,5 @@
 """Functions of the environments by Kubernetes version."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.schema.cel.front_end import compile_expression

@@ -1,6 +1,5 @@
 """Clients of other servers."""
 
-import json
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -9,21 +8,14 @@ import pytest
 from apiext.server.host.clients import HostClients, open_authorizer
 from apiext.server.options.options import AuthorizationOptions, KubeconfigSource
 from apiext.server.start_error import StartError
+from tests.support.builders.kubeconfigs import write_kubeconfig
 
-
-def _kubeconfig(path: Path) -> Path:
-    config = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
-    }
-    path.write_text(json.dumps(config))
-    return path
+SERVER = "http://127.0.0.1:1"
 
 
 async def test_shares_the_client_of_a_kubeconfig(tmp_path: Path) -> None:
     """Return the same client for the same kubeconfig, whatever flag and path names it."""
-    one, other = _kubeconfig(tmp_path / "one"), _kubeconfig(tmp_path / "other")
+    one, other = write_kubeconfig(tmp_path / "one", SERVER), write_kubeconfig(tmp_path / "other", SERVER)
     (tmp_path / "link").symlink_to(one)
     async with AsyncExitStack() as stack:
         clients = HostClients(stack)
@@ -42,7 +34,7 @@ async def test_rejects_an_invalid_kubeconfig(tmp_path: Path) -> None:
 
 async def test_opens_reviews_with_mode_webhook(tmp_path: Path) -> None:
     """Review requests only with authorization mode Webhook."""
-    delegate = KubeconfigSource("--kubeconfig", _kubeconfig(tmp_path / "one"))
+    delegate = KubeconfigSource("--kubeconfig", write_kubeconfig(tmp_path / "one", SERVER))
     async with AsyncExitStack() as stack:
         clients = HostClients(stack)
 

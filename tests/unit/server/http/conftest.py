@@ -138,3 +138,9 @@ async def plain() -> AsyncIterator[Plain]:
         wire.writer.close()
     acceptor.close()
     await state.server.shutdown(1)
+
+
+@pytest_asyncio.fixture
+async def wire(plain: Plain) -> Wire:
+    """Return a client's connection to the server."""
+    return await plain.connect()

@@ -10,7 +10,7 @@ from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELD
 from apiext.server.http import connection, request_parser
 from apiext.server.http.request_parser import HEAD_TIMEOUT
 from tests.support.event_loop import advance, settle, until
-from tests.unit.server.http.conftest import Plain
+from tests.unit.server.http.conftest import Plain, Wire
 
 GET = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
@@ -30,11 +30,10 @@ def _field(name: bytes, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [1, 7, 50, 100_000])
-async def test_answers_requests_in_pieces_of_any_size(plain: Plain, size: int) -> None:
+async def test_answers_requests_in_pieces_of_any_size(wire: Wire, size: int) -> None:
     """Answer pipelined requests with and without a body in order, however the bytes arrive."""
     sized = b"PUT /b HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"
     chunks = CHUNKED + b"3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n"
-    wire = await plain.connect()
 
     await wire.send(*_pieces(GET + sized + chunks + b"\r\n" + LAST, size))
     received = await wire.rest()
@@ -58,10 +57,8 @@ async def test_answers_requests_in_pieces_of_any_size(plain: Plain, size: int) -
     ids=["line", "long line", "long path", "head", "large head", "fields", "too many fields", "far too many fields"],
 )
 @pytest.mark.parametrize("size", [9000, 1_000_000])
-async def test_limits_heads(plain: Plain, data: bytes, answer: bytes, size: int) -> None:
+async def test_limits_heads(plain: Plain, wire: Wire, data: bytes, answer: bytes, size: int) -> None:
     """Accept a head of exactly the limits; refuse a longer line, a larger head and more fields with 431."""
-    wire = await plain.connect()
-
     await wire.send(*_pieces(data, size))
     status, _ = await wire.answer()
 
@@ -69,9 +66,8 @@ async def test_limits_heads(plain: Plain, data: bytes, answer: bytes, size: int)
     assert plain.seen == (["/a"] if answer.endswith(b"200 ") else [])
 
 
-async def test_refuses_a_head_without_an_end(plain: Plain) -> None:
+async def test_refuses_a_head_without_an_end(wire: Wire) -> None:
     """Refuse a head as soon as it exceeds the limit, so that each connection holds a bounded part of one."""
-    wire = await plain.connect()
     fields = [_field(b"A%d" % number, 50_000) + b"\r\n" for number in range(6)]
 
     await wire.send(b"GET /a HTTP/1.1\r\nHost: h\r\n", *fields)
@@ -90,9 +86,8 @@ async def test_closes_a_connection_with_a_slow_head(plain: Plain, monkeypatch: p
     assert await wire.rest() == b""
 
 
-async def test_keeps_a_connection_between_requests(plain: Plain) -> None:
+async def test_keeps_a_connection_between_requests(plain: Plain, wire: Wire) -> None:
     """Stop the time limit with the end of the head, and start none for line ends after a body."""
-    wire = await plain.connect()
     served = await plain.connection()
 
     await wire.send(GET[:10])
@@ -149,9 +144,8 @@ async def test_refuses_malformed_requests(plain: Plain, monkeypatch: pytest.Monk
     assert plain.seen == []
 
 
-async def test_fails_the_reader_of_a_broken_body(plain: Plain) -> None:
+async def test_fails_the_reader_of_a_broken_body(plain: Plain, wire: Wire) -> None:
     """Fail the request with a malformed chunk, and close the connection after its answer."""
-    wire = await plain.connect()
     await wire.send(CHUNKED)
     await until(lambda: plain.seen)
 
@@ -165,9 +159,8 @@ async def test_fails_the_reader_of_a_broken_body(plain: Plain) -> None:
 
 
 @pytest.mark.parametrize("head", [CHUNKED + b"3\r\nab", b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabc"])
-async def test_never_completes_a_body_cut_off(plain: Plain, head: bytes) -> None:
+async def test_never_completes_a_body_cut_off(plain: Plain, wire: Wire, head: bytes) -> None:
     """Cancel the request of a client that disconnects in the middle of a body; its handler never sees the end."""
-    wire = await plain.connect()
     await wire.send(head)
     await until(lambda: plain.seen)
     task = plain.task()
@@ -179,9 +172,8 @@ async def test_never_completes_a_body_cut_off(plain: Plain, head: bytes) -> None
     assert not plain.broken
 
 
-async def test_ends_the_work_of_a_client_that_disconnects(plain: Plain) -> None:
+async def test_ends_the_work_of_a_client_that_disconnects(plain: Plain, wire: Wire) -> None:
     """End long work for an answer as soon as its client has disconnected."""
-    wire = await plain.connect()
     await wire.send(b"GET /work HTTP/1.1\r\nHost: h\r\n\r\n")
     await until(lambda: plain.steps)
     task = plain.task()
@@ -194,10 +186,8 @@ async def test_ends_the_work_of_a_client_that_disconnects(plain: Plain) -> None:
     assert plain.steps == steps
 
 
-async def test_speaks_older_http(plain: Plain) -> None:
+async def test_speaks_older_http(wire: Wire) -> None:
     """Close the connection after an HTTP/1.0 request, or keep it where the client asks for that."""
-    wire = await plain.connect()
-
     await wire.send(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
     assert (await wire.answer())[1] == b"GET /a "
     await wire.send(b"GET /b HTTP/1.0\r\n\r\n")
@@ -206,10 +196,8 @@ async def test_speaks_older_http(plain: Plain) -> None:
 
 
 @pytest.mark.parametrize("path", ["/a%2Fb", "//a", "/a/../b", "/%E4%B8%AD", "/a%20b", "/a;b"])
-async def test_keeps_paths_as_sent(plain: Plain, path: str) -> None:
+async def test_keeps_paths_as_sent(wire: Wire, path: str) -> None:
     """Leave escapes, dots and slashes of a path alone."""
-    wire = await plain.connect()
-
     await wire.send(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
 
     assert (await wire.answer())[1] == f"GET {path} ".encode()
@@ -228,9 +216,8 @@ async def test_keeps_paths_as_sent(plain: Plain, path: str) -> None:
     ],
     ids=["new", "answered", "in a head", "answered, in a head", "before a body", "in a body", "after a body"],
 )
-async def test_knows_idle_connections(plain: Plain, sent: bytes, *, is_idle: bool) -> None:
+async def test_knows_idle_connections(plain: Plain, wire: Wire, sent: bytes, *, is_idle: bool) -> None:
     """Count a connection as idle only between two requests."""
-    wire = await plain.connect()
     served = await plain.connection()
     await wire.send(sent)
     await until(lambda: served.is_idle() == is_idle)
@@ -240,9 +227,8 @@ async def test_knows_idle_connections(plain: Plain, sent: bytes, *, is_idle: boo
         await wire.rest()
 
 
-async def test_finishes_the_current_request(plain: Plain) -> None:
+async def test_finishes_the_current_request(plain: Plain, wire: Wire) -> None:
     """Answer a request in progress with `Connection: close` once the server drains, then close the connection."""
-    wire = await plain.connect()
     await wire.send(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n")
     await until(lambda: plain.seen)
 
@@ -253,9 +239,8 @@ async def test_finishes_the_current_request(plain: Plain) -> None:
     assert b"\r\nConnection: close\r\n" in await wire.rest()
 
 
-async def test_ends_after_the_current_request(plain: Plain) -> None:
+async def test_ends_after_the_current_request(plain: Plain, wire: Wire) -> None:
     """Answer the current request, then close the connection."""
-    wire = await plain.connect()
     await wire.send(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n")
     await until(lambda: plain.seen)
 
@@ -267,9 +252,8 @@ async def test_ends_after_the_current_request(plain: Plain) -> None:
     assert received.endswith(b"GET /wait ")
 
 
-async def test_ends_idle_connections_at_once(plain: Plain) -> None:
+async def test_ends_idle_connections_at_once(plain: Plain, wire: Wire) -> None:
     """Close an idle connection without an answer."""
-    wire = await plain.connect()
     served = await plain.connection()
     await until(served.is_idle)
 
@@ -278,9 +262,8 @@ async def test_ends_idle_connections_at_once(plain: Plain) -> None:
     assert await wire.rest() == b""
 
 
-async def test_closes_a_connection_with_an_unread_body(plain: Plain) -> None:
+async def test_closes_a_connection_with_an_unread_body(plain: Plain, wire: Wire) -> None:
     """Answer before the end of a chunked body, ignore the rest of the body, and close the connection."""
-    wire = await plain.connect()
     await wire.send(CHUNKED.replace(b"/a", b"/refused") + b"1\r\na\r\n")
     head = await wire.reader.readuntil(b"\r\n\r\n")
     served = await plain.connection()
@@ -297,10 +280,8 @@ async def test_closes_a_connection_with_an_unread_body(plain: Plain) -> None:
 @pytest.mark.parametrize(
     "length,extra,closes", [(MAX_DRAINED_BYTES, b"", False), (MAX_DRAINED_BYTES + 1, b"", True), (10, b"Expect: 100-continue\r\n", True)]
 )
-async def test_drains_small_bodies(plain: Plain, length: int, extra: bytes, *, closes: bool) -> None:
+async def test_drains_small_bodies(wire: Wire, length: int, extra: bytes, *, closes: bool) -> None:
     """Use a connection again after a refused body of moderate size, unless its client waits to be asked for it."""
-    wire = await plain.connect()
-
     await wire.send(b"POST /refused HTTP/1.1\r\nHost: h\r\n" + extra + b"Content-Length: %d\r\n\r\n" % length)
     head = await wire.reader.readuntil(b"\r\n\r\n")
     assert (b"\r\nConnection: close\r\n" in head) == closes
@@ -312,9 +293,8 @@ async def test_drains_small_bodies(plain: Plain, length: int, extra: bytes, *, c
 
 
 @pytest.mark.parametrize("sent", [b"", GET, GET[:10], CHUNKED, b"GET /ann HTTP/1.1\r\nHost: h\r\n\r\n"])
-async def test_frees_closed_connections(plain: Plain, sent: bytes) -> None:
+async def test_frees_closed_connections(plain: Plain, wire: Wire, sent: bytes) -> None:
     """Leave no cycle of references that keeps a closed connection until the garbage collector runs."""
-    wire = await plain.connect()
     served = weakref.ref(await plain.connection())
     await wire.send(sent)
     await settle()

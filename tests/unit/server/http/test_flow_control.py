@@ -8,7 +8,7 @@ from apiext.meta.limits import MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
 from apiext.server.http import connection
 from apiext.server.http.request_parser import RequestParser
 from tests.support.event_loop import advance, until
-from tests.unit.server.http.conftest import Plain
+from tests.unit.server.http.conftest import Plain, Wire
 from tests.unit.server.http.test_connection import CHUNKED, GET, LAST
 
 
@@ -25,10 +25,9 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return fed
 
 
-async def test_continues_after_a_pause_between_chunks(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_continues_after_a_pause_between_chunks(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse what follows a chunk at whose end the reader of the body was behind."""
     fed = recorded(monkeypatch)
-    wire = await plain.connect()
     # aiohttp pauses after as many chunks
     begin = CHUNKED + b"1\r\na\r\n" * 4097
     await wire.send(begin)
@@ -39,10 +38,9 @@ async def test_continues_after_a_pause_between_chunks(plain: Plain, monkeypatch:
 
 
 @pytest.mark.parametrize("ahead", [b"", b"x"])
-async def test_parses_many_chunks_in_parts(plain: Plain, monkeypatch: pytest.MonkeyPatch, ahead: bytes) -> None:
+async def test_parses_many_chunks_in_parts(wire: Wire, monkeypatch: pytest.MonkeyPatch, ahead: bytes) -> None:
     """Parse a part of many small chunks at a time, so that other connections have their turn, and lose none."""
     fed = recorded(monkeypatch)
-    wire = await plain.connect()
     data = CHUNKED + (b"1\r\n%b\r\n" % ahead if ahead else b"") + b"1\r\na\r\n" * 50_000 + b"0\r\n\r\n" + LAST
 
     await wire.send(data)
@@ -53,9 +51,8 @@ async def test_parses_many_chunks_in_parts(plain: Plain, monkeypatch: pytest.Mon
     assert max(piece.count(b"\n") for piece in fed) < 3 * MAX_LINES_AT_ONCE
 
 
-async def test_parses_large_bodies_at_once(plain: Plain) -> None:
+async def test_parses_large_bodies_at_once(wire: Wire) -> None:
     """Receive a body of a declared length with many lines."""
-    wire = await plain.connect()
     body = b"line\n" * 200_000
 
     await wire.send(b"PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(body) + body + LAST)
@@ -64,9 +61,8 @@ async def test_parses_large_bodies_at_once(plain: Plain) -> None:
     assert (await wire.answer())[1] == b"GET /last "
 
 
-async def test_bounds_pipelined_requests(plain: Plain) -> None:
+async def test_bounds_pipelined_requests(plain: Plain, wire: Wire) -> None:
     """Parse a few requests behind the current one, and answer all of them in order."""
-    wire = await plain.connect()
     await wire.send(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n" + GET * 50 + LAST)
     served = await plain.connection()
     await until(lambda: plain.seen)
@@ -89,10 +85,9 @@ async def test_closes_connections_of_stalled_readers(plain: Plain, monkeypatch: 
     await until(lambda: not plain.server.connections)
 
 
-async def test_waits_for_slow_readers(plain: Plain) -> None:
+async def test_waits_for_slow_readers(plain: Plain, wire: Wire) -> None:
     """Keep the connection of a client that receives something from time to time."""
     plain.large = b"x" * 30_000_000
-    wire = await plain.connect()
     await wire.send(b"GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
     served = await plain.connection()
     await until(lambda: served._stall_timer)

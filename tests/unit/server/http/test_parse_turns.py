@@ -32,31 +32,28 @@ async def test_connections_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parsed == ["a", "b", "c", "a", "c", "a"]
 
 
+async def _parsed(count: int) -> list[int]:
+    """Let connections parse, and return how many have done so after each iteration of the event loop."""
+    turns = ParseTurns(asyncio.get_running_loop())
+    parsed: list[int] = []
+    for number in range(count):
+        turns.take(lambda number=number: parsed.append(number))  # type: ignore[misc]
+    seen = []
+    while len(parsed) < count:
+        await asyncio.sleep(0)
+        seen.append(len(parsed))
+    return seen
+
+
 async def test_the_event_loop_turns_between_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse no more than a slice in one iteration of the event loop, however many connections wait."""
     monkeypatch.setattr(time, "perf_counter", iter(range(1000)).__next__)
-    turns = ParseTurns(asyncio.get_running_loop())
-    parsed: list[int] = []
-    for number in range(3):
-        turns.take(lambda number=number: parsed.append(number))  # type: ignore[misc]
-    seen = []
-    while len(parsed) < 3:
-        await asyncio.sleep(0)
-        seen.append(len(parsed))
 
-    assert seen == [1, 2, 3]
+    assert await _parsed(3) == [1, 2, 3]
 
 
 async def test_few_connections_continue_to_receive_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave some connections to the next iteration although parsing takes no time: what they receive next is decrypted at once."""
     monkeypatch.setattr(parse_turns, "_SLICE", 60.0)
-    turns = ParseTurns(asyncio.get_running_loop())
-    parsed: list[int] = []
-    for number in range(10):
-        turns.take(lambda number=number: parsed.append(number))  # type: ignore[misc]
-    seen = []
-    while len(parsed) < 10:
-        await asyncio.sleep(0)
-        seen.append(len(parsed))
 
-    assert seen == [2, 4, 6, 8, 10]
+    assert await _parsed(10) == [2, 4, 6, 8, 10]

@@ -14,16 +14,14 @@ from apiext.server.http import request_loop
 from apiext.server.http.connection import HTTPConnection, Request
 from apiext.server.http.server import HTTPServer
 from tests.support.event_loop import advance, settle, until
-from tests.unit.server.http.conftest import Plain
+from tests.unit.server.http.conftest import Plain, Wire
 
 GET = b"GET /%b HTTP/1.1\r\nHost: h\r\n\r\n"
 UPGRADE = b"%b /%b HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n%b\r\n"
 
 
-async def test_answers_all_requests_in_the_task_of_the_connection(plain: Plain) -> None:
+async def test_answers_all_requests_in_the_task_of_the_connection(plain: Plain, wire: Wire) -> None:
     """Start no task for a request."""
-    wire = await plain.connect()
-
     await wire.send(GET % b"a", GET % b"b")
     answers = [await wire.answer() for _ in range(2)]
 
@@ -31,10 +29,8 @@ async def test_answers_all_requests_in_the_task_of_the_connection(plain: Plain) 
     assert plain.tasks[0] == plain.tasks[1]
 
 
-async def test_a_failed_request_ends_the_connection(plain: Plain, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_request_ends_the_connection(plain: Plain, wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     """Answer 500 if a handler fails and no filter has an answer, log the error, and read no further request."""
-    wire = await plain.connect()
-
     await wire.send(GET % b"fails" + GET % b"a")
     received = await wire.rest()
 
@@ -45,10 +41,8 @@ async def test_a_failed_request_ends_the_connection(plain: Plain, caplog: pytest
     assert plain.seen == ["/fails"]
 
 
-async def test_an_aborted_answer_ends_the_connection(plain: Plain) -> None:
+async def test_an_aborted_answer_ends_the_connection(plain: Plain, wire: Wire) -> None:
     """Close the connection without an answer if the answer cannot be completed."""
-    wire = await plain.connect()
-
     await wire.send(GET % b"aborted" + GET % b"a")
 
     assert await wire.rest() == b""
@@ -65,9 +59,8 @@ async def test_counts_requests(plain: Plain) -> None:
     assert plain.server.requests_count == 2
 
 
-async def test_closes_idle_connections(plain: Plain) -> None:
+async def test_closes_idle_connections(plain: Plain, wire: Wire) -> None:
     """Close a connection some time after its last request."""
-    wire = await plain.connect()
     await wire.send(GET % b"a")
     await wire.answer()
     served = await plain.connection()
@@ -84,9 +77,8 @@ async def test_closes_idle_connections(plain: Plain) -> None:
     assert await wire.rest() == b""
 
 
-async def test_keeps_connections_that_wait_for_an_answer(plain: Plain) -> None:
+async def test_keeps_connections_that_wait_for_an_answer(plain: Plain, wire: Wire) -> None:
     """Let a request take longer than a connection may be idle."""
-    wire = await plain.connect()
     await wire.send(GET % b"wait")
     await until(lambda: plain.seen)
 
@@ -100,9 +92,8 @@ async def test_keeps_connections_that_wait_for_an_answer(plain: Plain) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 30])
-async def test_goes_on_after_a_declined_upgrade(plain: Plain, pieces: int) -> None:
+async def test_goes_on_after_a_declined_upgrade(wire: Wire, pieces: int) -> None:
     """Answer the requests behind one that asks for another protocol and does not get it."""
-    wire = await plain.connect()
     sent = UPGRADE % (b"GET", b"a", b"") + GET % b"b" + UPGRADE % (b"POST", b"c", b"Content-Length: 2\r\n") + b"xy" + GET % b"d"
     size = -(-len(sent) // pieces)
 
@@ -111,9 +102,8 @@ async def test_goes_on_after_a_declined_upgrade(plain: Plain, pieces: int) -> No
     assert [(await wire.answer())[1] for _ in range(4)] == [b"GET /a ", b"GET /b ", b"POST /c xy", b"GET /d "]
 
 
-async def test_bounds_what_follows_a_request_for_another_protocol(plain: Plain) -> None:
+async def test_bounds_what_follows_a_request_for_another_protocol(plain: Plain, wire: Wire) -> None:
     """Receive a bounded part of what a client sends before its request for another protocol is answered."""
-    wire = await plain.connect()
     await wire.send(UPGRADE % (b"GET", b"wait", b""))
     await until(lambda: plain.seen)
     served = await plain.connection()

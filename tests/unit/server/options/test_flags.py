@@ -91,7 +91,7 @@ def test_parses_values() -> None:
         ),
         ({"service_address": ("a/b=c",)}, "--service-address: 'a/b=c' is not NAMESPACE/NAME=HOST:PORT"),
         ({"service_address": ("/no/file",)}, "--service-address: /no/file: No such file or directory"),
-        ({"feature_gates": ("Nope=true",)}, "unrecognized feature gate: Nope"),
+        ({"feature_gates": ("WatchList",)}, "missing bool value for WatchList"),
         ({"disable_admission_plugins": ("Nope",)}, 'disable-admission-plugins plugin "Nope" is unknown'),
         ({"authorization_mode": ("RBAC",)}, "--authorization-mode: 'RBAC' is not one of AlwaysAllow, Webhook"),
         ({"authorization_mode": ("Webhook",)}, "--authorization-mode: Webhook needs --authorization-kubeconfig too"),

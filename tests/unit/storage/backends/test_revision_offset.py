@@ -1,7 +1,5 @@
 """Stores whose revisions begin above those of another store."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 
@@ -67,9 +65,8 @@ async def test_reads_not_older_than_the_other_store(factory: StoreFactory) -> No
     assert json_codec.loads(read.data)["metadata"]["resourceVersion"] == str(created.revision)
 
 
-async def test_records_the_offset_once() -> None:
+async def test_records_the_offset_once(backend: MemoryBackend) -> None:
     """Record an offset on request, and use it from then on."""
-    backend = MemoryBackend()
     assert await with_offset(backend, "/registry", begin=False) is backend
     before = await backend.revision()
     opened = [await with_offset(backend, "/registry", begin=begin) for begin in (True, True, False)]
@@ -80,18 +77,16 @@ async def test_records_the_offset_once() -> None:
     assert [await based.revision() for based in opened] == [REVISION_BASE + before + 1] * 3
 
 
-async def test_concurrent_servers_agree() -> None:
+async def test_concurrent_servers_agree(backend: MemoryBackend) -> None:
     """Use the same offset in servers that record one at the same time."""
-    backend = MemoryBackend()
     opened = await asyncio.gather(*(with_offset(backend, "/x", begin=True) for _ in range(5)))
 
     assert len({await based.revision() for based in opened}) == 1
 
 
 @pytest.mark.parametrize("value", [b"", b"[]", b"{}", b'{"base":"7"}', b'{"base":-1}', b"\xff"])
-async def test_rejects_an_invalid_record(value: bytes) -> None:
+async def test_rejects_an_invalid_record(backend: MemoryBackend, value: bytes) -> None:
     """Raise BackendError for an invalid record."""
-    backend = MemoryBackend()
     await backend.create("/registry/apiext.dev/revision-base", value)
 
     with pytest.raises(BackendError, match="revision-base"):

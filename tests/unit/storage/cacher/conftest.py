@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from apiext.storage.cacher import feed
-from tests.support.servers.memory_backend import MemoryBackend
 
 
 @pytest.fixture
@@ -15,9 +14,3 @@ def impatient(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture)
     monkeypatch.setattr(feed, "_PROGRESS_AFTER_SECONDS", 0.001)
     monkeypatch.setattr(feed, "_PROGRESS_INTERVAL_SECONDS", 0.001)
     caplog.set_level(logging.CRITICAL)
-
-
-@pytest.fixture
-def backend() -> MemoryBackend:
-    """Return a backend that can be made to fail."""
-    return MemoryBackend()

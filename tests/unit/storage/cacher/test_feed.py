@@ -1,25 +1,19 @@
 """The feed of the caches over failing backends."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import UnavailableError
+from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import EventType, ListOptions
+from apiext.storage.interface import EventType, ListOptions, Store
 from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, seen, watching, widget
 from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.stores import running_stores
 
 pytestmark = pytest.mark.usefixtures("impatient")
-
-
-async def started(backend: MemoryBackend, **settings: Any) -> StoreFactory:
-    """Return a started factory with caches."""
-    factory = StoreFactory(backend, compaction_interval=0, **settings)
-    await factory.start()
-    return factory
 
 
 async def test_start_fails_without_a_backend(backend: MemoryBackend) -> None:
@@ -32,10 +26,8 @@ async def test_start_fails_without_a_backend(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_resumes_a_broken_watch(backend: MemoryBackend) -> None:
+async def test_resumes_a_broken_watch(backend: MemoryBackend, store: CachedStore, codec: WidgetCodec) -> None:
     """Resume a broken backend watch without losing a change."""
-    factory, codec = await started(backend), WidgetCodec()
-    store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
     start = (await store.list("", codec, ListOptions())).revision
     async with watching(store, codec, resource_version=str(start)) as reader:
@@ -46,13 +38,10 @@ async def test_resumes_a_broken_watch(backend: MemoryBackend) -> None:
         changed = await change(store, codec, "a/x", color="red")
         assert await reader.take(1) == [("MODIFIED", "a/x", changed.revision)]
     assert (await store.get("a/x", codec)).revision == changed.revision
-    await factory.close()
 
 
-async def test_reloads_after_a_compaction(backend: MemoryBackend) -> None:
+async def test_reloads_after_a_compaction(backend: MemoryBackend, store: CachedStore, writer: Store, codec: WidgetCodec) -> None:
     """Deliver compacted changes as the difference between the states."""
-    factory, codec = await started(backend), WidgetCodec()
-    store, writer = factory.store(WIDGETS), StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     informer = Informer()
     for name in ("kept", "changed", "deleted", "replaced"):
         await writer.create(f"a/{name}", widget(f"a/{name}"), codec)
@@ -77,32 +66,28 @@ async def test_reloads_after_a_compaction(backend: MemoryBackend) -> None:
 
     assert informer.objects == {item.key: item.object() for item in listed.items}
     assert [item.key for item in listed.items] == ["a/changed", "a/created", "a/kept", "a/last", "a/replaced"]
-    await factory.close()
 
 
-async def test_reads_the_backend_while_the_cache_lags(backend: MemoryBackend) -> None:
+async def test_reads_the_backend_while_the_cache_lags(backend: MemoryBackend, codec: WidgetCodec) -> None:
     """Read the latest state from the backend while the cache lags."""
-    factory, codec = await started(backend, max_wait=0.01), WidgetCodec()
-    store = factory.store(WIDGETS)
-    await store.create("a/x", widget("a/x"), codec)
-    await store.list("", codec, ListOptions())
-    await backend.change(deaf=True)
-    changed = await change(store, codec, "a/x", color="red")
+    async with running_stores(backend, max_wait=0.01) as factory:
+        store = factory.store(WIDGETS)
+        await store.create("a/x", widget("a/x"), codec)
+        await store.list("", codec, ListOptions())
+        await backend.change(deaf=True)
+        changed = await change(store, codec, "a/x", color="red")
 
-    assert (await store.get("a/x", codec)).revision == changed.revision
-    assert [item.revision for item in (await store.list("", codec, ListOptions())).items] == [changed.revision]
-    assert (await store.get("a/x", codec, resource_version="0")).revision < changed.revision
-    with pytest.raises(StatusError, match="Too large resource version"):
-        await store.get("a/x", codec, resource_version=str(changed.revision))
-    await backend.change(deaf=False)
-    assert (await store.get("a/x", codec, resource_version=str(changed.revision))).revision == changed.revision
-    await factory.close()
+        assert (await store.get("a/x", codec)).revision == changed.revision
+        assert [item.revision for item in (await store.list("", codec, ListOptions())).items] == [changed.revision]
+        assert (await store.get("a/x", codec, resource_version="0")).revision < changed.revision
+        with pytest.raises(StatusError, match="Too large resource version"):
+            await store.get("a/x", codec, resource_version=str(changed.revision))
+        await backend.change(deaf=False)
+        assert (await store.get("a/x", codec, resource_version=str(changed.revision))).revision == changed.revision
 
 
-async def test_requests_progress(backend: MemoryBackend) -> None:
+async def test_requests_progress(backend: MemoryBackend, store: CachedStore, codec: WidgetCodec) -> None:
     """Request progress for a read that waits for a revision written elsewhere."""
-    factory, codec = await started(backend), WidgetCodec()
-    store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
     await store.list("", codec, ListOptions())
     await backend.create("/elsewhere", b"")
@@ -110,13 +95,10 @@ async def test_requests_progress(backend: MemoryBackend) -> None:
     async with asyncio.timeout(30):
         assert (await store.list("", codec, ListOptions())).revision == await backend.revision()
     assert backend.calls["request_progress"] >= 1
-    await factory.close()
 
 
-async def test_retries_a_failed_load(backend: MemoryBackend) -> None:
+async def test_retries_a_failed_load(backend: MemoryBackend, store: CachedStore, codec: WidgetCodec) -> None:
     """Fail the read whose load failed, and load again for the next one."""
-    factory, codec = await started(backend), WidgetCodec()
-    store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
     await backend.change(broken=True)
     with pytest.raises(UnavailableError):
@@ -126,13 +108,10 @@ async def test_retries_a_failed_load(backend: MemoryBackend) -> None:
     await backend.change(broken=False)
 
     assert len((await store.list("", codec, ListOptions())).items) == 1
-    await factory.close()
 
 
-async def test_serves_any_age_without_the_backend(backend: MemoryBackend) -> None:
+async def test_serves_any_age_without_the_backend(backend: MemoryBackend, store: CachedStore, codec: WidgetCodec) -> None:
     """Serve reads of any age from memory while the backend does not answer."""
-    factory, codec = await started(backend), WidgetCodec()
-    store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
     await store.list("", codec, ListOptions())
     backend.gate.clear()
@@ -144,13 +123,10 @@ async def test_serves_any_age_without_the_backend(backend: MemoryBackend) -> Non
         await asyncio.wait_for(store.get("a/x", codec), 0.01)
     backend.gate.set()
     assert (await store.get("a/x", codec)).key == "a/x"
-    await factory.close()
 
 
-async def test_applies_large_batches_in_slices(backend: MemoryBackend) -> None:
+async def test_applies_large_batches_in_slices(backend: MemoryBackend, store: CachedStore, codec: WidgetCodec) -> None:
     """Apply a large batch in slices, each revision as a whole."""
-    factory, codec = await started(backend), WidgetCodec()
-    store = factory.store(WIDGETS)
     start = (await store.list("", codec, ListOptions())).revision
     async with watching(store, codec, resource_version=str(start)) as reader:
         await backend.change(deaf=True)
@@ -162,4 +138,3 @@ async def test_applies_large_batches_in_slices(backend: MemoryBackend) -> None:
         events = await reader.take(300 - len(batch))
 
     assert [key for _, key, _ in [*map(seen, batch), *events]] == [f"a/{number:03}" for number in range(300)]
-    await factory.close()

@@ -21,6 +21,15 @@ def changed(key: str, revision: int, size: int = 10) -> ObjectChange:
     return ObjectChange(key=key, revision=revision, entry=StoredEntry(key, revision, b"x" * size), previous=None)
 
 
+def begun(at: int, *later: int, clock: Clock | None = None) -> History:
+    """Return a history that begins at a revision, with later changes of one object."""
+    history = History(clock=clock or Clock())
+    history.begin(at)
+    for revision in later:
+        history.add(changed("a", revision))
+    return history
+
+
 def revisions(history: History, since: int) -> list[int]:
     """Return the revisions of the changes since one."""
     return [change.revision for change in history.since(since)]
@@ -28,11 +37,7 @@ def revisions(history: History, since: int) -> list[int]:
 
 def test_returns_changes_since_a_revision() -> None:
     """Return all changes after a revision, in order."""
-    history = History(clock=Clock())
-    history.begin(10)
-    for revision in (12, 14, 14, 19):
-        history.add(changed("a", revision))
-
+    history = begun(10, 12, 14, 14, 19)
     assert revisions(history, 10) == [12, 14, 14, 19]
     assert revisions(history, 12) == [14, 14, 19]
     assert revisions(history, 13) == [14, 14, 19]
@@ -45,10 +50,7 @@ def test_returns_changes_since_a_revision() -> None:
 def test_limits_the_age() -> None:
     """Keep changes for 75 seconds, and always the latest hundred."""
     clock = Clock()
-    history = History(clock=clock)
-    history.begin(0)
-    for revision in range(1, 501):
-        history.add(changed("a", revision))
+    history = begun(0, *range(1, 501), clock=clock)
     assert len(history) == 500
     clock.now += KEPT_SECONDS + 1
     history.trim()
@@ -64,10 +66,7 @@ def test_limits_bytes_of_aged_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drop aged changes, also of the latest hundred, until the rest is small; recent ones stay."""
     monkeypatch.setattr(histories, "MAX_AGED_BYTES", 25)
     clock = Clock()
-    history = History(clock=clock)
-    history.begin(0)
-    for revision in range(1, 6):
-        history.add(changed("a", revision))
+    history = begun(0, *range(1, 6), clock=clock)
     clock.now += KEPT_SECONDS + 1
     history.add(changed("a", 6))
     history.trim()
@@ -83,10 +82,7 @@ def test_limits_bytes_of_aged_changes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the bytes of changes, also of the latest hundred; the last state of a deleted object counts."""
     monkeypatch.setattr(histories, "MAX_BYTES", 200 * 10)
-    history = History(clock=Clock())
-    history.begin(0)
-    for revision in range(1, 5001):
-        history.add(changed("a", revision))
+    history = begun(0, *range(1, 5001))
 
     assert len(history) == 200
     assert history.floor == 4800
@@ -101,10 +97,7 @@ def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_prepends_the_past() -> None:
     """Return prepended changes before the others; they age from now on, and count for the limits."""
     clock = Clock()
-    history = History(clock=clock)
-    history.begin(1000)
-    for revision in range(1001, 1201):
-        history.add(changed("a", revision))
+    history = begun(1000, *range(1001, 1201), clock=clock)
     free = history.free
     clock.now += KEPT_SECONDS - 1
     history.prepend([changed("a", revision) for revision in range(901, 1001)], floor=900)
@@ -124,9 +117,7 @@ def test_prepends_the_past() -> None:
 def test_prepends_no_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drop the oldest prepended changes beyond the limit of bytes."""
     monkeypatch.setattr(histories, "MAX_BYTES", 50)
-    history = History(clock=Clock())
-    history.begin(10)
-    history.add(changed("a", 11))
+    history = begun(10, 11)
     history.prepend([changed("a", revision) for revision in range(5, 11)], floor=4)
     assert (history.floor, history.added, history.free) == (6, 1, 0)
     assert revisions(history, 6) == list(range(7, 12))
@@ -135,8 +126,7 @@ def test_prepends_no_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_releases_dropped_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold no object of a dropped change, even if few changes were dropped."""
     monkeypatch.setattr(histories, "MAX_BYTES", 100)
-    history = History(clock=Clock())
-    history.begin(0)
+    history = begun(0)
     large = Watched("large", 1, b"x" * 1000)
     dropped = weakref.ref(large)
     history.add(ObjectChange(key="large", revision=1, entry=large, previous=None))

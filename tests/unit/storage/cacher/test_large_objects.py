@@ -1,7 +1,5 @@
 """Large objects, which worker processes render."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +11,6 @@ import pytest
 from apiext.meta import errors, limits
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.errors import CorruptObjectError
-from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, ListOptions, RenderingJob, RenderResult, StoredBytes
 from apiext.storage.rendering.batch_rendering import render_all
 from apiext.storage.rendering.renderer import Renderer
@@ -22,6 +19,7 @@ from apiext.workers.pool import WorkerPool
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, build_widget_codec, seen, watching, where, widget
 from tests.support.event_loop import Clock, settle, until
 from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.stores import direct_store, running_stores
 
 LARGE = "x" * limits.MAX_INLINE_RENDERING_BYTES
 
@@ -68,18 +66,15 @@ class _Job:
 @asynccontextmanager
 async def serving(backend: MemoryBackend, **settings: Any) -> AsyncIterator[tuple[CachedStore, WidgetCodec, Remote]]:
     """Yield a store with a codec that has a copy in workers."""
-    factory = StoreFactory(backend, compaction_interval=0, **settings)
-    await factory.start()
-    remote = Remote()
-    yield cast("CachedStore", factory.store(WIDGETS)), WidgetCodec(remote=remote), remote
-    await factory.close()
+    async with running_stores(backend, **settings) as factory:
+        remote = Remote()
+        yield cast("CachedStore", factory.store(WIDGETS)), WidgetCodec(remote=remote), remote
 
 
 async def fill(backend: MemoryBackend, **texts: str) -> None:
     """Create widgets through another server."""
-    other = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     for name, text in texts.items():
-        await other.create(f"a/{name}", widget(f"a/{name}", text=text), WidgetCodec())
+        await direct_store(backend).create(f"a/{name}", widget(f"a/{name}", text=text), WidgetCodec())
 
 
 async def test_reads_render_large_objects_elsewhere(backend: MemoryBackend) -> None:

@@ -1,11 +1,9 @@
 """Lists in slices: one revision, shared work, and no work without a client."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -14,11 +12,11 @@ from apiext.meta.selectors import LabelSelector
 from apiext.meta.steps import at_once
 from apiext.scheduling import time_slice
 from apiext.storage.cacher.cached_store import CachedStore
-from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Selection, Store, VersionMatch, WatchOptions
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, labelled, relabel, watching, where, widget
 from tests.support.event_loop import settle, until
 from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.stores import running_stores
 
 SIZE = 1200
 CODEC = WidgetCodec()
@@ -50,17 +48,13 @@ def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def store(backend: MemoryBackend) -> AsyncIterator[Store]:
+async def store(store: CachedStore) -> CachedStore:
     """Return a store with a cache of many widgets, half of them odd."""
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    store = factory.store(WIDGETS)
     for number in range(SIZE):
         labels = {"odd": "yes"} if number % 2 else {}
         await store.create(f"n{number % 3}/{number:05}", widget(f"n{number % 3}/{number:05}", labels=labels), CODEC)
     await store.list("", CODEC, ListOptions())
-    yield store
-    await factory.close()
+    return store
 
 
 async def relabel_at_random(store: Store, states: dict[int, set[str]]) -> None:
@@ -100,13 +94,10 @@ async def test_shows_one_revision(store: Store, selection: Selection) -> None:
 
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("limit, decoded", [(2, 2), (0, SIZE)])
-async def test_first_page_after_a_start(backend: MemoryBackend, limit: int, decoded: int) -> None:
+async def test_first_page_after_a_start(backend: MemoryBackend, codec: WidgetCodec, limit: int, decoded: int) -> None:
     """Render no more objects than the first page has."""
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    codec = WidgetCodec()
-    page = await factory.store(WIDGETS).list("", codec, ListOptions(limit=limit))
-    await factory.close()
+    async with running_stores(backend) as factory:
+        page = await factory.store(WIDGETS).list("", codec, ListOptions(limit=limit))
 
     assert len(page.items) == codec.decoded == decoded
 
@@ -172,9 +163,8 @@ async def test_a_watch_looks_for_initial_events_in_slices(store: Store) -> None:
         assert {event.type for event in [await reader.next() for _ in range(SIZE // 2)]} == {EventType.ADDED}
 
 
-async def test_watches_share_their_initial_state(store: Store) -> None:
+async def test_watches_share_their_initial_state(store: CachedStore) -> None:
     """Hold the initial state of watches that begin at the same time once, and no longer than they read it."""
-    assert isinstance(store, CachedStore)
     watches = [await store.watch("", CODEC, WatchOptions(send_initial_events=True)) for _ in range(3)]
     state = store.cache.range("")
 

@@ -1,21 +1,18 @@
 """Clients that resume after the cache has derived lost changes from two lists."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apiext.meta.encoding import json_codec
 from apiext.storage.cacher import feed
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import EventType, ListOptions, Store
-from tests.support.builders.widgets import WIDGETS, Informer, Reader, WidgetCodec, change, watching, widget
+from apiext.storage.interface import EventType, ListOptions
+from tests.support.builders.widgets import WIDGETS, Informer, Reader, WidgetCodec, change, error_code, watching, widget
 from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.stores import direct_store
 
 KEYS = [f"a/{number}" for number in range(6)]
 
@@ -27,7 +24,7 @@ class House:
         self.backend, self.codec = MemoryBackend(), WidgetCodec()
         self.factory = StoreFactory(self.backend, compaction_interval=0)
         self.store = self.factory.store(WIDGETS)
-        self.writer = StoreFactory(self.backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
+        self.writer = direct_store(self.backend)
         self._made = 0
 
     async def toggle(self, key: str, action: str) -> None:
@@ -56,22 +53,18 @@ class House:
         await self.backend.change(broken=False)
         return revision
 
-    async def relist(self, store: Store, informer: Informer) -> None:
+    async def relist(self, informer: Informer) -> None:
         """Replace the state of a client by a list."""
-        listed = await store.list("", self.codec, ListOptions())
+        listed = await self.store.list("", self.codec, ListOptions())
         informer.objects = {item.key: item.object() for item in listed.items}
         informer.revision = listed.revision
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_MIN_RETRY_SECONDS", "_MAX_RETRY_SECONDS", "_PROGRESS_AFTER_SECONDS", "_PROGRESS_INTERVAL_SECONDS"):
         monkeypatch.setattr(feed, name, 0.0001)
-    logger = logging.getLogger("apiext")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
+    monkeypatch.setattr(logging.getLogger("apiext"), "level", logging.CRITICAL)
 
 
 async def _resume_after_each_event(house: House, informer: Informer, last: int) -> int:
@@ -82,9 +75,9 @@ async def _resume_after_each_event(house: House, informer: Informer, last: int) 
         async with watching(house.store, house.codec, resource_version=start, allow_bookmarks=True) as reader:
             event = await reader.next()
         if event.type is EventType.ERROR:
-            assert json_codec.loads(event.line)["object"]["code"] == 410
+            assert error_code(event) == 410
             lists += 1
-            await house.relist(house.store, informer)
+            await house.relist(informer)
         else:
             informer.take(event)
     return lists
@@ -95,7 +88,7 @@ async def _play(before: list[tuple[str, str]], lost: list[tuple[str, str]], afte
     await house.factory.start()
     for step in before:
         await house.toggle(*step)
-    await house.relist(house.store, informer)
+    await house.relist(informer)
     async with watching(house.store, house.codec, resource_version=str(informer.revision)) as reader:
         await house.lose(lost)
         for step in after:
@@ -155,7 +148,7 @@ async def test_ends_with_the_last_revision() -> None:
     await house.factory.start()
     for key in KEYS[:2]:
         await house.toggle(key, "create")
-    await house.relist(house.store, informer)
+    await house.relist(informer)
     start = informer.revision
     async with watching(house.store, house.codec, resource_version=str(start)) as reader:
         end = await house.lose([(KEYS[0], "delete"), (KEYS[1], "delete")])
@@ -181,8 +174,7 @@ async def test_expires_watches_that_begin_within_lost_changes() -> None:
         watching(house.store, house.codec, resource_version=str(start + 2)) as late,
     ):
         assert await house.lose([(KEYS[1], "create"), (KEYS[1], "delete")]) == start + 2
-        event = await early.next()
-        assert json_codec.loads(event.line)["object"]["code"] == 410
+        assert error_code(await early.next()) == 410
         created = await house.writer.create("a/last", widget("a/last"), house.codec)
         assert await late.take(1) == [("ADDED", "a/last", created.revision)]
     await house.factory.close()

@@ -1,21 +1,18 @@
 """The past of a cache, read from the store for watches that resume."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.errors import StatusError
 from apiext.storage.backend import ProgressUnreliableError, WatchBatch
 from apiext.storage.cacher import history, refill
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import ListOptions, WatchOptions
-from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, watching, widget
+from apiext.storage.interface import ListOptions, Store, WatchOptions
+from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, error_code, watching, widget
 from tests.support.event_loop import settle
+from tests.support.refusals import refusal
 from tests.support.servers.memory_backend import MemoryBackend
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -24,10 +21,9 @@ Make = Callable[[], Awaitable[CachedStore]]
 
 
 @pytest.fixture
-async def restarted(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
+async def restarted(backend: MemoryBackend, writer: Store, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     """Yield a function that returns the loaded store of a server that begins with the revision 12, after 10 creations."""
     monkeypatch.setattr(refill, "_PROGRESS_INTERVAL_SECONDS", 0.001)
-    writer = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     for number in range(2, 13):
         await writer.create(f"a/{number}", widget(f"a/{number}"), WidgetCodec())
     factory = StoreFactory(backend, compaction_interval=0)
@@ -43,15 +39,20 @@ async def restarted(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> 
     await factory.close()
 
 
+@pytest.fixture
+async def store(restarted: Make) -> CachedStore:
+    """Return the store of a restarted server."""
+    return await restarted()
+
+
 async def code(store: CachedStore, revision: int) -> int:
     """Return the code of the error with which a watch from a revision begins; 0 if it begins with an event."""
     async with watching(store, WidgetCodec(), resource_version=str(revision)) as reader:
-        return int(json_codec.loads((await reader.next()).line)["object"].get("code", 0))
+        return error_code(await reader.next())
 
 
-async def test_reads_the_store_once_for_all(backend: MemoryBackend, restarted: Make) -> None:
+async def test_reads_the_store_once_for_all(backend: MemoryBackend, store: CachedStore) -> None:
     """Begin one watch of the backend at the lowest revision of all that wait."""
-    store = await restarted()
     before = backend.calls["watch"]
     assert set(await asyncio.gather(*(code(store, revision) for revision in (7, 3, 10, 5) * 10))) == {0}
     assert backend.calls["watch"] == before + 1
@@ -60,9 +61,8 @@ async def test_reads_the_store_once_for_all(backend: MemoryBackend, restarted: M
     assert backend.calls["watch"] == before + 2
 
 
-async def test_reads_nothing_without_need(backend: MemoryBackend, restarted: Make) -> None:
+async def test_reads_nothing_without_need(backend: MemoryBackend, store: CachedStore) -> None:
     """Do not read the store for lists, and for watches from the present, or from the revision at which nothing is stored."""
-    store = await restarted()
     before = backend.calls["watch"]
     changed = await change(store, WidgetCodec(), "a/3", color="red")
     assert await code(store, 12) == 0
@@ -72,9 +72,8 @@ async def test_reads_nothing_without_need(backend: MemoryBackend, restarted: Mak
     assert backend.calls["watch"] == before
 
 
-async def test_shares_the_entries_of_the_cache(restarted: Make) -> None:
+async def test_shares_the_entries_of_the_cache(store: CachedStore) -> None:
     """Keep an object once that has not changed since; the cache is as it was."""
-    store = await restarted()
     cache = store.cache
     before = dict(cache.entries), list(cache.keys), cache.generation
     assert await code(store, 5) == 0
@@ -95,9 +94,8 @@ async def test_updates_lists_after_it(restarted: Make) -> None:
         }
 
 
-async def test_limits_memory(backend: MemoryBackend, restarted: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_limits_memory(backend: MemoryBackend, store: CachedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the latest changes that fit; answer 410 at once to watches from an earlier revision."""
-    store = await restarted()
     size = store.cache.entries["a/12"].size
     monkeypatch.setattr(history, "MAX_BYTES", 4 * size)
     assert await code(store, 5) == 410
@@ -133,15 +131,13 @@ async def test_limits_time(backend: MemoryBackend, restarted: Make, monkeypatch:
     assert [await code(store, revision) for revision in (5, 6)] == [410, 0]
 
 
-async def test_waits_for_a_store_that_is_silent(backend: MemoryBackend, restarted: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_waits_for_a_store_that_is_silent(backend: MemoryBackend, store: CachedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answer 429 if the store sends nothing in time; the next watch reads again."""
-    store = await restarted()
     await backend.change(deaf=True)
     with monkeypatch.context() as soon:
         soon.setattr(refill, "MAX_SECONDS", 0.01)
-        with pytest.raises(StatusError) as raised:
-            await store.watch("", WidgetCodec(), WatchOptions(resource_version="5"))
-    assert raised.value.code == 429
+        raised = await refusal(store.watch("", WidgetCodec(), WatchOptions(resource_version="5")))
+    assert raised.code == 429
     await backend.change(deaf=False)
     assert await code(store, 5) == 0
 
@@ -157,20 +153,17 @@ async def test_needs_reliable_progress(backend: MemoryBackend, restarted: Make, 
     assert await code(store, 5) == 410
 
 
-async def test_refuses_watches_while_the_store_does_not_answer(backend: MemoryBackend, restarted: Make) -> None:
+async def test_refuses_watches_while_the_store_does_not_answer(backend: MemoryBackend, store: CachedStore) -> None:
     """Answer 429, after which informers do not list; the next watch reads again."""
-    store = await restarted()
     await backend.change(broken=True)
-    with pytest.raises(StatusError) as raised:
-        await store.watch("", WidgetCodec(), WatchOptions(resource_version="5"))
-    assert (raised.value.code, raised.value.retry_after) == (429, 1)
+    raised = await refusal(store.watch("", WidgetCodec(), WatchOptions(resource_version="5")))
+    assert (raised.code, raised.retry_after) == (429, 1)
     await backend.change(broken=False)
     assert await code(store, 5) == 0
 
 
-async def test_goes_on_for_the_others(backend: MemoryBackend, restarted: Make) -> None:
+async def test_goes_on_for_the_others(backend: MemoryBackend, store: CachedStore) -> None:
     """Read on if one of the clients that wait has gone."""
-    store = await restarted()
     await backend.change(deaf=True)
     gone, waiting = (asyncio.ensure_future(code(store, revision)) for revision in (4, 6))
     await settle()
@@ -179,9 +172,8 @@ async def test_goes_on_for_the_others(backend: MemoryBackend, restarted: Make) -
     assert await waiting == 0
 
 
-async def test_ends_with_the_cache(backend: MemoryBackend, restarted: Make) -> None:
+async def test_ends_with_the_cache(backend: MemoryBackend, store: CachedStore) -> None:
     """End a watch that waits, without an error, when its store is dropped."""
-    store = await restarted()
     await backend.change(deaf=True)
     waiting = asyncio.ensure_future(store.watch("", WidgetCodec(), WatchOptions(resource_version="5")))
     await settle()

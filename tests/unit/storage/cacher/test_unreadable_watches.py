@@ -1,36 +1,20 @@
 """Watches of a resource with unreadable objects."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.storage.errors import CorruptObjectError
-from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import ListOptions, Selection, Store, WatchOptions
-from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, labelled, seen, watching, widget
+from tests.support.builders.widgets import Reader, WidgetCodec, labelled, seen, watching, widget
+from tests.support.refusals import refusal
 from tests.support.servers.memory_backend import MemoryBackend
 
 KEY: Final = "/registry/example.com/widgets/a/x"
 BROKEN: Final = b'{"kind":"Gadget"}'
 RED: Final = labelled("color=red")
-
-
-@pytest.fixture
-def codec() -> WidgetCodec:
-    """Return the codec of the readers."""
-    return WidgetCodec()
-
-
-@pytest.fixture
-async def store(backend: MemoryBackend) -> AsyncIterator[Store]:
-    """Yield a cached store."""
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    yield factory.store(WIDGETS)
-    await factory.close()
 
 
 async def _revision(store: Store, codec: WidgetCodec) -> int:
@@ -67,13 +51,14 @@ async def test_refuses_watches_while_an_object_is_unreadable(store: Store, codec
     """Answer 429 to watches of an object that is known to be unreadable, and go on with the others."""
     before, after = await _broken(store, backend, codec)
     await _notice(store, codec)
-    with pytest.raises(StatusError) as caught:
-        await store.watch("a/", codec, WatchOptions(resource_version={"before": str(before), "after": str(after)}.get(start, start)))
+    caught = await refusal(
+        store.watch("a/", codec, WatchOptions(resource_version={"before": str(before), "after": str(after)}.get(start, start)))
+    )
     other = await store.watch("b/", codec, WatchOptions())
     other.close()
 
-    assert (caught.value.code, caught.value.details) == (429, {"retryAfterSeconds": 1})
-    assert caught.value.message.startswith("storage is (re)initializing: failed to list <unspecified>: failed to read one or more widgets.")
+    assert (caught.code, caught.details) == (429, {"retryAfterSeconds": 1})
+    assert caught.message.startswith("storage is (re)initializing: failed to list <unspecified>: failed to read one or more widgets.")
 
 
 @pytest.mark.parametrize("selection", [Selection(), RED])

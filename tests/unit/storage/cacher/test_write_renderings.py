@@ -1,7 +1,5 @@
 """Renderings of writes, for the entries of their events."""
 
-from __future__ import annotations
-
 from apiext.storage.cacher.write_renderings import WriteRenderings
 from apiext.storage.interface import Item
 from apiext.storage.rendering.renderer import Renderer

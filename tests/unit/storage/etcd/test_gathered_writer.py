@@ -1,7 +1,5 @@
 """GatheredWriter: frames of two turns of the event loop are written at once, in order, and none after the end."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from typing import cast

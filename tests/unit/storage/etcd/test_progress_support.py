@@ -1,7 +1,5 @@
 """Versions of etcd that answer progress requests reliably."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Batches of entries to render."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import weakref

@@ -9,9 +9,8 @@ from apiext.storage.replicas.host_records import HostRecords
 from tests.support.servers.memory_backend import MemoryBackend
 
 
-async def test_keeps_the_first_cluster() -> None:
+async def test_keeps_the_first_cluster(backend: MemoryBackend) -> None:
     """Keep the uid of the first cluster for all servers."""
-    backend = MemoryBackend()
     servers = [HostRecords(backend, prefix) for prefix in ("/registry", "registry/", "/registry")]
     claimed = await asyncio.gather(*(records.claim(f"uid-{number}") for number, records in enumerate(servers)))
 
@@ -23,9 +22,8 @@ async def test_keeps_the_first_cluster() -> None:
     assert pair.value == b'{"uid":"%s"}\n' % claimed[0].encode()
 
 
-async def test_records_the_authentication() -> None:
+async def test_records_the_authentication(backend: MemoryBackend) -> None:
     """Return the last recorded ConfigMap; do not write an equal one."""
-    backend = MemoryBackend()
     records = HostRecords(backend, "/registry")
     assert await records.authentication() is None
     for said in ({"data": {"a": "1"}}, {"data": {"a": "2"}}):
@@ -36,9 +34,8 @@ async def test_records_the_authentication() -> None:
 
 
 @pytest.mark.parametrize("value,problem", [(b"{", "is not JSON"), (b"[]", "is not an object"), (b"{}", "has no uid")])
-async def test_rejects_invalid_records(value: bytes, problem: str) -> None:
+async def test_rejects_invalid_records(backend: MemoryBackend, value: bytes, problem: str) -> None:
     """Name the key of an invalid record, and do not overwrite it."""
-    backend = MemoryBackend()
     await backend.create("/registry/apiext.dev/host", value)
     with pytest.raises(BackendError, match=f"/registry/apiext.dev/host {problem}"):
         await HostRecords(backend, "/registry").claim("uid")

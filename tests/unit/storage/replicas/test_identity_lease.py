@@ -66,8 +66,7 @@ async def test_deletes_expired_leases() -> None:
 
 
 @pytest.mark.parametrize("value", [b"[]", b"{", b'{"metadata":{"labels":{"apiserver.kubernetes.io/identity":"kube-apiserver"}},"spec":{}}'])
-async def test_keeps_what_it_cannot_read(value: bytes) -> None:
+async def test_keeps_what_it_cannot_read(backend: MemoryBackend, value: bytes) -> None:
     """Take a Lease that cannot be read for a valid one."""
-    backend = MemoryBackend()
     await backend.create(f"{FOLDER}odd", value)
     assert await IdentityLease(backend, "/registry", "a").live() == {"odd"}

@@ -16,12 +16,6 @@ Start = Callable[..., Awaitable[Replicas]]
 
 
 @pytest.fixture
-def backend() -> MemoryBackend:
-    """Return an empty store."""
-    return MemoryBackend()
-
-
-@pytest.fixture
 async def start(backend: MemoryBackend) -> AsyncIterator[Start]:
     """Yield a function that starts a server which writes widgets in one version."""
     started: list[Replicas] = []

@@ -131,12 +131,6 @@ async def test_reports_objects_that_grow_too_large(backend: MemoryBackend, monke
     assert (written, list(failed)) == ([], ["a"])
 
 
-@pytest.fixture
-def backend() -> MemoryBackend:
-    """Return an empty store."""
-    return MemoryBackend()
-
-
 async def test_rewrites_in_cbor(backend: MemoryBackend) -> None:
     """Store objects in CBOR, with the types of numbers, where that is the encoding of writes."""
     codec = WidgetCodec()

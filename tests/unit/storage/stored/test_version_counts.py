@@ -1,7 +1,5 @@
 """The counts of the watch cache are those of a scan, whatever happens."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 
@@ -89,17 +87,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger("apiext"), "level", logging.CRITICAL)
 
 
-async def test_forgets_a_closed_cache() -> None:
+async def test_forgets_a_closed_cache(backend: MemoryBackend, factory: StoreFactory, codec: WidgetCodec) -> None:
     """Scan the store after its cache was dropped."""
-    backend = MemoryBackend()
-    factory = StoreFactory(backend, compaction_interval=0)
-    await factory.start()
-    store = factory.store(WIDGETS)
-    await store.list("", WidgetCodec(), ListOptions())
+    await factory.store(WIDGETS).list("", codec, ListOptions())
     stored = factory.stored_versions(WIDGETS)
     factory.drop(WIDGETS)
     await write(backend, factory.key_prefix(WIDGETS), "a/x", "v2")
 
     assert stored.known() is None
     assert (await stored.counts()).by_version == {"v2": 1}
-    await factory.close()

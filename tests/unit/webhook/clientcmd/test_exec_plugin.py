@@ -16,6 +16,7 @@ from apiext.webhook.clientcmd.exec_plugin import exec_plugin
 from apiext.webhook.clientcmd.kubeconfig import Endpoint, load
 from apiext.webhook.transport import open_session
 from hack.lib.servers.certificates import Authority
+from tests.support.builders.kubeconfigs import kubeconfig_of
 from tests.support.event_loop import advance, until
 
 V1 = "client.authentication.k8s.io/v1"
@@ -49,14 +50,9 @@ class FakePlugin:
 
     def endpoint(self, url: str, cluster: dict[str, Any] | None = None, **section: Any) -> Endpoint:
         """Return the endpoint of a kubeconfig with this plugin."""
-        config = {
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": url} | (cluster or {})}],
-            "users": [{"name": "u", "user": {"exec": {"apiVersion": self._version, "command": "./plugin", **section}}}],
-        }
+        user = {"exec": {"apiVersion": self._version, "command": "./plugin", **section}}
         path = self._folder / "kubeconfig"
-        path.write_text(json.dumps(config))
+        path.write_text(json.dumps(kubeconfig_of({"server": url} | (cluster or {}), user)))
         return load(path)
 
 

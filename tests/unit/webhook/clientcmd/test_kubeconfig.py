@@ -10,17 +10,9 @@ import pytest
 
 from apiext.webhook.clientcmd.kubeconfig import KubeconfigError, load, load_merged
 from hack.lib.servers.certificates import Authority
+from tests.support.builders.kubeconfigs import kubeconfig_of
 
 V1 = "client.authentication.k8s.io/v1"
-
-
-def _config(cluster: dict[str, Any], user: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "c", **({"user": "u"} if user is not None else {})}}],
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "u", "user": user or {}}],
-    }
 
 
 def _write(folder: Path, config: object) -> Path:
@@ -41,7 +33,7 @@ def test_reads_certificates_as_data_and_as_files(tmp_path: Path) -> None:
 
     for user in (data, files):
         cluster = {"server": "https://127.0.0.1:1/", "certificate-authority": "ca/ca.crt"}
-        endpoint = load(_write(tmp_path, _config(cluster, user)))
+        endpoint = load(_write(tmp_path, kubeconfig_of(cluster, user)))
 
         assert endpoint.url == "https://127.0.0.1:1"
         assert endpoint.context is not None
@@ -64,7 +56,7 @@ async def test_reads_static_credentials(tmp_path: Path, user: dict[str, Any], he
     """Make a header of tokens, token files and passwords; they take precedence over a plugin."""
     (tmp_path / "token").write_text("from a file\n")
 
-    endpoint = load(_write(tmp_path, _config({"server": "http://127.0.0.1:1"}, user)))
+    endpoint = load(_write(tmp_path, kubeconfig_of({"server": "http://127.0.0.1:1"}, user)))
 
     assert (await endpoint.credential()).authorization == header
     assert endpoint.context is None
@@ -72,7 +64,7 @@ async def test_reads_static_credentials(tmp_path: Path, user: dict[str, Any], he
 
 def test_skips_verification(tmp_path: Path) -> None:
     """Verify no certificate with insecure-skip-tls-verify."""
-    context = load(_write(tmp_path, _config({"server": "https://a", "insecure-skip-tls-verify": True}))).context
+    context = load(_write(tmp_path, kubeconfig_of({"server": "https://a", "insecure-skip-tls-verify": True}))).context
 
     assert context is not None
     assert context.verify_mode == ssl.CERT_NONE
@@ -83,27 +75,27 @@ def test_skips_verification(tmp_path: Path) -> None:
     [
         ([], "kubeconfig: not of type object"),
         ({"users": [{}, {"user": {"token": 1234}}]}, "kubeconfig: users[1].user.token: not of type string or null"),
-        (_config({"server": "https://a"}, {"exec": {"args": "secret"}}), "users[0].user.exec.args: not of type array or null"),
+        (kubeconfig_of({"server": "https://a"}, {"exec": {"args": "secret"}}), "users[0].user.exec.args: not of type array or null"),
         ({}, "contexts has no ''"),
-        (_config({}), "the cluster's server '' is not a URL"),
+        (kubeconfig_of({}), "the cluster's server '' is not a URL"),
         (
-            _config({"server": "https://a", "proxy-url": "socks5://u:secret@a"}),
+            kubeconfig_of({"server": "https://a", "proxy-url": "socks5://u:secret@a"}),
             "the cluster's proxy-url has scheme 'socks5'; only http and https proxies are supported",
         ),
-        (_config({"server": "https://a"}, {"as": "ann"}), "the user's as is not supported"),
-        (_config({"server": "https://a"}, {"exec": {}}), "client.authentication.k8s.io/v1beta1"),
-        (_config({"server": "https://a"}, {"exec": {"apiVersion": "v1"}}), "client.authentication.k8s.io/v1beta1"),
-        (_config({"server": "https://a"}, {"exec": {"apiVersion": V1}}), "the user's exec: malformed request. missing key 'command'"),
-        (_config({"server": "https://a"}, {"exec": {"apiVersion": V1, "interactiveMode": "Always"}}), "and there is no terminal"),
-        (_config({"server": "https://a"}, {"exec": {"command": "a"}, "auth-provider": {"name": "b"}}), "both exec and auth-provider"),
-        (_config({"server": "https://a"}, {"auth-provider": {"name": "azure"}}), "'azure' is not supported; use an exec plugin"),
+        (kubeconfig_of({"server": "https://a"}, {"as": "ann"}), "the user's as is not supported"),
+        (kubeconfig_of({"server": "https://a"}, {"exec": {}}), "client.authentication.k8s.io/v1beta1"),
+        (kubeconfig_of({"server": "https://a"}, {"exec": {"apiVersion": "v1"}}), "client.authentication.k8s.io/v1beta1"),
+        (kubeconfig_of({"server": "https://a"}, {"exec": {"apiVersion": V1}}), "the user's exec: malformed request. missing key 'command'"),
+        (kubeconfig_of({"server": "https://a"}, {"exec": {"apiVersion": V1, "interactiveMode": "Always"}}), "and there is no terminal"),
+        (kubeconfig_of({"server": "https://a"}, {"exec": {"command": "a"}, "auth-provider": {"name": "b"}}), "both exec and auth-provider"),
+        (kubeconfig_of({"server": "https://a"}, {"auth-provider": {"name": "azure"}}), "'azure' is not supported; use an exec plugin"),
         (
-            _config({"server": "https://a"}, {"auth-provider": {"name": "gcp"}}),
+            kubeconfig_of({"server": "https://a"}, {"auth-provider": {"name": "gcp"}}),
             "the user's auth-provider 'gcp' is not supported; use an exec plugin",
         ),
-        (_config({"server": "https://a"}, {"auth-provider": {"name": "oidc"}}), "oidc has neither id-token nor refresh-token"),
-        (_config({"server": "https://a", "certificate-authority-data": "?"}), "certificate-authority-data is not base64"),
-        (_config({"server": "https://a", "certificate-authority": "none"}), "none: No such file or directory"),
+        (kubeconfig_of({"server": "https://a"}, {"auth-provider": {"name": "oidc"}}), "oidc has neither id-token nor refresh-token"),
+        (kubeconfig_of({"server": "https://a", "certificate-authority-data": "?"}), "certificate-authority-data is not base64"),
+        (kubeconfig_of({"server": "https://a", "certificate-authority": "none"}), "none: No such file or directory"),
     ],
 )
 def test_rejects_invalid_files(tmp_path: Path, config: object, problem: str) -> None:
@@ -118,7 +110,10 @@ def test_rejects_invalid_files(tmp_path: Path, config: object, problem: str) -> 
 
 def test_allows_unknown_fields_and_null(tmp_path: Path) -> None:
     """Read a kubeconfig with fields that are not known, and null where a value could be."""
-    config = _config({"server": "https://a", "proxy-url": None, "x": 1}, {"token": None, "x": 1}) | {"preferences": {}, "extensions": None}
+    config = kubeconfig_of({"server": "https://a", "proxy-url": None, "x": 1}, {"token": None, "x": 1}) | {
+        "preferences": {},
+        "extensions": None,
+    }
 
     assert load(_write(tmp_path, config)).url == "https://a"
 

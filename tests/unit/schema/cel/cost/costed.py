@@ -1,7 +1,5 @@
 """Expressions and declarations for tests of costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of ranges of costs and sizes."""
 
-from __future__ import annotations
-
 import pytest
 
 from apiext.schema.cel.cost.estimate import MAX_UINT64, UNKNOWN, Estimate, exactly

@@ -1,7 +1,5 @@
 """Tests of static estimates: they are the reference's to the unit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

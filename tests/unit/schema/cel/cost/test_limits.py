@@ -1,7 +1,5 @@
 """Tests of the limits on the costs of a definition's rules."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import pytest

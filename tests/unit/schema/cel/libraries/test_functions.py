@@ -36,6 +36,27 @@ def test_functions(table: Path) -> None:
         assert _evaluated(case["expression"]) == case
 
 
+@pytest.mark.parametrize(
+    "expression, error",
+    [
+        ("ip('1.2.3.256')", 'IP Address "1.2.3.256" parse error during conversion from string: '),
+        ("ip('01.2.3.4')", 'IP Address "01.2.3.4" parse error during conversion from string: '),
+        ("cidr('1.2.3.0/33')", "network address parse error during conversion from string: "),
+        ("cidr('1.2.3.4/08')", "network address parse error during conversion from string: "),
+        ("cidr('1.2.3.4/255.0.0.0')", "network address parse error during conversion from string: "),
+        ("cidr('1.2.3.4')", "network address parse error during conversion from string: "),
+        ("url('a b')", "URL parse error during conversion from string: "),
+        ("semver('1.0')", 'invalid semantic version "1.0"'),
+        ("semver('1.0.01')", 'invalid semantic version "1.0.01"'),
+        ("semver('v1-a', true)", 'invalid semantic version "1-a.0.0"'),
+        ("'%.10001f'.format([1.5])", "error during formatting: precision 10001 is greater than 10000"),
+    ],
+)
+def test_errors_of_texts(expression: str, error: str) -> None:
+    """An error about a text that is no address, URL or version names it, in words of our own."""
+    assert _evaluated(expression)["error"].startswith(error)
+
+
 def test_every_library_has_cases() -> None:
     """No table is lost."""
     assert len(TABLES) == 14

@@ -1,7 +1,5 @@
 """Rules of real definitions use only functions that the environment of new expressions has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

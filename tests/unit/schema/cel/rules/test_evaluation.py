@@ -277,31 +277,23 @@ def test_errors_of_elements() -> None:
 @pytest.mark.parametrize(
     "form, text, message",
     [
-        ("date-time", "old", 'date-time formatted string old: parsing time "old" as "2006-01-02T15:04:05": cannot parse "old" as "2006"'),
-        ("date-time", "2020-02-30T00:00:00", ': parsing time "2020-02-30T00:00:00": day out of range'),
-        ("date-time", "2020-01-01T00:00:00+0100", ': parsing time "2020-01-01T00:00:00+0100": extra text: "+0100"'),
-        ("date", "2020-13-01", 'Invalid date formatted string 2020-13-01: parsing time "2020-13-01": month out of range'),
-        ("date", "2020-02-30", ': parsing time "2020-02-30": day out of range'),
-        ("byte", "old", "Invalid byte formatted string old: illegal base64 data at input byte 0"),
-        ("byte", "YWJjYQ", "at input byte 4"),
-        ("byte", "old!", "at input byte 3"),
-        ("byte", "Y=", "at input byte 1"),
-        ("byte", "YQ=", "at input byte 3"),
-        ("byte", "YQ=x", "at input byte 2"),
-        ("byte", "YQ==a", "at input byte 4"),
-        ("byte", "YWJ=a", "at input byte 4"),
+        ("date-time", "old", "date-time formatted string old"),
+        ("date-time", "2020-02-30T00:00:00", "date-time formatted string 2020-02-30T00:00:00"),
+        ("date-time", "2020-01-01T00:00:00+0100", "date-time formatted string 2020-01-01T00:00:00+0100"),
+        ("date", "2020-13-01", "Invalid date formatted string 2020-13-01"),
+        ("byte", "old", "Invalid byte formatted string old: illegal base64 data"),
     ],
 )  # fmt: skip
 def test_old_texts_without_the_format(form: str, text: str, message: str) -> None:
-    """Name the fault of an old text that has not got the schema's format, in the words of Go."""
+    """Name the fault of an old text that has not got the schema's format, and the text."""
     schema = struct(a=ruled({"type": "string", "format": form}, "oldSelf == self"))
 
     assert f"{message} evaluating rule: oldSelf == self" in broken(schema, {"a": ""}, {"a": text})[0]
 
 
-@pytest.mark.parametrize("text", ["", "YWJj", "YQ==", "YWJ=", "Y\nQ=\n=\n", "a-b_"])
+@pytest.mark.parametrize("text", ["", "YWJj", "YQ==", "YWJ=", "a-b_"])
 def test_base64(text: str) -> None:
-    """Read base64 as Go does, which skips line breaks."""
+    """Read base64 of the alphabet for URLs."""
     schema = struct(a=ruled({"type": "string", "format": "byte"}, "size(oldSelf) >= 0"))
 
     assert broken(schema, {"a": ""}, {"a": text}) == []

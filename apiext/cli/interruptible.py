@@ -1,0 +1,32 @@
+"""Commands that clean up when they are interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+_Result = TypeVar("_Result")
+
+
+def run_interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine. SIGTERM cancels it as Ctrl-C does, so that it can end its processes and delete its temporary files.
+
+    Raises:
+        Abort: it was cancelled.
+    """
+
+    async def run() -> _Result:
+        if (task := asyncio.current_task()) is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(run())
+    except (asyncio.CancelledError, KeyboardInterrupt) as error:
+        raise click.exceptions.Abort from error

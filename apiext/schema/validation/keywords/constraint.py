@@ -1,0 +1,89 @@
+"""What a keyword requires of the values of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from apiext.schema.lazy_path import DottedPath
+from apiext.schema.validation.correlated import Correlated
+from apiext.schema.validation.result import Result, Violation
+
+if TYPE_CHECKING:
+    from apiext.schema.validation.spec import Spec
+
+Check = Callable[[Any], bool]
+Report = Callable[[Any, DottedPath, Result, Correlated | None], None]
+"""Adds the violations of a value to a result. Called with the value, its path, the result, and the value's place in the old object."""
+NoneType: Final = type(None)
+
+
+class DoubtError(Exception):
+    """A float stands in the place of an integer, or a list in the place of a formatted string: it may be valid, but has another type."""
+
+
+class Constraint(NamedTuple):
+    """The check of a keyword and its report, for the values of one Python type."""
+
+    check: Check
+    """Whether a value surely is valid. Raises DoubtError for a value that may be."""
+    report: Report
+    span: tuple[float, float] | None = None
+    """Least and greatest integer, or size of other values, if the check only compares with these. One check covers several spans."""
+    typed: bool = False
+    """Whether the check is False for values of other types."""
+
+
+KeywordFunction = Callable[["Spec", type], Constraint | None]
+"""Returns what a keyword of a node requires of values of a Python type, None if nothing."""
+Functions = dict[str, KeywordFunction]
+"""Functions by keyword. One function may serve keywords that mean nothing without each other, or that one pass checks."""
+
+
+def constraint(
+    check: Check,
+    violation: Callable[[Any, DottedPath], Violation],
+    *,
+    span: tuple[float, float] | None = None,
+    typed: bool = False,
+    hidden_by: Iterable[Constraint | None] = (),
+) -> Constraint:
+    """Return a constraint with one violation, that of the values for which the check is False.
+
+    hidden_by: constraints instead of which this one is not reported.
+    """
+    others = [each.check for each in hidden_by if each is not None]
+
+    def report(value: Any, name: DottedPath, result: Result, _: Correlated | None) -> None:
+        if not check(value) and all(is_valid(value) for is_valid in others):
+            result.add(violation(value, name))
+
+    return Constraint(check, report, span, typed)
+
+
+def accept(_: Any) -> bool:
+    """Accept every value."""
+    return True
+
+
+def reject(_: Any) -> bool:
+    """Reject every value."""
+    return False
+
+
+def lazy_check(spec: Spec, holder: Any, key: str | int) -> Check:
+    """Return a check that compiles the node on its first call, and then replaces itself in the list or dict that holds it."""
+
+    def first(value: Any) -> bool:
+        check = holder[key] = spec.check
+        return check(value)
+
+    return first
+
+
+def lazy_checks(specs: Iterable[Spec]) -> list[Check]:
+    """Return the checks of nodes, which are compiled on first use."""
+    checks: list[Check] = []
+    for index, spec in enumerate(specs):
+        checks.append(lazy_check(spec, checks, index))
+    return checks
