@@ -50,7 +50,9 @@ async def _foretell_one(plane: ControlPlane, crds: Sequence[Json], number: int, 
         say(f"pair {number}: none found")
         return Tally()
     tally = await compare_pair(plane, pair)
-    say(f"{pair.name}: {tally.compared.total()} compared, {len(tally.wrong)} different")
+    say(
+        "\n".join([f"{pair.name}: {tally.compared.total()} compared, {len(tally.wrong)} different", *(wrong.text for wrong in tally.wrong)])
+    )
     return tally
 
 
@@ -78,8 +80,9 @@ async def compare_pair(plane: ControlPlane, pair: ReleasePair) -> Tally:
         await run.compare_all()
         if not is_refused:
             await _compare_verdict(run, live)
+        run.compare("pair", "carried out", "", "")
     except Exception as error:  # noqa: BLE001 other pairs are compared all the same
-        run.compare("run", "carried out", "", f"{type(error).__name__}: {error}")
+        run.compare("pair", "carried out", "", f"{type(error).__name__}: {error}")
     finally:
         run.delete()
     return run.tally

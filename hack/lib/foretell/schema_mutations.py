@@ -79,7 +79,7 @@ def change_enum(place: Place, rng: random.Random) -> str | None:
     """Add or remove values of an enumeration, or begin or end one."""
     values = place.schema.get("enum")
     if not values:
-        known = {value for value in place.values if type(value) is {"string": str, "integer": int}.get(place.type)}
+        known: set[Any] = {value for value in place.values if type(value) is {"string": str, "integer": int}.get(place.type)}
         if not known:
             return None
         place.schema["enum"] = sorted(known)[:2]
