@@ -13,7 +13,7 @@ from apiext.lab.releases.interface import SourceObject
 from apiext.meta.encoding import json_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from apiext.lab.judgement.judged_definition import JudgedDefinition
     from apiext.schema.model import Structural
@@ -77,10 +77,10 @@ class ForetoldHarm:
         found = differences(before, after, self._new.version(version).schema.structural)
         return _unique((each.what, each.path) for each in found)
 
-    @property
-    def is_harmless(self) -> bool:
-        """Return whether no object has a finding."""
-        return not any(self._findings.values())
+    def kinds(self) -> Iterator[str]:
+        """Yield the kinds of findings of each object, "unchanged" for an object without any."""
+        for findings in self._findings.values():
+            yield from sorted({each.kind.value for each in findings}) or ["unchanged"]
 
 
 def is_harmless_apply(schema: Structural, live: Json, code: int, answer: Any) -> bool:

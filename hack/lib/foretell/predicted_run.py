@@ -98,6 +98,7 @@ class PredictedRun:
     async def compare_all(self) -> None:
         """Compare everything about all objects: first reads and trial runs, then writes."""
         self._harm = await ForetoldHarm.judge(self.old, self.new, self.data)
+        self.tally.findings.update(self._harm.kinds())
         for name, data in self.data.items():
             await self.judge(name, data)
         for name, data in self.data.items():

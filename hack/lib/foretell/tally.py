@@ -22,6 +22,9 @@ class WrongPrediction:
     is_false_safe: bool
     """Whether it foretold no harm where there was some."""
 
+    def __str__(self) -> str:
+        return f"{'FALSE SAFE: ' if self.is_false_safe else ''}{self.kind}: {self.text}"
+
 
 @dataclass(slots=True)
 class Tally:
@@ -30,6 +33,8 @@ class Tally:
     compared: Counter[str] = field(default_factory=Counter)
     """Comparisons by kind."""
     wrong: list[WrongPrediction] = field(default_factory=list)
+    findings: Counter[str] = field(default_factory=Counter)
+    """What was foretold of objects, by kind: each object of a pair counts once."""
 
     def compare(self, kind: str, where: str, predicted: Any, answer: Any) -> None:
         """Compare a prediction with an answer."""
@@ -43,6 +48,7 @@ class Tally:
         for other in others:
             self.compared += other.compared
             self.wrong += other.wrong
+            self.findings += other.findings
 
     @property
     def share(self) -> float:
@@ -58,10 +64,10 @@ class Tally:
     def report(self) -> str:
         """Return all differences, and a table of the kinds of predictions."""
         wrong = Counter(each.kind for each in self.wrong)
-        marked = (f"{'FALSE SAFE: ' if each.is_false_safe else ''}{each.kind}: {each.text}" for each in self.wrong)
         table = [f"{kind:<28} {self.compared[kind]:>7} {wrong[kind]:>9}" for kind in sorted(self.compared)]
         total = f"{self.compared.total()} predictions, {len(self.wrong)} wrong: {self.share:.2%} equal; false safe: {len(self.false_safe)}"
-        return "\n".join([*marked, f"{'kind':<28} {'compared':>7} {'different':>9}", *table, total])
+        foretold = "objects: " + ", ".join(f"{count} {kind}" for kind, count in sorted(self.findings.items()))
+        return "\n".join([*map(str, self.wrong), f"{'kind':<28} {'compared':>7} {'different':>9}", *table, foretold, total])
 
 
 def _is_false_safe(predicted: object, answer: object) -> bool:
