@@ -13,7 +13,7 @@ from apiext.lab.releases.interface import SourceObject
 from apiext.meta.encoding import json_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from apiext.lab.judgement.judged_definition import JudgedDefinition
     from apiext.schema.model import Structural
@@ -67,7 +67,7 @@ class ForetoldHarm:
 
     def of_apply(self, version: str, name: str, manager: str) -> bool:
         """Return whether a repeated apply is foretold to pass and to take nothing away."""
-        if self._of(name, version, [FindingKind.MANAGER]) or any(each.kind is FindingKind.MANAGER for each in self._findings[name]):
+        if any(each.kind is FindingKind.MANAGER for each in self._findings[name]) or not self.is_updatable(version, name):
             return False
         who = f"by {manager} "
         return not any(who in each.message or each.message.startswith(f"{manager} ") for each in self._of(name, version, _APPLIES))
@@ -83,11 +83,12 @@ class ForetoldHarm:
             yield from sorted({each.kind.value for each in findings}) or ["unchanged"]
 
 
-def is_harmless_apply(schema: Structural, live: Json, code: int, answer: Any) -> bool:
-    """Return whether an apply passed and took nothing away."""
+def is_harmless_apply(schema: Structural, live: Json, code: int, answer: Any, of_any_write: Sequence[Sequence[str]] = ()) -> bool:
+    """Return whether an apply passed, and took nothing away beyond what any write in its version does."""
     if code != HTTPStatus.OK:
         return False
-    return not any(each.what is not What.ADDED for each in differences(live, answer, schema))
+    found = differences(live, answer, schema)
+    return all(each.what is What.ADDED or [each.what.value, each.path] in of_any_write for each in found)
 
 
 def _unique(found: Iterable[tuple[What, str]]) -> list[list[str]]:

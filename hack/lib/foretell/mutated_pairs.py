@@ -25,6 +25,8 @@ _ATTEMPTS: Final = 6
 """Changes that are tried until a server accepts one, and objects that are tried for each wanted one."""
 _DEPTHS: Final = (0, 2, MAX_DEPTH - 1, MAX_DEPTH)
 _MOST_CHANGES: Final = 3
+_AT_ROOT: Final = 0.15
+"""Share of the changes that concern the root of the schema."""
 _WITHOUT_META: Final = ("apiVersion", "kind", "metadata")
 
 
@@ -85,9 +87,10 @@ def _changed(base: Json, guides: list[Json], rng: random.Random) -> tuple[Json, 
         known = places(schema, guides)
         used = [place for place in known if place.values]
         chosen = used if used and rng.random() < 0.85 else known
-        if chosen:
-            note = mutate_place(rng.choice(chosen), rng)
-            notes.append(note and f"{version['name']} {note}")
+        # violations at the root are never tolerated
+        place = known[0] if rng.random() < _AT_ROOT else rng.choice(chosen)
+        note = mutate_place(place, rng)
+        notes.append(note and f"{version['name']} {note}")
     return found, [note for note in notes if note]
 
 

@@ -190,7 +190,8 @@ class PredictedRun:
             what = f"apply of {manager} to {name} at {version}"
             self.compare("apply", what, predicted, _answer((code, answer)))
             if self._harm is not None and (version, name, manager) not in self._known_harm:
-                is_harmless = is_harmless_apply(self.new.version(version).schema.structural, live, code, answer)
+                schema, of_any_write = self.new.version(version).schema.structural, self._harm.of_write(version, name)
+                is_harmless = is_harmless_apply(schema, live, code, answer, of_any_write)
                 self.compare("harm of applies", what, self._harm.of_apply(version, name, manager), is_harmless)
 
     async def _applied(self, version: str, live: Json, config: Json, manager: str) -> Any:

@@ -18,8 +18,8 @@ _LIST_TYPE: Final = "x-kubernetes-list-type"
 _LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 _NEW_RULES: Final = ("self == oldSelf", "true", "self == self && false", "type(self) == type(self)")
 _RULES_BY_TYPE: Final = {
-    "string": ("self.size() < 4", "self.startsWith('a')", "self != oldSelf || self.size() > 2"),
-    "integer": ("self >= oldSelf", "self > 3", "self % 2 == 0"),
+    "string": ("self.size() < 4", "self.startsWith('a')", "self != oldSelf", "self != oldSelf || self.size() > 2"),
+    "integer": ("self >= oldSelf", "self > oldSelf", "self > 3", "self % 2 == 0"),
     "array": ("self.size() < 2", "self.size() >= oldSelf.size()"),
     "object": ("self.size() < 2",),
 }
@@ -240,14 +240,22 @@ def change_rules(place: Place, rng: random.Random) -> str | None:
         return f"rule removed: {gone['rule']}"
     if rules and choice < 0.6:
         chosen = rng.choice(rules)
-        chosen["rule"] = f"({chosen['rule']}) && {rng.choice(_RULES_BY_TYPE[place.type])}"
+        chosen["rule"] = f"({chosen['rule']}) && {rng.choice(_rules(place))}"
         place.schema[RULES] = rules
         return f"rule stricter: {chosen['rule']}"
-    rule: Json = {"rule": rng.choice(_NEW_RULES + _RULES_BY_TYPE[place.type] * 2)}
+    rule: Json = {"rule": rng.choice(_NEW_RULES + _rules(place) * 2)}
     if "oldSelf" in rule["rule"] and rng.random() < 0.2:
         rule = {"rule": f"!oldSelf.hasValue() || self == oldSelf.value() || {rng.choice(('true', 'false'))}", "optionalOldSelf": True}
     place.schema[RULES] = [*rules, rule]
     return f"rule added: {rule['rule']}"
+
+
+def _rules(place: Place) -> tuple[str, ...]:
+    """Return rules that fit the type, for objects about the presence of a field."""
+    names = [name for name in _used(place, place.schema.get("properties") or {}) if name.isidentifier()]
+    if place.type != "object" or not names:
+        return _RULES_BY_TYPE[place.type]
+    return tuple(rule for name in names for rule in (f"has(self.{name})", f"!has(self.{name})"))
 
 
 def change_unknown(place: Place, _rng: random.Random) -> str | None:

@@ -27,8 +27,11 @@ class Place:
 
 
 def places(root: Json, objects: Sequence[Json]) -> list[Place]:
-    """Return the nodes below the root of a schema, each before those below it, with the values of objects. Metadata does not count."""
-    found: list[Place] = []
+    """Return the nodes of a schema, each before those below it, with the values of objects. The path of the root is "root".
+
+    The fields of metadata do not count.
+    """
+    found = [Place("root", root, list(objects))]
     for name, child in (root.get("properties") or {}).items():
         if name not in _TYPE_META:
             found += _below(Place(name, child, [obj[name] for obj in objects if name in obj]))

@@ -23,6 +23,7 @@ def test_places_have_the_values_of_objects() -> None:
     objects: list[Json] = [{"kind": "A", "spec": {"list": [{"a": "x"}, {}], "map": {"k": "y"}}}, {"spec": None}, {}]
 
     assert {place.path: place.values for place in places(schema, objects)} == {
+        "root": objects,
         "spec": [objects[0]["spec"], None],
         "spec.list": [[{"a": "x"}, {}]],
         "spec.list[]": [{"a": "x"}, {}],
