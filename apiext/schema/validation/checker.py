@@ -13,15 +13,14 @@ from apiext.schema.validation.keywords.constraint import DoubtError, accept, rej
 from apiext.schema.validation.keywords.registry import FUNCTIONS_OF, KINDS
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.keywords.constraint import Check
-    from apiext.schema.validation.spec import Spec
+    from apiext.schema.validation.keywords.constraint import Check, Node
 
 _COMPILE_STEPS: Final = 4
 """Steps of the compilation of a node."""
 _REJECTING: Final[dict[type, Check]] = dict.fromkeys(KINDS, reject)
 
 
-def compile_check(spec: Spec) -> Check:
+def compile_check(spec: Node) -> Check:
     """Return the check of a schema; nodes below are compiled when a value first reaches them.
 
     It is True if a value surely is valid, and False when in doubt: what only the report permits in the place of integers and strings.
@@ -40,7 +39,7 @@ def compile_check(spec: Spec) -> Check:
     return check
 
 
-def compile_node(spec: Spec) -> Check:
+def compile_node(spec: Node) -> Check:
     """Return the check of one node. It raises DoubtError when in doubt.
 
     Raises:
@@ -66,7 +65,7 @@ def _single(kind: type, check: Check) -> Check:
     return lambda value: type(value) is kind and check(value)
 
 
-def _kind_check(spec: Spec, kind: type) -> tuple[Check, bool]:
+def _kind_check(spec: Node, kind: type) -> tuple[Check, bool]:
     """Return the check of a node for values of one Python type, and whether it is False for values of other types."""
     checks: list[Check] = []
     is_typed = False

@@ -12,10 +12,10 @@ from apiext.schema.validation.keywords.objects import greatest_size, is_plain_ob
 from apiext.schema.validation.result import Result, invalid
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.spec import Spec
+    from apiext.schema.validation.keywords.constraint import Node
 
 
-def items(spec: Spec, _: type) -> Constraint | None:
+def items(spec: Node, _: type) -> Constraint | None:
     """Validate the items."""
     child = spec.items
     if child is None:
@@ -30,7 +30,7 @@ def items(spec: Spec, _: type) -> Constraint | None:
     return Constraint(objects_check(child) if is_plain_object(child) else _items_check(child), report)
 
 
-def _items_check(spec: Spec) -> Check:
+def _items_check(spec: Node) -> Check:
     slot = lazy_checks((spec,))
 
     def check(value: list[Any]) -> bool:
@@ -42,17 +42,17 @@ def _items_check(spec: Spec) -> Check:
     return check
 
 
-def min_items(spec: Spec, _: type) -> Constraint | None:
+def min_items(spec: Node, _: type) -> Constraint | None:
     """Require a number of items."""
     return least_size(spec, "minItems", "items")
 
 
-def max_items(spec: Spec, _: type) -> Constraint | None:
+def max_items(spec: Node, _: type) -> Constraint | None:
     """Limit the number of items."""
     return greatest_size(spec, "maxItems", "items")
 
 
-def unique_items(spec: Spec, _: type) -> Constraint | None:
+def unique_items(spec: Node, _: type) -> Constraint | None:
     """Require that no two items are deeply equal."""
     if spec.raw.get("uniqueItems") is not True:
         return None

@@ -11,10 +11,12 @@ from apiext.schema.validation.keywords.constraint import Constraint, Functions, 
 from apiext.schema.validation.result import Result, composite
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.spec import Spec
+    from collections.abc import Sequence
+
+    from apiext.schema.validation.keywords.constraint import Node
 
 
-def any_of(spec: Spec, kind: type) -> Constraint | None:
+def any_of(spec: Node, kind: type) -> Constraint | None:
     """Require a value that is valid by at least one clause."""
     clauses = _clauses(spec, kind, "anyOf")
     if not clauses:
@@ -43,7 +45,7 @@ def any_of(spec: Spec, kind: type) -> Constraint | None:
     return Constraint(check, report)
 
 
-def one_of(spec: Spec, kind: type) -> Constraint | None:
+def one_of(spec: Node, kind: type) -> Constraint | None:
     """Require a value that is valid by exactly one clause."""
     clauses = _clauses(spec, kind, "oneOf")
     if not clauses:
@@ -74,7 +76,7 @@ def one_of(spec: Spec, kind: type) -> Constraint | None:
     return Constraint(check, report)
 
 
-def all_of(spec: Spec, kind: type) -> Constraint | None:
+def all_of(spec: Node, kind: type) -> Constraint | None:
     """Require a value that is valid by all clauses."""
     clauses = _clauses(spec, kind, "allOf")
     if not clauses:
@@ -98,7 +100,7 @@ def all_of(spec: Spec, kind: type) -> Constraint | None:
     return Constraint(check, report)
 
 
-def not_(spec: Spec, kind: type) -> Constraint | None:
+def not_(spec: Node, kind: type) -> Constraint | None:
     """Require a value that is not valid by the clause."""
     clauses = _clauses(spec, kind, "not")
     if not clauses:
@@ -112,7 +114,7 @@ def not_(spec: Spec, kind: type) -> Constraint | None:
     return Constraint(lambda value: not checks[0](value), report)
 
 
-def _clauses(spec: Spec, kind: type, keyword: str) -> list[Spec]:
+def _clauses(spec: Node, kind: type, keyword: str) -> Sequence[Node]:
     return [] if kind is NoneType or spec.raw.get(keyword) is None else spec.clauses(keyword)
 
 

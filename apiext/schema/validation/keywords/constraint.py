@@ -2,20 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.result import Result, Violation
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.spec import Spec
+    from apiext.schema.model import Props
 
 Check = Callable[[Any], bool]
 Report = Callable[[Any, DottedPath, Result, Correlated | None], None]
 """Adds the violations of a value to a result. Called with the value, its path, the result, and the value's place in the old object."""
 NoneType: Final = type(None)
+
+
+class Node(Protocol):
+    """A schema node as keywords read it (spec.py)."""
+
+    @property
+    def raw(self) -> Props:
+        """Return the keywords."""
+        ...
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Return the types of the values, none if any type is allowed."""
+        ...
+
+    @property
+    def format(self) -> str:
+        """Return the format that is validated, or ""."""
+        ...
+
+    @property
+    def nullable(self) -> bool:
+        """Return whether null is allowed."""
+        ...
+
+    @property
+    def check(self) -> Check:
+        """Return the compiled check of a value."""
+        ...
+
+    @property
+    def properties(self) -> Mapping[str, Node]:
+        """Return the nodes of the properties."""
+        ...
+
+    @property
+    def items(self) -> Node | None:
+        """Return the node of the items of a list."""
+        ...
+
+    @property
+    def additional(self) -> Node | None:
+        """Return the node of the additional properties."""
+        ...
+
+    def clauses(self, keyword: str) -> Sequence[Node]:
+        """Return the nodes of a keyword that has one schema or a list of them."""
+        ...
+
+    def report(self, value: Any, name: DottedPath, known: Correlated | None = None) -> Result:
+        """Return the violations of a value."""
+        ...
+
+    def report_change(self, value: Any, name: DottedPath, known: Correlated | None) -> Result:
+        """Return the violations of a value that is not unchanged."""
+        ...
 
 
 class DoubtError(Exception):
@@ -34,7 +90,7 @@ class Constraint(NamedTuple):
     """Whether the check is False for values of other types."""
 
 
-KeywordFunction = Callable[["Spec", type], Constraint | None]
+KeywordFunction = Callable[[Node, type], Constraint | None]
 """Returns what a keyword of a node requires of values of a Python type, None if nothing."""
 Functions = dict[str, KeywordFunction]
 """Functions by keyword. One function may serve keywords that mean nothing without each other, or that one pass checks."""
@@ -71,7 +127,7 @@ def reject(_: Any) -> bool:
     return False
 
 
-def lazy_check(spec: Spec, holder: Any, key: str | int) -> Check:
+def lazy_check(spec: Node, holder: Any, key: str | int) -> Check:
     """Return a check that compiles the node on its first call, and then replaces itself in the list or dict that holds it."""
 
     def first(value: Any) -> bool:
@@ -81,7 +137,7 @@ def lazy_check(spec: Spec, holder: Any, key: str | int) -> Check:
     return first
 
 
-def lazy_checks(specs: Iterable[Spec]) -> list[Check]:
+def lazy_checks(specs: Iterable[Node]) -> list[Check]:
     """Return the checks of nodes, which are compiled on first use."""
     checks: list[Check] = []
     for index, spec in enumerate(specs):

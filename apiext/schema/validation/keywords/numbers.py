@@ -17,7 +17,7 @@ from apiext.schema.validation.keywords.constraint import Constraint, Functions, 
 from apiext.schema.validation.result import Result, Violation, composite, invalid
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.spec import Spec
+    from apiext.schema.validation.keywords.constraint import Node
 
 _MAX_SAFE: Final = float(2**53 - 1)
 _EPSILON: Final = 1e-9
@@ -26,7 +26,7 @@ _MIN_INT64: Final = -(2**63)
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63, "": 2**63}
 
 
-def number_range(spec: Spec, kind: type) -> Constraint | None:
+def number_range(spec: Node, kind: type) -> Constraint | None:
     """Require a number that the type and format can represent."""
     number_type = _number_type(spec)
     if number_type == "integer":
@@ -39,15 +39,15 @@ def number_range(spec: Spec, kind: type) -> Constraint | None:
     return constraint(lambda value: _fits(spec, value), lambda _, name: _misfit(spec, "Checked", name), span=span)
 
 
-def _number_type(spec: Spec) -> str:
+def _number_type(spec: Node) -> str:
     return spec.types[0] if len(spec.types) == 1 else ""
 
 
-def _integer_format(spec: Spec) -> str:
+def _integer_format(spec: Node) -> str:
     return spec.format if spec.format in _LIMITS else ""
 
 
-def _fits(spec: Spec, value: float) -> bool:
+def _fits(spec: Node, value: float) -> bool:
     """Return whether a number, or a bound in the schema, is in the range of the type and format."""
     number_type = _number_type(spec)
     if number_type == "integer":
@@ -65,7 +65,7 @@ def _fits_float32(value: float) -> bool:
     return True
 
 
-def _misfit(spec: Spec, subject: str, name: Any) -> Violation:
+def _misfit(spec: Node, subject: str, name: Any) -> Violation:
     """Return the violation of a number that does not fit."""
     number_type = _number_type(spec)
     name_of_format = _integer_format(spec) if number_type == "integer" else spec.format
@@ -73,7 +73,7 @@ def _misfit(spec: Spec, subject: str, name: Any) -> Violation:
     return composite(f"{subject} value must be of type {number_type} {form} in {name}")
 
 
-def multiple_of(spec: Spec, kind: type) -> Constraint | None:
+def multiple_of(spec: Node, kind: type) -> Constraint | None:
     """Require a multiple of a factor."""
     if (raw := spec.raw.get("multipleOf")) is None:
         return None
@@ -100,17 +100,17 @@ def multiple_of(spec: Spec, kind: type) -> Constraint | None:
     return Constraint(check if fitting and factor > 0 else reject, report)
 
 
-def minimum(spec: Spec, kind: type) -> Constraint | None:
+def minimum(spec: Node, kind: type) -> Constraint | None:
     """Require a number of at least the minimum, or above it."""
     return _bound(spec, kind, upper=False)
 
 
-def maximum(spec: Spec, kind: type) -> Constraint | None:
+def maximum(spec: Node, kind: type) -> Constraint | None:
     """Require a number of at most the maximum, or below it."""
     return _bound(spec, kind, upper=True)
 
 
-def _bound(spec: Spec, kind: type, *, upper: bool) -> Constraint | None:
+def _bound(spec: Node, kind: type, *, upper: bool) -> Constraint | None:
     given = spec.raw.get("maximum" if upper else "minimum")
     if given is None:
         return None

@@ -14,7 +14,7 @@ from apiext.schema.validation.keywords.constraint import Check, Constraint, Func
 from apiext.schema.validation.result import Result, Violation, invalid
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.spec import Spec
+    from apiext.schema.validation.keywords.constraint import Node
 
 _TYPE_META: Final = ("kind", "apiVersion")
 _PLAIN_TYPES: Final = {"string": str, "boolean": bool, "integer": int, "number": float}
@@ -24,17 +24,17 @@ _PLAIN_OBJECT: Final = UNCHECKED | {"type", "nullable", "properties", "required"
 """Keywords of an object that is valid if its members are; rules are evaluated apart."""
 
 
-def min_properties(spec: Spec, _: type) -> Constraint | None:
+def min_properties(spec: Node, _: type) -> Constraint | None:
     """Require a number of members."""
     return least_size(spec, "minProperties", "properties")
 
 
-def max_properties(spec: Spec, _: type) -> Constraint | None:
+def max_properties(spec: Node, _: type) -> Constraint | None:
     """Limit the number of members."""
     return greatest_size(spec, "maxProperties", "properties")
 
 
-def members(spec: Spec, _: type) -> Constraint | None:
+def members(spec: Node, _: type) -> Constraint | None:
     """Validate the members by properties and additionalProperties, and require some. One pass checks all three keywords."""
     required: list[str] = spec.raw.get("required") or []
     closed = spec.raw.get("additionalProperties") is False
@@ -71,12 +71,12 @@ def _member(known: Correlated | None, name: DottedPath, key: str) -> Correlated 
     return None if known is None or (not name and key in _TYPE_META) else known.key(key)
 
 
-def is_plain_object(spec: Spec) -> bool:
+def is_plain_object(spec: Node) -> bool:
     """Return whether all values are objects that are valid if their members are."""
     return spec.types == ("object",) and not spec.nullable and spec.raw.keys() <= _PLAIN_OBJECT
 
 
-def objects_check(spec: Spec) -> Check:
+def objects_check(spec: Node) -> Check:
     """Return the check whether an object, or all items of a list, are objects with valid members; one call is enough for a list."""
     plain: dict[str, type] = {}
     checks: dict[str, Check] = {}
@@ -110,12 +110,12 @@ def objects_check(spec: Spec) -> Check:
     return check
 
 
-def _plain_type(spec: Spec) -> type | None:
+def _plain_type(spec: Node) -> type | None:
     """Return the Python type whose values are all valid, None unless the node only requires a scalar type."""
     return _PLAIN_TYPES.get(spec.types[0]) if spec.types and _OF_SCALARS.isdisjoint(spec.raw) else None
 
 
-def least_size(spec: Spec, keyword: str, unit: str) -> Constraint | None:
+def least_size(spec: Node, keyword: str, unit: str) -> Constraint | None:
     """Require a number of items or members."""
     least: int | None = spec.raw.get(keyword)
     if least is None:
@@ -127,7 +127,7 @@ def least_size(spec: Spec, keyword: str, unit: str) -> Constraint | None:
     )
 
 
-def greatest_size(spec: Spec, keyword: str, unit: str) -> Constraint | None:
+def greatest_size(spec: Node, keyword: str, unit: str) -> Constraint | None:
     """Limit the number of items or members."""
     most: int | None = spec.raw.get(keyword)
     if most is None:

@@ -11,10 +11,10 @@ from apiext.schema.validation.keywords.constraint import Constraint, Functions, 
 from apiext.schema.validation.result import Violation, invalid
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.spec import Spec
+    from apiext.schema.validation.keywords.constraint import Node
 
 
-def max_length(spec: Spec, _: type) -> Constraint | None:
+def max_length(spec: Node, _: type) -> Constraint | None:
     """Limit the number of characters."""
     most: int | None = spec.raw.get("maxLength")
     if most is None:
@@ -26,7 +26,7 @@ def max_length(spec: Spec, _: type) -> Constraint | None:
     )
 
 
-def min_length(spec: Spec, kind: type) -> Constraint | None:
+def min_length(spec: Node, kind: type) -> Constraint | None:
     """Require a number of characters."""
     least: int | None = spec.raw.get("minLength")
     if least is None:
@@ -39,7 +39,7 @@ def min_length(spec: Spec, kind: type) -> Constraint | None:
     )
 
 
-def pattern(spec: Spec, kind: type) -> Constraint | None:
+def pattern(spec: Node, kind: type) -> Constraint | None:
     """Require a match of an expression. No string matches a malformed one.
 
     Raises:

@@ -27,7 +27,7 @@ from apiext.schema.validation.keywords.numbers import is_json_integer, number_ra
 from apiext.schema.validation.result import Result, Violation, invalid_type
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.spec import Spec
+    from apiext.schema.validation.keywords.constraint import Node
 
 _NAMES: Final = {
     NoneType: ("null", ""),
@@ -42,7 +42,7 @@ _NAMES: Final = {
 _NUMERIC_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
-def type_(spec: Spec, kind: type) -> Constraint | None:
+def type_(spec: Node, kind: type) -> Constraint | None:
     """Require a value of one of the types."""
     actual, actual_format = _NAMES[kind]
     matches = 0 if kind is NoneType else 1
@@ -61,7 +61,7 @@ def type_(spec: Spec, kind: type) -> Constraint | None:
     return Constraint(check, report)
 
 
-def _type_check(spec: Spec, kind: type) -> Check:
+def _type_check(spec: Node, kind: type) -> Check:
     types = spec.types
     if kind is NoneType:
         return accept if not types or "null" in types or spec.nullable else reject
@@ -85,7 +85,7 @@ def _doubt_integer(value: float) -> bool:
     return False
 
 
-def format_(spec: Spec, kind: type) -> Constraint | None:
+def format_(spec: Node, kind: type) -> Constraint | None:
     """Require a string of the format, or a number that the type and format can represent."""
     if kind is str:
         return _string(spec)
@@ -94,7 +94,7 @@ def format_(spec: Spec, kind: type) -> Constraint | None:
     return None
 
 
-def _string(spec: Spec) -> Constraint | None:
+def _string(spec: Node) -> Constraint | None:
     check = format_checker(spec.format)
     if check is None:
         return None
@@ -115,7 +115,7 @@ def is_supported_format(types: tuple[str, ...], name: str) -> bool:
     return name in _NUMERIC_FORMATS.get(kind, ())
 
 
-def enum(spec: Spec, kind: type) -> Constraint | None:
+def enum(spec: Node, kind: type) -> Constraint | None:
     """Require one of some values, after Go's conversion to the type of each; null equals nothing, not even null."""
     values: list[Any] = spec.raw.get("enum") or []
     if not values:
