@@ -77,6 +77,10 @@ class ForetoldHarm:
         found = differences(before, after, self._new.version(version).schema.structural)
         return _unique((each.what, each.path) for each in found)
 
+    def unchanged(self) -> list[str]:
+        """Return the names of the objects without findings."""
+        return [name for name, findings in self._findings.items() if not findings]
+
     def kinds(self) -> Iterator[str]:
         """Yield the kinds of findings of each object, "unchanged" for an object without any."""
         for findings in self._findings.values():

@@ -14,7 +14,7 @@ from apiext.lab.judgement.applied_configuration import applied_configuration
 from apiext.lab.judgement.converters import JudgedConverter
 from apiext.lab.judgement.difference import What
 from apiext.lab.judgement.judged_definition import JudgedDefinition
-from apiext.lab.judgement.writes import judge_writes
+from apiext.lab.judgement.writes import LABEL, judge_writes
 from apiext.managedfields import managers
 from apiext.managedfields.structural_types import from_schema
 from apiext.meta.errors import StatusError
@@ -103,6 +103,18 @@ class PredictedRun:
             await self.judge(name, data)
         for name, data in self.data.items():
             await self.write(name, data)
+        for name in self._harm.unchanged():
+            self._write_unchanged(name)
+
+    def _write_unchanged(self, name: str) -> None:
+        """Compare the content of an object without findings before and after a label is set in each version."""
+        ask, path = self.reference.client.ask, self.reference.path
+        for version in self.new.served:
+            live = self.reference.client.must("GET", path(version, name))
+            code, _ = ask("PATCH", path(version, name), {"metadata": {"labels": {LABEL: version}}}, MERGE.items())
+            self.compare("write without findings", f"label at {version} of {name}", HTTPStatus.OK, code)
+            after = self.reference.client.must("GET", path(version, name))
+            self.compare("write without findings", f"GET {version} {name}", _content(live), _content(after))
 
     async def judge(self, name: str, data: bytes) -> None:
         """Compare everything about one object that is not written."""
@@ -258,6 +270,10 @@ def _plain(obj: Any) -> Any:
         return obj
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _CHANGING}
     return json.loads(json.dumps(obj | {"metadata": metadata}, sort_keys=True))
+
+
+def _content(obj: Json) -> Json:
+    return {name: member for name, member in obj.items() if name not in ("apiVersion", "metadata")}
 
 
 def _refusal(status: StatusError | None) -> Any:
