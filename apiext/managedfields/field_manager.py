@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SERVER: Final = "kube-apiserver"
 """The manager of the fields that the server's own controllers change."""
+_NEW: Final = "new object"
 _CURRENT: Final = Manager("current-operation", UPDATE)
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 _SYSTEM_FIELDS: Final = (
@@ -105,7 +106,7 @@ class FieldManager:
     async def _created(self, new: Object, name: str) -> _Managed:
         """Make a manager the owner of all fields of a new object."""
         empty = self._versions.empty()
-        fields = self._updater.created(empty, self._typed("new object", new))
+        fields = self._updater.created(empty, self._typed(_NEW, new))
         if fields is None:
             return await self._recorded(empty, new, ({}, {}), name)
         owned = field_set.difference(fields, _UNOWNED)
@@ -115,7 +116,7 @@ class FieldManager:
     async def _recorded(self, live: Object, new: Object, before: _Managed, name: str) -> _Managed:
         """Make a manager the owner of the changed fields. Its time changes if there are any."""
         is_typed = self._versions.is_known_typed(live)
-        typed = self._typed("new object", new)
+        typed = self._typed(_NEW, new)
         if not is_typed:
             check_changed(typed.merge_type, live, new)
         fields = await self._updater.update(typed.with_value(live), typed, before[0], _CURRENT)
@@ -137,7 +138,8 @@ class FieldManager:
             if not (duplicates and self._versions.is_surely_typed(obj)):
                 check(merge_type, obj, duplicates=duplicates)
         except ValueError as error:
-            raise ValueError(f"failed to create typed {what} ({_described(obj)}): {error}") from error
+            text = f"convert {what} ({_described(obj)}) to smd typed" if what == _NEW else f"create typed {what} ({_described(obj)})"
+            raise ValueError(f"failed to {text}: {error}") from error
         return TypedValue(obj, merge_type, self._api_version)
 
     def _has_type(self, obj: Object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.judgement.applied_configuration import applied_configuration
-from apiext.lab.judgement.difference import What, differences, text_differences
+from apiext.lab.judgement.difference import What, differences, same_content, text_differences
 from apiext.lab.judgement.field_paths import general, steps_of
 from apiext.lab.judgement.findings import Findings, Group
 from apiext.lab.judgement.outcome import FindingKind
@@ -56,7 +56,7 @@ class Appliers:
             return
         for name in sorted({managed.version for managed in found.values() if not self._new.has(managed.version)}):
             self._missing(key, name, found)
-        if not self._is_affected(found):
+        if not self._is_affected(found, before, after):
             return
         if self._new.converter.is_webhook and not self._may_call():
             return
@@ -64,9 +64,14 @@ class Appliers:
             if manager.operation == APPLY and manager.subresource in ("", "status"):
                 await self._repeat(key, manager, managed, before, after)
 
-    def _is_affected(self, found: managers.Managers) -> bool:
+    def _is_affected(self, found: managers.Managers, before: Mapping[str, Object], after: Mapping[str, Object]) -> bool:
+        """Return whether a repeated apply may give something else: a version of the managers, or what is read in it, differs."""
+        if not any(manager.operation == APPLY for manager in found):
+            return False
         versions = {_name(managed.version) for managed in found.values()}
-        return any(manager.operation == APPLY for manager in found) and not versions.isdisjoint(self._changed)
+        if not versions.isdisjoint(self._changed):
+            return True
+        return any(name in before and name in after and not same_content(before[name], after[name]) for name in versions)
 
     def _may_call(self) -> bool:
         if self._new.converter.missing or self._called >= MAX_WITH_WEBHOOK:
@@ -130,12 +135,13 @@ async def _outcome(judged: JudgedDefinition, name: str, manager: Manager, who: s
         result = await scope.fields.apply(live, config, manager.name, force=False)
     except StatusError as error:
         return _refused(version, who, live, error)
-    found = _changes(version, who, live, result)
+    found: list[Group] = []
     if result.keys() != live.keys() or any(result[member] is not live[member] for member in live if member != "metadata"):
-        new, _, refusal = version.update(result, live, manager.subresource)
-        for path, message in refused(version, new, refusal) if refusal is not None else ():
+        # an update ignores what belongs to another subresource
+        result, _, refusal = version.update(result, live, manager.subresource)
+        for path, message in refused(version, result, refusal) if refusal is not None else ():
             found.append(Group(FindingKind.APPLIER, name, path, f"a repeated apply by {who} is refused: {message}"))
-    return found
+    return _changes(version, who, live, result) + found
 
 
 def _refused(version: JudgedVersion, who: str, live: Object, error: StatusError) -> list[Group]:

@@ -6,8 +6,9 @@ from typing import Final
 
 import pytest
 
+from hack.lib.foretell.predicted_run import PredictedRun
 from hack.lib.servers.controlplane import ControlPlane
-from tests.differential.helpers.predicted_runs import PredictedRun
+from tests.differential.helpers.release_pairs import predicted_run
 from tests.support.builders.definition_pairs import PAIRS
 
 pytestmark = pytest.mark.slow
@@ -19,7 +20,7 @@ _TOGETHER: Final = 8
 @pytest.fixture(scope="module")
 def runs(control_plane: ControlPlane) -> Iterator[list[PredictedRun]]:
     """Create all pairs at the same time, and change their definitions."""
-    found = [PredictedRun(control_plane, pair, f"pairs{number}") for number, pair in enumerate(PAIRS)]
+    found = [predicted_run(control_plane, pair, f"pairs{number}") for number, pair in enumerate(PAIRS)]
     with ThreadPoolExecutor(_TOGETHER) as pool:
         list(pool.map(PredictedRun.prepare, found))
         yield found
@@ -32,6 +33,6 @@ async def test_predictions_come_true(runs: list[PredictedRun], number: int) -> N
     run = runs[number]
     await run.compare_all()
 
-    assert run.compared
-    assert run.refused == {}
-    assert run.differences == []
+    assert run.tally.compared
+    assert run.reference.refused == {}
+    assert run.tally.wrong == []

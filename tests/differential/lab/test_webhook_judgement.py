@@ -11,7 +11,7 @@ from apiext.lab.judgement.outcome import FindingKind
 from apiext.lab.releases.interface import SourceObject
 from apiext.meta.encoding import json_codec
 from hack.lib.servers.controlplane import ControlPlane
-from tests.differential.helpers.predicted_runs import PredictedRun
+from tests.differential.helpers.release_pairs import predicted_run
 from tests.support.builders.crds import definition, version
 from tests.support.builders.definition_pairs import INTEGER, STRING, AppliedObject, DefinitionPair, root, struct, v1
 from tests.support.conversion_webhook import conversion_webhook, converting
@@ -66,7 +66,7 @@ async def test_predictions_come_true(control_plane: ControlPlane, tmp_path: Path
         changed["spec"]["conversion"] = conversion
         new = definition(changed)
         async with open_converters(old, new) as converters:
-            run = PredictedRun(control_plane, PAIR, "hooked", conversion, converters.new)
+            run = predicted_run(control_plane, PAIR, "hooked", conversion=conversion, converter=converters.new)
             run.prepare()
             try:
                 for name, data in run.data.items():
@@ -78,7 +78,7 @@ async def test_predictions_come_true(control_plane: ControlPlane, tmp_path: Path
             await judge.add([SourceObject(f"default/{name}", json_codec.loads(data), is_stored=True) for name, data in run.data.items()])
             report = judge.report()
 
-    assert run.differences == []
+    assert run.tally.wrong == []
     found = {(each.kind, each.version, each.path): each.examples for each in report.findings}
     assert found[FindingKind.ALTERED, "v2", "spec.image"] == ["default/o0"]
     assert found[FindingKind.TOLERATED, "v2", "spec.size"] == ["default/o1"]

@@ -282,3 +282,15 @@ async def test_drops_too_large_annotation() -> None:
     moved = await _applied(live, "kubectl", spec={"text": "y" * 300_000})
 
     assert moved["metadata"]["annotations"] == {}
+
+
+async def test_an_apply_names_the_object_without_managers_that_has_no_type() -> None:
+    """Refuse the first apply to an object whose fields do not match the schema with the reference's message."""
+    live = _widget(metadata={"uid": "u", "namespace": "default"}, spec={"names": {}})
+    with pytest.raises(StatusError) as refused:
+        await _applied(live, spec={"size": 1})
+
+    assert refused.value.message == (
+        "failed to create manager for existing fields: failed to convert new object (default/a; example.com/v1, Kind=Widget)"
+        " to smd typed: .spec.names: expected list, got &{map[]}"
+    )

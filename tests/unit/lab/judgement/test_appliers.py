@@ -10,7 +10,7 @@ from apiext.lab.judgement.converters import Converters, JudgedConverter, Refusin
 from apiext.lab.judgement.judge import Judge
 from apiext.lab.judgement.outcome import FindingKind, ObjectsReport
 from apiext.lab.releases.interface import SourceObject
-from tests.support.builders.crds import crd, definition
+from tests.support.builders.crds import crd, definition, version
 from tests.support.builders.definition_pairs import INTEGER, STATUS, STRING, root, struct, v1
 
 Json = dict[str, Any]
@@ -70,6 +70,30 @@ async def test_status_appliers_are_judged() -> None:
 
     assert _messages(gone, FindingKind.APPLIER)[0].startswith("a repeated apply by ci (status) fails")
     assert _messages(without, FindingKind.APPLIER) == ["ci (status) applies a subresource that v1 no longer has"]
+
+
+async def test_an_applied_status_that_becomes_a_subresource_is_kept() -> None:
+    """Find nothing removed by an apply of the whole object, which ignores the status from now on."""
+    old = definition(crd("widgets", v1(root(host=STRING, size=INTEGER))))
+    changed = definition(crd("widgets", v1(root(host=STRING, size=INTEGER), **STATUS)))
+    async with open_converters(old, changed) as converters:
+        judge = Judge(old, changed, converters=converters)
+        await judge.add([_object(_entry({"f:spec": {"f:host": {}}, "f:status": {"f:count": {}}}))])
+
+    assert judge.report().findings == []
+
+
+async def test_applies_are_repeated_if_the_stored_version_has_another_default() -> None:
+    """Refuse a manifest of an unchanged version in which reads give a default of the stored one that has another type."""
+    lists = {"type": "array", "items": STRING}
+    other = version("v2", schema=root(host=STRING, size=INTEGER, extra=STRING))
+    old = definition(crd("widgets", v1(root(host=STRING, size=INTEGER, extra=lists)), other))
+    changed = definition(crd("widgets", v1(root(host=STRING, size=INTEGER, extra=lists | {"default": ["a"]})), other))
+    async with open_converters(old, changed) as converters:
+        judge = Judge(old, changed, converters=converters)
+        await judge.add([_object(_entry({"f:spec": {"f:host": {}}}, "v2"))])
+
+    assert "failed to create typed live object" in _messages(judge.report(), FindingKind.APPLIER)[0]
 
 
 async def test_entries_of_unknown_versions_are_named() -> None:
