@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from tests.support.builders.crds import crd
 from tests.support.builders.plans import custom, shaped
 from tests.support.document_commands import ROOT, commands, section
 
+pytestmark = pytest.mark.skipif(shutil.which("jq") is None, reason="the scripts need jq, which is not installed")
 NAME: Final = "routes.net.example.com"
 WALK: Final = list(commands(section("crds/README.md", "Three releases of a CRD")))
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
