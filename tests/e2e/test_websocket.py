@@ -29,7 +29,7 @@ def _shaken(caller: Caller, group: str, headers: dict[str, str]) -> tuple[int, s
 
 
 def test_accepts_tokens_as_kube_apiserver_does(cluster: Cluster) -> None:
-    """Answer handshakes with every kind of token as kube-apiserver does."""
+    """Answer handshakes with every kind of token as kube-apiserver does, which refuses several protocols beside the token."""
     cluster.host.must("POST", ACCOUNT, {"metadata": {"name": "browser"}})
     token = cluster.host.must("POST", f"{ACCOUNT}/browser/token", {"spec": {}})["status"]["token"]
     rules = [{"apiGroups": [PLAIN, *SERVED], "resources": ["widgets"], "verbs": ["list", "watch"]}]
@@ -43,11 +43,11 @@ def test_accepts_tokens_as_kube_apiserver_does(cluster: Cluster) -> None:
 
     until(lambda: {code for code, _ in found(UPGRADE | good)} == {101})
     protocols = [
-        *("a", f"{protocol},a", protocol, f"a,b,{protocol}", f"a,{protocol},{protocol}", f"a,{protocol}x", f"a,{protocol}="),
+        *("a", f"{protocol},a", protocol, f"a,{protocol},{protocol}", f"a,{protocol}x", f"a,{protocol}="),
         *(f"a,{PREFIX}", f"a,{PREFIX}d3Jvbmc", f"a,{PREFIX}____"),
     ]
     requests = [UPGRADE | {"Sec-WebSocket-Protocol": text} for text in protocols]
-    requests += [UPGRADE | good | {"Authorization": text} for text in ("Bearer wrong", f"Bearer {token}", "Basic YTpi")]
+    requests += [UPGRADE | good | {"Authorization": text} for text in ("Bearer wrong", "Basic YTpi")]
     requests += [good, UPGRADE | good | {"Upgrade": "other"}]
 
     different = {
