@@ -9,12 +9,12 @@ import click
 
 from apiext import __version__
 from apiext.cli.doctor import doctor
-from apiext.cli.explain import explain
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
-from apiext.cli.plan import plan
-from apiext.cli.record import record
-from apiext.cli.replay import replay
+from apiext.cli.releases.explain import explain
+from apiext.cli.releases.plan import plan
+from apiext.cli.releases.record import record
+from apiext.cli.releases.replay import replay
 from apiext.cli.rescue import rescue
 from apiext.cli.serve import serve
 from apiext.cli.versions import versions

@@ -11,7 +11,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from apiext.cli.main import apiext
-from apiext.cli.replay import FAILURE, LOST, _ReplayFailure
+from apiext.cli.releases.replay import LOST
+from apiext.cli.releases.verdict_command import FAILURE, VerdictCommandFailure
 from hack.lib.servers.certificates import LOOPBACK
 from tests.support.builders.crds import crd
 from tests.support.builders.plans import custom, shaped
@@ -97,7 +98,7 @@ def _problems(document: Any) -> list[Any]:
 
 
 def _failure(done: Result) -> tuple[int, str]:
-    assert isinstance(done.exception, _ReplayFailure), done.exception
+    assert isinstance(done.exception, VerdictCommandFailure), done.exception
     return done.exception.exit_code, done.exception.format_message()
 
 

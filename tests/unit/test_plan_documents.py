@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from apiext.cli.main import apiext
-from apiext.cli.plan import plan
+from apiext.cli.releases.plan import plan
 from tests.support.document_commands import ROOT, DocumentCommand, blocks, commands, section
 
 DOCUMENT: Final = "crds/README.md"

@@ -103,6 +103,9 @@ begins() {
 forget_managers() {
   version=$1
   shift
+  named=$(kubectl get "$@" --show-managed-fields \
+    -o jsonpath="{.items[*].metadata.managedFields[?(@.apiVersion==\"$version\")].apiVersion}")
+  [ -n "$named" ] || return 0
   command -v jq >/dev/null || { echo 'this step needs jq' >&2; exit 1; }
   objects=$(mktemp)
   kubectl get "$@" --show-managed-fields -o json | jq --arg version "$version" '

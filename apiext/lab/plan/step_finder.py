@@ -170,8 +170,9 @@ class _Search:
         self.facts = replace(self.facts, counts={stages.storage_of(self.chain.spec): sum(self.facts.counts.values())}, unreadable=0)
 
     def _clear_managers(self) -> None:
-        """Forget the managers of versions that go away."""
-        for name in self.facts.stale_managers:
+        """Forget the managers of versions that go away. Before a rollback, any client may have written in a version that is served."""
+        named = stages.served_of(self.before) if self.is_rollback else self.facts.stale_managers
+        for name in named:
             if name in self.dropped and self.chain.current is not None:
                 self.chain.forget_managers(name)
 

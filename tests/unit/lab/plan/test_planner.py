@@ -246,6 +246,7 @@ def test_a_rollback_that_harms_says_so() -> None:
         StepKind.MIGRATE,
         StepKind.PRUNE,
         StepKind.STOP,
+        StepKind.REAPPLY,
         StepKind.APPLY,
     ]
 

@@ -85,10 +85,10 @@ def test_replaces_all_versions() -> None:
 
 
 def test_a_downgrade_that_finds_stored_versions() -> None:
-    """Move the objects back before a definition without their version is applied; deprecate nothing on the way back."""
+    """Move the objects back before a definition without their version is applied, and forget who wrote in it; deprecate nothing."""
     found = find_steps(BOTH, ONE, StoredFacts(), is_rollback=True)
 
-    assert _kinds(found) == [K.STORAGE, K.MIGRATE, K.PRUNE, K.STOP, K.APPLY]
+    assert _kinds(found) == [K.STORAGE, K.MIGRATE, K.PRUNE, K.STOP, K.REAPPLY, K.APPLY]
     assert found.steps[-1].title == "Apply the former definition of widgets.example.com"
 
 

@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.access_flags import ACCESS_FLAGS, access_of
-from apiext.cli.interruptible import run_interruptible
-from apiext.cli.object_progress import shown_progress
+from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.releases.interruptible import run_interruptible
+from apiext.cli.releases.object_progress import shown_progress
+from apiext.cli.releases.outputs import in_memory, json_text, output_flag, parse_outputs, save, terminal, write_output
+from apiext.cli.releases.verdict_command import VerdictCommand
+from apiext.cli.releases.webhook_flags import services_of, webhook_flags, webhook_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from apiext.cli.releases.outputs import Output
     from apiext.lab.comparison.grades import Grades
     from apiext.lab.plan.plan import ReleasePlan
     from apiext.lab.releases.interface import ObjectSource, Release
     from apiext.lab.releases.places import Access
 
-FAILURE: Final = 3
-"""Exit code of errors of usage and of sources: 1 and 2 are verdicts."""
-_WIDTH: Final = 160
-"""Columns where the output is no terminal."""
 _GRADE_NAMES: Final = ("default", "crdify", "olm")
 _FORMATS: Final = ("text", "json", "markdown", "junit")
 _FAIL_ON: Final = ("warning", "steps", "breaking", "never")
-
-
-class _PlanFailure(click.ClickException):
-    """No plan could be made."""
-
-    exit_code = FAILURE
-
-
-class _PlanCommand(click.Command):
-    """A command whose errors have an exit code of their own."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        try:
-            return super().make_context(*args, **kwargs)
-        except click.ClickException as error:
-            raise _PlanFailure(error.format_message()) from error
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except click.ClickException as error:
-            raise _PlanFailure(error.format_message()) from error
 
 
 _PARAMS: Final = [
@@ -73,21 +50,8 @@ _PARAMS: Final = [
         default="default",
         help="Grades of changes: a file, or crdify or olm (default those of apiext).",
     ),
-    click.Option(["--webhook-url"], metavar="URL", help="URL of the conversion webhook, instead of that in the definitions."),
-    click.Option(["--webhook-ca-file"], metavar="FILE", help="CA of the certificate at --webhook-url."),
-    click.Option(
-        ["--service-address"],
-        metavar="NAMESPACE/NAME=HOST:PORT",
-        multiple=True,
-        help="Address of a webhook's Service; may be repeated. Without it, webhooks are called with a live cluster only.",
-    ),
-    click.Option(
-        ["-o", "--output"],
-        metavar="FORMAT[=FILE]",
-        multiple=True,
-        default=("text",),
-        help="text (default), json, markdown or junit, into a file or to stdout; may be repeated.",
-    ),
+    *webhook_flags("Without it, webhooks are called with a live cluster only."),
+    output_flag(_FORMATS),
     click.Option(["--steps", "prints_steps"], is_flag=True, help="Print the steps as a shell script instead."),
     click.Option(["--steps-dir"], metavar="DIR", help="Write steps.sh, rollback.sh and their manifests to this directory."),
     click.Option(["--no-rollback"], is_flag=True, help="Do not judge the way back."),
@@ -104,7 +68,7 @@ _PARAMS: Final = [
 ]
 
 
-@click.command(cls=_PlanCommand, params=_PARAMS)
+@click.command(cls=VerdictCommand, params=_PARAMS)
 def plan(new: tuple[str, ...], **flags: Any) -> int:
     """Foretell what happens when the CRDs of NEW (files and folders) replace those that are there, with their objects.
 
@@ -112,7 +76,7 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
     """
     from apiext.lab.releases.interface import SourceError
 
-    outputs = [_output(text) for text in flags["output"]]
+    outputs = parse_outputs(flags["output"], _FORMATS)
     try:
         found = run_interruptible(_plan(new, flags))
     except SourceError as error:
@@ -122,9 +86,9 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
         from apiext.lab.plan.script import script_of
 
         click.echo(script_of(found).text, nl=False)
-    for kind, file in outputs:
-        if file or not flags["prints_steps"]:
-            _write(found, kind, file, verbose=flags["verbose"])
+    for output in outputs:
+        if output.file or not flags["prints_steps"]:
+            _write(found, output, verbose=flags["verbose"])
     return _exit_code(found, flags)
 
 
@@ -133,7 +97,7 @@ async def _plan(paths: tuple[str, ...], flags: Mapping[str, Any]) -> ReleasePlan
     from apiext.lab.plan.planner import make_plan
 
     access, grades = access_of(flags), _grades(flags["grades"])
-    webhook, services = _webhook(flags), _services(flags["service_address"])
+    webhook, services = webhook_of(flags), services_of(flags)
     async with AsyncExitStack() as stack:
         new = await _new_release(paths, access)
         names = None if flags["prune"] else [*new.definitions, *new.refused]
@@ -217,58 +181,20 @@ def _grades(text: str) -> Grades:
         raise click.UsageError(f"--config: {error}") from error
 
 
-def _webhook(flags: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the clientConfig of the webhook in the flags."""
-    import base64
+def _write(found: ReleasePlan, output: Output, *, verbose: bool) -> None:
+    if output == ("text", ""):
+        from apiext.lab.plan.text import PlanText
 
-    url, file = flags["webhook_url"], flags["webhook_ca_file"]
-    if not url:
-        if file:
-            raise click.UsageError("--webhook-ca-file needs --webhook-url")
-        return None
-    if not url.startswith("https://"):
-        raise click.UsageError(f"--webhook-url: {url!r} does not begin with https://")
-    if not file:
-        return {"url": url}
-    try:
-        return {"url": url, "caBundle": base64.b64encode(Path(file).expanduser().read_bytes()).decode()}
-    except OSError as error:
-        raise click.UsageError(f"--webhook-ca-file: {file}: {error.strerror}") from error
-
-
-def _services(texts: Sequence[str]) -> Any:
-    from apiext.webhook.service_addresses import parse_service_addresses
-
-    try:
-        return parse_service_addresses(texts) or None
-    except ValueError as error:
-        raise click.UsageError(f"--service-address: {error}") from error
-
-
-def _output(text: str) -> tuple[str, str]:
-    kind, _, file = text.partition("=")
-    if kind not in _FORMATS:
-        raise click.UsageError(f"-o: {kind!r} is none of {', '.join(_FORMATS)}")
-    return kind, file
-
-
-def _write(found: ReleasePlan, kind: str, file: str, *, verbose: bool) -> None:
-    text = None if kind == "text" and not file else _text(found, kind, verbose=verbose)
-    if text is None:
-        _print(found, verbose=verbose)
-    elif file:
-        _save(Path(file).expanduser(), text)
+        PlanText(terminal(), details=verbose).write(found)
     else:
-        click.echo(text, nl=False)
+        write_output(_text(found, output.format, verbose=verbose), output)
 
 
 def _text(found: ReleasePlan, kind: str, *, verbose: bool) -> str:
     if kind == "json":
-        import orjson
-
         from apiext.lab.plan.document import document_of
 
-        return orjson.dumps(document_of(found), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+        return json_text(document_of(found))
     if kind == "markdown":
         from apiext.lab.plan.markdown import markdown_of
 
@@ -277,25 +203,11 @@ def _text(found: ReleasePlan, kind: str, *, verbose: bool) -> str:
         from apiext.lab.plan.junit import junit_of
 
         return junit_of(found)
-    import io
-
-    from rich.console import Console
-
     from apiext.lab.plan.text import PlanText
 
-    buffer = io.StringIO()
-    console = Console(file=buffer, highlight=False, soft_wrap=True, emoji=False, markup=False, width=_WIDTH)
+    console, printed = in_memory()
     PlanText(console, details=verbose).write(found)
-    return buffer.getvalue()
-
-
-def _print(found: ReleasePlan, *, verbose: bool) -> None:
-    from rich.console import Console
-
-    from apiext.lab.plan.text import PlanText
-
-    width = None if sys.stdout.isatty() else _WIDTH
-    PlanText(Console(highlight=False, soft_wrap=True, emoji=False, markup=False, width=width), details=verbose).write(found)
+    return printed.getvalue()
 
 
 def _write_steps(found: ReleasePlan, folder: str | None) -> None:
@@ -313,16 +225,9 @@ def _write_steps(found: ReleasePlan, folder: str | None) -> None:
         scripts[ROLLBACK_NAME] = rollback_script_of(found, with_files=True)
     for script_name, script in scripts.items():
         for name, text in script.files.items():
-            _save(path / name, text)
-        _save(path / script_name, script.text)
+            save(path / name, text)
+        save(path / script_name, script.text)
         (path / script_name).chmod(0o755)
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}") from error
 
 
 def _exit_code(found: ReleasePlan, flags: Mapping[str, Any]) -> int:

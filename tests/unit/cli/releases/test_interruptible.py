@@ -7,7 +7,7 @@ import signal
 import click
 import pytest
 
-from apiext.cli.interruptible import run_interruptible
+from apiext.cli.releases.interruptible import run_interruptible
 
 
 def test_returns_the_result() -> None:

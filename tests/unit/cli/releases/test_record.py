@@ -8,9 +8,9 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from apiext.cli.access_flags import ACCESS_FLAGS, access_of
-from apiext.cli.object_progress import shown_progress
-from apiext.cli.record import record
+from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.releases.object_progress import shown_progress
+from apiext.cli.releases.record import record
 from tests.support.builders.crds import crd, widget
 
 

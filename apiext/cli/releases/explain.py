@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.printable import printable
+from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

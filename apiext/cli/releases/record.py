@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.access_flags import ACCESS_FLAGS, access_of
-from apiext.cli.interruptible import run_interruptible
-from apiext.cli.object_progress import shown_progress
+from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.releases.interruptible import run_interruptible
+from apiext.cli.releases.object_progress import shown_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from apiext.cli import plan
 from apiext.cli.main import apiext
+from apiext.cli.releases.verdict_command import VerdictCommandFailure
 from apiext.definitions.codec import CRDCodec
 from apiext.lab.plan.document import schema
 from apiext.storage.sqlite.backend import SQLiteBackend
@@ -55,7 +55,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def _failure(result: Result) -> tuple[int, str]:
     error = result.exception
-    assert isinstance(error, plan._PlanFailure), result.exception
+    assert isinstance(error, VerdictCommandFailure), result.exception
     return error.exit_code, error.format_message()
 
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from apiext.cli.main import apiext
-from apiext.cli.replay import FAILURE, _ReplayFailure
+from apiext.cli.releases.verdict_command import FAILURE, VerdictCommandFailure
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,10 @@ from apiext.cli.replay import FAILURE, _ReplayFailure
 )
 def test_failures(monkeypatch: pytest.MonkeyPatch, arguments: list[str], problem: str) -> None:
     """Exit with 3 and one line, if there is nothing to replay."""
-    monkeypatch.chdir(Path(__file__).resolve().parents[3])
+    monkeypatch.chdir(Path(__file__).resolve().parents[4])
 
     done = CliRunner().invoke(apiext, ["replay", "/nowhere", *arguments], standalone_mode=False)
 
-    assert isinstance(done.exception, _ReplayFailure), done.exception
+    assert isinstance(done.exception, VerdictCommandFailure), done.exception
     assert done.exception.exit_code == FAILURE
     assert problem in done.exception.format_message()

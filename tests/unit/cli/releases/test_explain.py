@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from apiext.cli.explain import explain
+from apiext.cli.releases.explain import explain
 from tests.support.builders.crds import crd, widget
 from tests.support.builders.definition_pairs import INTEGER, STRING, root, v1
 

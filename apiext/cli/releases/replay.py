@@ -1,0 +1,121 @@
+"""`apiext replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from apiext.cli.releases.interruptible import run_interruptible
+from apiext.cli.releases.object_progress import shown_progress
+from apiext.cli.releases.outputs import in_memory, json_text, output_flag, parse_outputs, terminal, write_output
+from apiext.cli.releases.verdict_command import VerdictCommand
+from apiext.cli.releases.webhook_flags import services_of, webhook_flags, webhook_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from apiext.cli.releases.outputs import Output
+    from apiext.lab.releases.interface import Release
+    from apiext.lab.replay.outcome import ReplayReport
+
+LOST: Final = 2
+"""Exit code if something was lost, or happened that no plan foretold."""
+_FORMATS: Final = ("text", "json", "junit")
+
+
+_PARAMS: Final = [
+    click.Argument(["archive"], metavar="ARCHIVE"),
+    click.Argument(["releases"], metavar="RELEASE...", nargs=-1, required=True),
+    click.Option(
+        ["--path", "paths"],
+        metavar="PATH",
+        multiple=True,
+        help="A file or folder that git revisions among the releases are read at (default crds, or the current folder); may be repeated.",
+    ),
+    *webhook_flags("Without it and --webhook-url, definitions with a webhook are not replayed."),
+    click.Option(["--no-later"], is_flag=True, help="Leave out the steps that only a later release needs."),
+    output_flag(_FORMATS),
+]
+
+
+@click.command(cls=VerdictCommand, params=_PARAMS)
+def replay(archive: str, releases: tuple[str, ...], **flags: Any) -> int:
+    """Walk the objects of ARCHIVE, a recording, through releases (files, folders or git revisions of CRDs) and back.
+
+    A server of its own, with its store in a temporary folder, takes the steps that `apiext plan` foretells. After each step all objects
+    are compared with what was there. Exit codes: 0 nothing is lost and all is as foretold, 2 something is lost or not as foretold, 3 the
+    replay could not run.
+    """
+    from apiext.lab.releases.interface import SourceError
+    from apiext.lab.replay.outcome import ReplayError
+
+    outputs = parse_outputs(flags["output"], _FORMATS)
+    try:
+        found = run_interruptible(_replay(archive, releases, flags))
+    except (SourceError, ReplayError) as error:
+        raise click.ClickException(str(error)) from error
+    for output in outputs:
+        _write(found, output)
+    return LOST if found.is_lost else 0
+
+
+async def _replay(archive: str, texts: Sequence[str], flags: Mapping[str, Any]) -> ReplayReport:
+    from apiext.lab.recordings.archive_reader import open_archive
+    from apiext.lab.replay.walk import ReplayOptions
+    from apiext.lab.replay.walk import replay as run
+
+    services = services_of(flags)
+    with shown_progress() as on_progress:
+        options = ReplayOptions(
+            webhook=webhook_of(flags),
+            services=services,
+            service_texts=flags["service_address"] if services else (),
+            takes_later=not flags["no_later"],
+            on_progress=on_progress,
+        )
+        releases = [await _release(text, flags["paths"] or _default_paths()) for text in texts]
+        recording = await open_archive(archive)
+        try:
+            return await run(recording, releases, options)
+        finally:
+            await recording.close()
+
+
+async def _release(text: str, paths: Sequence[str]) -> Release:
+    from apiext.lab.releases.places import Access, open_release
+
+    found = await open_release(text, Access(), paths=paths)
+    if not (found.definitions or found.refused):
+        raise click.UsageError(f"there are no CRDs in {text}")
+    return found
+
+
+def _default_paths() -> Sequence[str]:
+    return ["crds"] if Path("crds").is_dir() else ["."]
+
+
+def _write(found: ReplayReport, output: Output) -> None:
+    if output == ("text", ""):
+        from apiext.lab.replay.text import ReplayText
+
+        ReplayText(terminal()).write(found)
+    else:
+        write_output(_text(found, output.format), output)
+
+
+def _text(found: ReplayReport, kind: str) -> str:
+    if kind == "json":
+        from apiext.lab.replay.document import document_of
+
+        return json_text(document_of(found))
+    if kind == "junit":
+        from apiext.lab.replay.junit import junit_of
+
+        return junit_of(found)
+    from apiext.lab.replay.text import ReplayText
+
+    console, printed = in_memory()
+    ReplayText(console).write(found)
+    return printed.getvalue()
