@@ -37,6 +37,8 @@ _INVALID_TIME: Final = re.compile(
     r"|not a time such as [-\d:.TZ]+)"
 )
 """The text of an invalid time; the servers describe its fault in words of their own."""
+_INVALID_FORMAT: Final = re.compile(r'(Invalid date(?:-time)? formatted string .*?): parsing time "[^"]*" <fault>')
+"""The same in rules, where apiext leaves the fault out."""
 _QUOTED: Final = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _SHARED_GROUPS: Final = ("",)
@@ -321,7 +323,8 @@ def masked(value: Any) -> Any:
     if isinstance(value, list):
         return [masked(member) for member in value]
     if isinstance(value, str):
-        return _TIMES.sub("<time>", _NUMBERS.sub("*", _QUOTED.sub(_masked_object, _INVALID_TIME.sub(r"\1 <fault>", value))))
+        value = _INVALID_FORMAT.sub(r"\1", _INVALID_TIME.sub(r"\1 <fault>", value))
+        return _TIMES.sub("<time>", _NUMBERS.sub("*", _QUOTED.sub(_masked_object, value)))
     return value
 
 
