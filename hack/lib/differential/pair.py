@@ -37,8 +37,11 @@ _INVALID_TIME: Final = re.compile(
     r"|not a time such as [-\d:.TZ]+)"
 )
 """The text of an invalid time; the servers describe its fault in words of their own."""
-_INVALID_FORMAT: Final = re.compile(r'(Invalid date(?:-time)? formatted string .*?): parsing time "[^"]*" <fault>')
-"""The same in rules, where apiext leaves the fault out."""
+_INVALID_FORMAT: Final = re.compile(
+    r'(Invalid date(?:-time)? formatted string .*?): parsing time "[^"]*" <fault>'
+    r"|(illegal base64 data) at input byte \d+"
+)
+"""Values of the wrong format in rules, where apiext leaves the fault of a time and the place in base64 data out."""
 _QUOTED: Final = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _SHARED_GROUPS: Final = ("",)
@@ -323,7 +326,7 @@ def masked(value: Any) -> Any:
     if isinstance(value, list):
         return [masked(member) for member in value]
     if isinstance(value, str):
-        value = _INVALID_FORMAT.sub(r"\1", _INVALID_TIME.sub(r"\1 <fault>", value))
+        value = _INVALID_FORMAT.sub(lambda found: found[1] or found[2], _INVALID_TIME.sub(r"\1 <fault>", value))
         return _TIMES.sub("<time>", _NUMBERS.sub("*", _QUOTED.sub(_masked_object, value)))
     return value
 
