@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.conversion import review_parser
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_syntax import syntax_error
-from apiext.meta.golang import formatting, type_model
+from apiext.meta.golang import formatting
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.type_model import DecodeError, Decoder, Raw
 from apiext.meta.gvk import parse_group_version
@@ -31,6 +31,8 @@ _STATUS: Final = struct(
 )
 _OBJECT: Final = Raw("runtime.RawExtension", keep_order=True)
 _SCHEME: Final = "pkg/runtime/scheme.go:111"
+_OTHER_KINDS: Final = frozenset({(GROUP, "CustomResourceDefinition"), (GROUP, "CustomResourceDefinitionList"), ("", "Status")})
+"""Kinds that the reference's client can decode besides ConversionReview, by group."""
 _HEAD: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -75,8 +77,7 @@ async def decode(version: str, data: bytes) -> Object:
     document = await _parsed(data)
     for member in ("apiVersion", "kind"):
         if not isinstance(document.get(member) or "", str):
-            wrong = f"json: cannot unmarshal {type_model.describe(document[member])} into Go struct field .{member} of type string"
-            raise ConversionReviewError(f"couldn't get version/kind; json parse error: {wrong}")
+            raise ConversionReviewError(f"couldn't get version/kind; json parse error: {_head_mismatch(document[member], member)}")
     try:
         group, found = parse_group_version(document.get("apiVersion") or "")
     except ValueError as error:
@@ -84,6 +85,8 @@ async def decode(version: str, data: bytes) -> Object:
     kind = document.get("kind") or KIND
     if not group and not found:
         group, found = GROUP, version
+    if (group, kind) in _OTHER_KINDS and found in VERSIONS:
+        raise ConversionReviewError(f"converting ({found}.{kind}) to ({version}.{KIND}): unknown conversion")
     if (group, kind) != (GROUP, KIND) or found not in VERSIONS:
         raise ConversionReviewError(f'no kind "{kind}" is registered for version "{f"{group}/{found}".lstrip("/")}" in scheme "{_SCHEME}"')
     try:
@@ -107,10 +110,22 @@ async def _parsed(data: bytes) -> Object:
         found = ""
     if not isinstance(found, dict):
         raise ConversionReviewError(
-            "couldn't get version/kind; json parse error: "
-            f"json: cannot unmarshal {type_model.describe(found)} into Go value of type {_HEAD}"
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {_go_type(found)} into Go value of type {_HEAD}"
         )
     return found
+
+
+def _go_type(value: Any) -> str:
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "bool"
+    return "array" if isinstance(value, list) else "number"
+
+
+def _head_mismatch(value: Any, member: str) -> str:
+    kind = "object" if isinstance(value, dict) else _go_type(value)
+    return f"json: cannot unmarshal {kind} into Go struct field .{member} of type string"
 
 
 def converted_objects(version: str, uid: str, review: Object) -> list[Any]:

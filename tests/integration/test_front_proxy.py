@@ -75,7 +75,7 @@ def test_reviews_have_the_whole_user(tmp_path: Path, proxies: Authority) -> None
 
 
 def test_reviews_of_users_with_invalid_names(tmp_path: Path, proxies: Authority) -> None:
-    """Send U+FFFD for the bytes of proxy headers and tokens that are not UTF-8, and answer as for other users."""
+    """Replace the bytes of proxy headers and tokens that are not UTF-8, and answer as for other users."""
     with _reviewer(tmp_path) as (kubeconfig, asked):
         asked_ones = [f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}"]
         flags = [*asked_ones, "--authentication-skip-lookup", f"--requestheader-client-ca-file={proxies.cert}"]
@@ -88,5 +88,5 @@ def test_reviews_of_users_with_invalid_names(tmp_path: Path, proxies: Authority)
             assert "Traceback" not in server.log
 
     users = [(spec.get("user"), spec.get("groups"), spec.get("extra")) for kind, spec in asked if kind == "SubjectAccessReview"]
-    assert users[0] == ("a\ufffd", ["\ufffd", "system:authenticated"], {"a\ufffd": ["\ufffd"]})
+    assert users[0] == ("a?", ["?", "system:authenticated"], {"a\ufffd": ["?"]})
     assert ("TokenReview", {"token": "\ufffd"}) in asked

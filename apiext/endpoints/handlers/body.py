@@ -19,7 +19,7 @@ from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML
 from apiext.meta import errors, field
-from apiext.meta.encoding import json_values
+from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.encoding.json_values import is_deeper
 from apiext.meta.golang import formatting, type_model
@@ -98,6 +98,10 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
 
 
 def _parse_protobuf(data: bytes, message: Message) -> Any:
+    if not data:
+        raise _UnidentifiedError("empty data")
+    if data == kinds.PREFIX:
+        raise _UnidentifiedError("empty body")
     if not data.startswith(kinds.PREFIX):
         raise _UnidentifiedError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     try:
@@ -135,6 +139,12 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
             strict = []
     except DepthError as error:
         raise _too_deep(scope.kind, error.value) from error
+    except _MissingKindError as error:
+        if validation != IGNORE:
+            raise _unrecognized(scope, str(error), data) from error
+        # Only the reference's strict decoder loses the endpoint's kind.
+        shown = json_codec.dumps(error.value) if media_type in {YAML, CBOR} else data
+        raise _undecodable(scope, error.kind, _MissingKindError.text(shown)) from error
     except BodyDecodeError as error:
         text = str(error)
         if media_type not in {YAML, CBOR} and kind is None and not isinstance(error, _UnidentifiedError):
@@ -157,6 +167,20 @@ class _UnidentifiedError(BodyDecodeError):
     """A body without a valid apiVersion and kind."""
 
 
+class _MissingKindError(_UnidentifiedError):
+    """An object without a kind. `kind` is the body's, completed by that of the endpoint."""
+
+    def __init__(self, value: Object | None, kind: GroupVersionKind, data: bytes) -> None:
+        super().__init__(self.text(data))
+        self.value = value
+        self.kind = kind
+
+    @staticmethod
+    def text(data: bytes) -> str:
+        """Return the reference's message."""
+        return f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'"
+
+
 def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersionKind]:
     """Return the object and its kind. The endpoint completes the kind of built-in objects.
 
@@ -172,7 +196,7 @@ def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersi
         raise _UnidentifiedError(str(error)) from error
     if not scope.typed:
         if not kind:
-            raise _UnidentifiedError(f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'")
+            raise _MissingKindError(parsed, _completed(scope, group_version, kind), data)
         return obj, GroupVersionKind(*group_version, kind)
     return obj, _completed(scope, group_version, kind)
 

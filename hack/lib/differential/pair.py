@@ -31,6 +31,17 @@ _NUMBERS: Final = re.compile(
 )
 _AGE: Final = re.compile(r"\d+s")
 _TIMES: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_INVALID_TIME: Final = re.compile(
+    r'(parsing time \\?"[^"]*")(?: as \\?"[^"]*")?: '
+    r'(?:cannot parse \\?"[^"]*" as \\?"[^"]*"|(?:month|day|hour|minute|second) out of range|extra text: \\?"[^"]*"'
+    r"|not a time such as [-\d:.TZ]+)"
+)
+"""The text of an invalid time; the servers describe its fault in words of their own."""
+_INVALID_FORMAT: Final = re.compile(
+    r'(Invalid date(?:-time)? formatted string .*?): parsing time "[^"]*" <fault>'
+    r"|(illegal base64 data) at input byte \d+"
+)
+"""Values of the wrong format in rules, where apiext leaves the fault of a time and the place in base64 data out."""
 _QUOTED: Final = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _SHARED_GROUPS: Final = ("",)
@@ -307,7 +318,7 @@ def _with_type(item: Any) -> Any:
 
 
 def masked(value: Any) -> Any:
-    """Return the value without uids, revisions and times, with sorted causes."""
+    """Return the value without uids, revisions, times and faults of times, with sorted causes."""
     if isinstance(value, dict):
         if value.get("generateName") and value.get("name"):
             value = value | {"name": "<generated>"}
@@ -315,6 +326,7 @@ def masked(value: Any) -> Any:
     if isinstance(value, list):
         return [masked(member) for member in value]
     if isinstance(value, str):
+        value = _INVALID_FORMAT.sub(lambda found: found[1] or found[2], _INVALID_TIME.sub(r"\1 <fault>", value))
         return _TIMES.sub("<time>", _NUMBERS.sub("*", _QUOTED.sub(_masked_object, value)))
     return value
 

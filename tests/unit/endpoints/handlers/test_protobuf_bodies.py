@@ -12,6 +12,8 @@ from apiext.registry.protobuf.kinds import message_of
 @pytest.mark.parametrize(
     "data,text",
     [
+        (b"", "empty data"),
+        (b"k8s\0", "empty body"),
         (b"abc", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
         (b"k8s\0\x0a\x40v1", "unexpected EOF"),
     ],
