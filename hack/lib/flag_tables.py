@@ -8,9 +8,9 @@ from typing import Final
 import click
 
 from apiext.cli.doctor import doctor
-from apiext.cli.releases.explain import explain
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
+from apiext.cli.releases.explain import explain
 from apiext.cli.releases.plan import plan
 from apiext.cli.releases.record import record
 from apiext.cli.serve import serve

@@ -87,10 +87,10 @@ migrate() {
   done
 }
 
-# Succeed when a StorageVersionMigration has a condition, fail if it has none after some time.
+# Succeed when a StorageVersionMigration (in a list, since kubectl reads stdin) has a condition, fail if it has none after some time.
 begins() {
   waited=0
-  until [ -n "$(echo "$1" | kubectl get -f - -o jsonpath='{.status.conditions[*].type}')" ]; do
+  until [ -n "$(echo "$1" | kubectl get -f - -o jsonpath='{..status.conditions[*].type}')" ]; do
     if [ "$waited" -ge "$MIGRATOR" ]; then
       return 1
     fi

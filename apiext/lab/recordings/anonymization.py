@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.definitions.codec import GVK
 from apiext.lab.recordings.object_walk import member_schema, rewrite, rewrite_fields
 from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_values import is_deeper
+from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,11 +49,7 @@ class Anonymizer:
         return "/".join(map(self._pseudonyms.of, key.split("/")))
 
     def anonymize(self, obj: Object) -> Object:
-        """Return an object without its names.
-
-        Raises:
-            RecursionError: it is nested too deeply.
-        """
+        """Return an object without its names. The object must not be nested deeper than MAX_DEPTH."""
         if obj.get("kind") == GVK.kind and obj.get("apiVersion") == GVK.api_version:
             return self.definition(obj)
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
@@ -105,6 +103,8 @@ class Anonymizer:
             try:
                 parsed = json_codec.loads(value.encode())
             except ValueError:
+                return self._pseudonyms.in_text(value)
+            if is_deeper(parsed, MAX_DEPTH):
                 return self._pseudonyms.in_text(value)
             return json_codec.dumps(self.anonymize(parsed), sort_keys=False).decode() + "\n" * value.endswith("\n")
         return self._pseudonyms.in_text(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_values import is_deeper
+from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,5 +82,7 @@ def _rewritten_json(text: str, spot: _Spot, schema: Schema, rewriter: Rewriter[_
     try:
         value = json_codec.loads(text.encode())
     except ValueError:
+        return text
+    if is_deeper(value, MAX_DEPTH):
         return text
     return json_codec.dumps(rewrite(value, spot, schema, rewriter)).decode()

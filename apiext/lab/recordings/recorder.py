@@ -14,6 +14,8 @@ from apiext.lab.recordings.pseudonyms import Pseudonyms
 from apiext.lab.recordings.redaction import Redactor
 from apiext.lab.releases.interface import SourceError
 from apiext.lab.releases.object_spool import ObjectSpool
+from apiext.meta.encoding.json_values import is_deeper
+from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,10 +101,9 @@ async def _read(source: ObjectSource, definition: Definition, spool: ObjectSpool
 def _changed(found: SourceObject, change: Callable[[Object], Object] | None) -> SourceObject:
     if change is None or found.problem:
         return found
-    try:
-        return replace(found, object=change(found.object))
-    except RecursionError:
+    if is_deeper(found.object, MAX_DEPTH):
         return replace(found, object={}, problem=_TOO_DEEP)
+    return replace(found, object=change(found.object))
 
 
 def _anonymize(definitions: dict[str, Definition], spool: ObjectSpool, anonymous: ObjectSpool, pseudonyms: Pseudonyms) -> dict[str, Object]:

@@ -12,6 +12,8 @@ from apiext.lab.recordings.object_walk import member_schema, rewrite, rewrite_fi
 from apiext.lab.recordings.replacement import Replacements
 from apiext.lab.recordings.secret_fields import has_secret_form, is_reference_name, is_secret_name
 from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_values import is_deeper
+from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,11 +62,7 @@ class Redactor:
         self._replacements = Replacements()
 
     def redact(self, obj: Object) -> Object:
-        """Return an object without its secrets.
-
-        Raises:
-            RecursionError: it is nested too deeply.
-        """
+        """Return an object without its secrets. The object must not be nested deeper than MAX_DEPTH."""
         self._replacements.start()
         return self._object(obj)
 
@@ -107,6 +105,8 @@ class Redactor:
                 parsed = json_codec.loads(value.encode())
             except ValueError:
                 return self.leaf(value, spot, {})
+            if is_deeper(parsed, MAX_DEPTH):
+                return self._replacements.text(value, {})
             return json_codec.dumps(self._object(parsed), sort_keys=False).decode() + "\n" * value.endswith("\n")
         return self.leaf(value, spot, {})
 

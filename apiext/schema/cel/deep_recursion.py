@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -12,14 +13,21 @@ _LIMIT: Final = 50_000
 
 The parser admits 1,250 levels, and a pass has up to ten frames for a level.
 """
+_lock: Final = threading.Lock()
+_before: Final[list[int]] = []
+"""The limits found by those who are in the context now. The first one returns with the last to leave: the limit is the process's."""
 
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
     """Let recursive functions over a syntax tree go as deep as the parser allows. They must not call each other through C code."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _LIMIT))
+    with _lock:
+        _before.append(sys.getrecursionlimit())
+        sys.setrecursionlimit(max(_before[-1], _LIMIT))
     try:
         yield
     finally:
-        sys.setrecursionlimit(before)
+        with _lock:
+            limit = _before.pop()
+            if not _before:
+                sys.setrecursionlimit(limit)

@@ -18,6 +18,7 @@ from apiext.lab.recordings.archive_writer import write_archive
 from apiext.lab.recordings.recorder import RecordingOptions, record
 from apiext.lab.releases.interface import Release, SourceError, SourceObject
 from apiext.lab.releases.object_spool import ObjectSpool
+from apiext.meta.limits import MAX_DEPTH
 from tests.support.builders.crds import crd, definition, widget
 
 
@@ -119,9 +120,9 @@ async def test_anonymizes(tmp_path: Path) -> None:
 
 
 async def test_deep_objects_become_problems(tmp_path: Path) -> None:
-    """Record an object that is nested too deeply as a problem."""
+    """Record an object that is nested deeper than the server admits as a problem."""
     deep: Any = "x"
-    for _ in range(2000):
+    for _ in range(MAX_DEPTH):
         deep = {"a": deep}
     await _record(tmp_path / "a", _stored("a", deep=deep), _stored("b"))
 
