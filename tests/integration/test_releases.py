@@ -1,7 +1,6 @@
 """Definitions in git revisions."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,7 @@ from apiext.lab.releases.git_revision import release_of_revision
 from apiext.lab.releases.interface import SourceError
 from apiext.lab.releases.places import Access, PlaceKind, open_release, open_source, place_of
 from tests.support.builders.crds import crd, version
-
-
-def _git(folder: Path, *arguments: str) -> None:
-    given = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *given, *arguments], cwd=folder, check=True, capture_output=True)
+from tests.support.git import git
 
 
 @pytest.fixture
@@ -24,22 +19,22 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "tree"
     (folder / "config" / "crd").mkdir(parents=True)
     monkeypatch.delenv("GIT_DIR")
-    _git(folder, "init", "-q")
-    _git(folder, "config", "core.autocrlf", "false")
+    git(folder, "init", "-q")
+    git(folder, "config", "core.autocrlf", "false")
     (folder / "config" / "crd" / "w idgets.json").write_text(json.dumps(crd()))
     (folder / "config" / "crd" / "kustomization.txt").write_text("CustomResourceDefinition")
     (folder / "gadgets.json").write_text(json.dumps(crd("gadgets", kind="Gadget")))
-    _git(folder, "add", ".")
-    _git(folder, "commit", "-qm", "1")
-    _git(folder, "tag", "first")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "1")
+    git(folder, "tag", "first")
     (folder / "config" / "crd" / "w idgets.json").write_text(json.dumps(crd("widgets", version("v2", storage=True))))
     (folder / "bad.yaml").write_text("kind: CustomResourceDefinition: x")
-    _git(folder, "add", ".")
-    _git(folder, "commit", "-qm", "bad")
-    _git(folder, "tag", "bad")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "bad")
+    git(folder, "tag", "bad")
     (folder / "bad.yaml").unlink()
     (folder / "gadgets.json").unlink()
-    _git(folder, "commit", "-qam", "2")
+    git(folder, "commit", "-qam", "2")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     return folder
 

@@ -1,6 +1,7 @@
 """`apiext replay` with its server, over releases that keep objects, lose fields, and need a webhook."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from hack.lib.servers.certificates import LOOPBACK
 from tests.support.builders.crds import crd
 from tests.support.builders.plans import custom, shaped
 from tests.support.conversion_webhook import ConversionWebhook, Json, converting
+from tests.support.git import git
 
 RELEASES: Final = Path(__file__).resolve().parents[2] / "crds" / "releases"
 APPLIER: Final = {
@@ -125,9 +127,15 @@ def test_three_releases(record: Record, tmp_path: Path) -> None:
     assert ET.parse(tmp_path / "replay.xml").getroot().get("failures") == "0"  # noqa: S314 -- written here
 
 
-def test_steps_of_later_releases(record: Record) -> None:
-    """Leave out what only a later release needs."""
-    code, document = _document(record(*_routes()), RELEASES / "2", "--no-later")
+def test_steps_of_later_releases(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what only a later release needs. The release is a git revision whose files are gone."""
+    folder = tmp_path / "tree"
+    shutil.copytree(RELEASES / "2", folder / "crds")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "2"], ["tag", "second"], ["rm", "-qr", "crds"]):
+        git(folder, *arguments)
+    monkeypatch.chdir(folder)
+
+    code, document = _document(record(*_routes()), "second", "--path", "crds", "--no-later")
 
     assert (code, _kinds(document)[0]) == (0, ["apply"])
 

@@ -1,8 +1,11 @@
-"""A replay as a JSON document."""
+"""A replay as a JSON document. `replay.schema.json` describes it."""
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
+
+from apiext.meta.encoding import json_codec
 
 if TYPE_CHECKING:
     from apiext.lab.replay.outcome import DefinitionReplay, Problem, ReleaseChange, ReplayReport, StepReplay
@@ -24,6 +27,12 @@ def document_of(report: ReplayReport) -> Object:
         "notProved": list(report.not_proved),
         "transitions": list(map(_transition, report.transitions)),
     }
+
+
+def schema() -> Object:
+    """Return the JSON Schema of the document."""
+    found: Object = json_codec.loads(files("apiext.lab.replay").joinpath("replay.schema.json").read_bytes())
+    return found
 
 
 def _transition(transition: ReleaseChange) -> Object:

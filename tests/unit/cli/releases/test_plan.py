@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from apiext.lab.plan.document import schema
 from apiext.storage.sqlite.backend import SQLiteBackend
 from tests.support.builders.crds import crd, stored_crd
 from tests.support.builders.plans import custom, shaped
+from tests.support.git import git
 
 Run = Callable[..., Result]
 OLD: Final = crd("widgets", shaped("v1", "a", storage=True))
@@ -110,10 +110,8 @@ def test_failures(run: Run, arguments: list[str], message: str) -> None:
 
 def test_compares_with_the_last_commit(run: Run, folder: Path) -> None:
     """Take the definitions of HEAD without --from."""
-    git = ("git", "-c", "user.name=x", "-c", "user.email=x", "-c", "init.defaultBranch=main")
-    subprocess.run([*git, "init", "-q"], cwd=folder, check=True)
-    subprocess.run([*git, "add", "old"], cwd=folder, check=True)
-    subprocess.run([*git, "commit", "-qm", "x"], cwd=folder, check=True)
+    for arguments in (["init", "-q"], ["add", "old"], ["commit", "-qm", "x"]):
+        git(folder, *arguments)
     _write(folder / "old" / "widgets.yaml", BOTH)
     result = run("old")
 

@@ -1,15 +1,17 @@
 """A replay as JSON, text and JUnit XML."""
 
 import io
+import json
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import jsonschema
 import pytest
 from rich.console import Console
 
-from apiext.lab.plan.plan import Safety
+from apiext.lab.plan.plan import Need, Safety, StepKind
 from apiext.lab.plan.step_finder import StoredFacts, find_steps
-from apiext.lab.replay.document import document_of
+from apiext.lab.replay.document import document_of, schema
 from apiext.lab.replay.junit import junit_of
 from apiext.lab.replay.outcome import DefinitionReplay, Foretold, Problem, ProblemKind, ReleaseChange, ReplayReport, StepReplay
 from apiext.lab.replay.text import ReplayText
@@ -29,7 +31,10 @@ def report() -> ReplayReport:
 def test_document(report: ReplayReport) -> None:
     """Write all members."""
     document: Any = document_of(report)
+    closed = json.loads(json.dumps(schema()).replace('"additionalProperties": true', '"additionalProperties": false'))
 
+    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.Draft202012Validator(closed).validate(document)
     assert (document["kind"], document["lost"], document["notProved"]) == ("Replay", True, ["y: no webhook"])
     part = document["transitions"][0]["definitions"][0]
     assert part["steps"][0] | {"title": ""} == {"kind": "apply", "need": "required", "title": "", "seconds": 0.25, "problem": None}
@@ -37,6 +42,21 @@ def test_document(report: ReplayReport) -> None:
         ("refused", "before", False),
         ("lost", "yes", True),
     ]
+
+
+@pytest.mark.parametrize(
+    "part,name,values",
+    [
+        ("definition", "verdict", Safety),
+        ("step", "kind", StepKind),
+        ("step", "need", Need),
+        ("problem", "kind", ProblemKind),
+        ("problem", "foretold", Foretold),
+    ],
+)
+def test_the_schema_has_all_values(part: str, name: str, values: Any) -> None:
+    """List exactly the values that a replay may have."""
+    assert set(schema()["$defs"][part]["properties"][name]["enum"]) == set(values)
 
 
 def test_text(report: ReplayReport) -> None:
