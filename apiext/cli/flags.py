@@ -85,6 +85,7 @@ _SWITCHES: Final = {
     "anonymous-auth": "Accept anonymous requests, to the health endpoints only (default true).",
     "authentication-skip-lookup": "Ignore the ConfigMap extension-apiserver-authentication (default false).",
     "authentication-tolerate-lookup-failure": "Start even if that ConfigMap cannot be read (default false).",
+    "exit-with-parent": "Stop when the process ends that started the server (default false).",
     "enable-priority-and-fairness": "Limit requests by FlowSchemas and priority levels (default true).",
 }
 

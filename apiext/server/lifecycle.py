@@ -18,6 +18,7 @@ from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
 from apiext.server.lazy_imports import preload_modules
 from apiext.server.options.feature_gates import CBOR_GATE
+from apiext.server.parent_process import parent_followed
 from apiext.server.process_resources import raise_open_files_limit, return_free_memory
 from apiext.server.shutdown import shut_down
 from apiext.server.tls.credentials import load_credentials
@@ -33,7 +34,9 @@ _LOG: Final = get_logger(__name__)
 
 
 async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], None]) -> None:
-    """Serve until SIGTERM or SIGINT. Call `started` with facts to print once the server is ready.
+    """Serve until SIGTERM or SIGINT, or until the parent process ends (`exits_with_parent`).
+
+    Call `started` with facts to print once the server is ready.
 
     Raises:
         StartError: the server cannot start. All resources are released.
@@ -41,6 +44,8 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
     stopping = _stop_signal()
     raise_open_files_limit()
     async with AsyncExitStack() as stack:
+        if options.exits_with_parent:
+            stack.enter_context(parent_followed(stopping))
         listener = listen(options.serving.bind_address, options.serving.port)
         stack.callback(listener.close)
         credentials = load_credentials(options)

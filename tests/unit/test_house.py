@@ -21,7 +21,8 @@ HOMES: Final = {
     "aiohttp": ("server", "filters", "serving", "endpoints", "discovery", "openapi", "webhook"),
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
-    "kubernetes": ("webhook",),
+    "kubernetes": ("testkit", "webhook"),
+    "pytest": ("testkit/pytest_plugin",),
     "cbor2": ("meta/encoding/cbor_codec",),
     "cryptography": ("cert", "server/tls", "authentication"),
 }

@@ -1,4 +1,4 @@
-"""Client of the replay's server: reads and writes of definitions and objects."""
+"""Client of a server of its own: reads and writes of definitions and objects."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ServerClient:
         try:
             code, data = await self._client.ask(url, method=method, body=body, headers={"Content-Type": content} if body else None)
         except WebhookError as error:
-            raise ReplayError(f"the server of the replay does not answer: {error}") from error
+            raise ReplayError(f"the server does not answer: {error}") from error
         try:
             answer: Object = json_codec.loads(data)
         except ValueError:

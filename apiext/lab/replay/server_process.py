@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from apiext.lab.child_server import READY, START_SECONDS, STOP_SECONDS, kubeconfig_path, last_line, log_path, serve_command
 from apiext.lab.replay.outcome import ReplayError
 from apiext.lab.replay.server_client import ServerClient
 from apiext.webhook.clientcmd import kubeconfig
@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
-_START_SECONDS: Final = 60.0
-_STOP_SECONDS: Final = 15.0
-_READY: Final = b"apiext is ready"
 STORE_FILE: Final = "apiext.db"
 """The store in the folder of a server's data."""
-_FLAGS: Final = ("--bind-address=127.0.0.1", "--secure-port=0", "--enable-priority-and-fairness=false", "--event-ttl=0")
+_FLAGS: Final = ("--enable-priority-and-fairness=false", "--event-ttl=0")
 
 
 @asynccontextmanager
@@ -33,13 +30,14 @@ async def running_server(folder: Path, service_addresses: Sequence[str] = ()) ->
         ReplayError: it does not start.
     """
     services = [f"--service-address={text}" for text in service_addresses]
-    command = [sys.executable, "-m", "apiext", "serve", f"--data-dir={folder}", *_FLAGS, *services]
-    log = folder / "server.log"
+    log = log_path(folder)
     with log.open("wb") as errors:
-        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=errors)
+        process = await asyncio.create_subprocess_exec(
+            *serve_command(folder, [*_FLAGS, *services]), stdin=DEVNULL, stdout=PIPE, stderr=errors
+        )
     try:
         await _ready(process, log)
-        client = ServerClient(kubeconfig.load(folder / "pki" / "apiext.kubeconfig"))
+        client = ServerClient(kubeconfig.load(kubeconfig_path(folder)))
         try:
             yield client
         finally:
@@ -53,23 +51,18 @@ async def _ready(process: Process, log: Path) -> None:
     if process.stdout is None:
         raise ReplayError("the server has no output")
     with suppress(TimeoutError):
-        async with asyncio.timeout(_START_SECONDS):
+        async with asyncio.timeout(START_SECONDS):
             while line := await process.stdout.readline():
-                if line.startswith(_READY):
+                if line.startswith(READY):
                     return
-    raise ReplayError(f"the server of the replay does not start: {_last_line(log)}")
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()
-    return lines[-1] if lines else "no reason is known"
+    raise ReplayError(f"the server of the replay does not start: {last_line(log)}")
 
 
 async def _stop(process: Process) -> None:
     if process.returncode is None:
         process.terminate()
         with suppress(TimeoutError):
-            await asyncio.wait_for(process.communicate(), _STOP_SECONDS)
+            await asyncio.wait_for(process.communicate(), STOP_SECONDS)
     if process.returncode is None:
         process.kill()
         await process.communicate()

@@ -12,18 +12,16 @@ from apiext.lab.plan.step_chain import manifest_of
 from apiext.lab.releases.object_pages import object_key
 from apiext.lab.replay.outcome import StepReplay
 from apiext.lab.replay.server_client import MANAGER, RefusedError, for_each
+from apiext.lab.replay.settling import PAUSE_SECONDS, wait_until_served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from apiext.definitions.definition import Definition
     from apiext.lab.plan.plan import PlanStep
     from apiext.lab.replay.server_client import ServerClient
     from apiext.meta.encoding.json_codec import Object
 
 _SVM: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
-_PAUSE_SECONDS: Final = 0.1
-_SETTLE_SECONDS: Final = 20.0
 _MIGRATION_SECONDS: Final = 60.0
 _MIGRATION_OBJECTS: Final = 100
 """Objects for which a migration may take a second longer."""
@@ -90,7 +88,7 @@ class StepTaker:
         if step.manifest is None:
             return "it needs a person"
         await self._server.patch_definition(self._name, step.manifest)
-        return await self._settled()
+        return await wait_until_served(self._server, self._name)
 
     async def _check(self, step: PlanStep) -> str:
         """Return what differs from the plan after a step."""
@@ -104,24 +102,6 @@ class StepTaker:
         if stored != wanted and not (self._may_lack and step.kind is not StepKind.PRUNE and set(stored) <= set(wanted)):
             return f"status.storedVersions is {', '.join(stored)}, not {', '.join(wanted)}"
         return ""
-
-    async def _settled(self) -> str:
-        """Wait until the server serves the versions of the definition, and no others."""
-        definition, end = await self._server.definition(self._name), time.monotonic() + _SETTLE_SECONDS
-        while time.monotonic() < end:
-            if all([await self._is_served(definition, version.name) is version.served for version in definition.versions]):
-                return ""
-            await asyncio.sleep(_PAUSE_SECONDS)
-        return "the server does not serve its versions"
-
-    async def _is_served(self, definition: Definition, version: str) -> bool:
-        try:
-            await self._server.ask("GET", f"/apis/{definition.group}/{version}")
-            path = f"/apis/{definition.group}/{version}/{definition.names.plural}"
-            await self._server.ask("GET", path, query={"limit": 1})
-        except RefusedError as error:
-            return error.code != _NOT_FOUND
-        return True
 
     async def _migrate(self, migration: Object) -> str:
         """Store all objects in the storage version. Return why that failed."""
@@ -140,7 +120,7 @@ class StepTaker:
                 return ""
             if "Failed" in true:
                 return f"the migration fails: {true['Failed']}"
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
         return f"the migration does not end within {self._migration_seconds:.0f} s"
 
     async def _forget(self, is_forgotten: Callable[[Object], bool]) -> None:

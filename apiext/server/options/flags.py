@@ -69,6 +69,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         cors_origins=_patterns(reader, "cors_allowed_origins"),
         hsts_directives=reader.names("strict_transport_security_directives"),
         verbosity=reader.number("v", 0),
+        exits_with_parent=reader.flag("exit_with_parent", default=False),
         tracing_config_file=reader.file("tracing_config_file"),
     )
     if reader.problems:

@@ -166,4 +166,5 @@ class ServerOptions:
     cors_origins: tuple[str, ...] = ()
     hsts_directives: tuple[str, ...] = ()
     verbosity: int = 0
+    exits_with_parent: bool = False
     tracing_config_file: Path | None = None
