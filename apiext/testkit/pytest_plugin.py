@@ -33,8 +33,6 @@ _MARKERS: Final = (
 )
 _VERBOSITY: Final = "--v=3"
 """The log has every request."""
-_MAX_LINES: Final = 200
-"""Lines of the server's log in a report."""
 _used: Final = pytest.StashKey["tuple[Server, int]"]()
 """The server of a test, and the length of its log before the test."""
 
@@ -78,10 +76,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Attach the server's log to the report of a failed test."""
     report = (yield).get_result()
     used = item.stash.get(_used, None)
-    lines = used[0].log[used[1] :].splitlines() if report.failed and used is not None else []
-    if lines:
-        left_out = [f"... {len(lines) - _MAX_LINES} lines are left out"] if len(lines) > _MAX_LINES else []
-        report.sections.append(("apiext server log", "\n".join([*left_out, *lines[-_MAX_LINES:]])))
+    if report.failed and used is not None:
+        from apiext.testkit.failure_log import shown_log
+
+        server, begin = used
+        if log := shown_log(server.log[begin:]):
+            report.sections.append(("apiext server log", log))
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 -- pytest passes it by name
