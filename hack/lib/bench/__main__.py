@@ -8,7 +8,19 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hack.lib.bench import aggregated, conversion, embedded_store, fairness, loadgen, migration, report, targets, validation, workload
+from hack.lib.bench import (
+    aggregated,
+    conversion,
+    embedded_store,
+    envtest,
+    fairness,
+    loadgen,
+    migration,
+    report,
+    targets,
+    validation,
+    workload,
+)
 from hack.lib.bench.client import Client
 from hack.lib.reference import golang
 from hack.lib.servers import process, resources
@@ -113,8 +125,12 @@ def main() -> int:
     parser.add_argument("--aggregated", action="store_true", help="measure apiext behind kube-apiserver, against that one's own CRDs")
     parser.add_argument("--administrator", action="store_true", help="with --aggregated: as a user whose rights need no question")
     parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
+    parser.add_argument("--envtest", action="store_true", help="measure the start of envtest and of the test kit instead")
+    parser.add_argument("--rounds", type=int, default=5, help="with --envtest: starts of each (default: 5)")
     parser.add_argument("--only", action="append", metavar="ROW", help="measure this row only; may be repeated")
     options = parser.parse_args()
+    if options.envtest:
+        return envtest.main(options.rounds)
     if options.aggregated:
         options.convert = options.migrate = 0
     try:

@@ -1,17 +1,17 @@
 """Builds the programs of hack/loadgen once for each state of their sources, and runs the load generator in a process per measurement."""
 
-import hashlib
 import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hack.lib.reference import binaries, golang
+from hack.lib.reference import own_programs
 
 SOURCES = Path(__file__).resolve().parents[3] / "hack" / "loadgen"
 _PACKAGE = "apiext.dev/loadgen"
-_WEBHOOK = f"{_PACKAGE}/conversion"
+_NAME = "loadgen"
+_WEBHOOK = "conversion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,12 @@ def build() -> Path:
     Raises:
         BuildError: The build fails.
     """
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.*")))).hexdigest()[:16]
-    target = binaries.cache_folder() / "loadgen" / digest / "bin" / "loadgen"
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        golang.build(SOURCES, {_PACKAGE: target, _WEBHOOK: webhook(target)}, ldflags="-s -w", cache=binaries.cache_folder(), progress=print)
-    return target
+    return own_programs.build(SOURCES, {_PACKAGE: _NAME, f"{_PACKAGE}/{_WEBHOOK}": _WEBHOOK}) / _NAME
 
 
 def webhook(binary: Path) -> Path:
     """Return the binary of the conversion webhook, beside that of the load generator."""
-    return binary.with_name("conversion")
+    return binary.with_name(_WEBHOOK)
 
 
 def run(binary: Path, **fields: Any) -> Result:
