@@ -8,18 +8,19 @@ import pytest
 
 from apiext.testkit.eventually import eventually
 
-WEBSITES = "websites.web.example.com"
-
-
-@contextmanager
-def manager(kubeconfig, *flags):
-    with subprocess.Popen([os.environ["MANAGER"], f"--kubeconfig={kubeconfig}", *flags]) as process:
-        yield
-        process.terminate()
-
 
 @pytest.mark.crds("crds/testing/websites/1")
 def test_release_and_rollback(advance, dynamic_client, namespace, kubeconfig, conversion_webhook):
+    webhook = [f"--webhook-port={conversion_webhook.port}", f"--webhook-cert-dir={conversion_webhook.cert_dir}"]
+
+    @contextmanager
+    def manager(version):
+        command = [os.environ["MANAGER"], f"--kubeconfig={kubeconfig}", f"--version={version}", *webhook]
+        with subprocess.Popen(command) as process:
+            yield
+            process.terminate()
+        assert process.returncode == 0
+
     def create(version, name, **spec):
         kind = {"apiVersion": f"web.example.com/{version}", "kind": "Website"}
         sites = dynamic_client.resources.get(api_version=kind["apiVersion"], kind="Website")
@@ -27,8 +28,12 @@ def test_release_and_rollback(advance, dynamic_client, namespace, kubeconfig, co
         eventually(lambda: sites.get(name=name, namespace=namespace).status.hosts)
         return dynamic_client.resources.get(api_version="v1", kind="ConfigMap").get(name=name, namespace=namespace).data.hosts
 
-    with manager(kubeconfig, "--version=v1alpha1"):
-        assert create("v1alpha1", "one", host="a.example.com") == "a.example.com"
-    webhook = [f"--webhook-port={conversion_webhook.port}", f"--webhook-cert-dir={conversion_webhook.cert_dir}"]
-    with manager(kubeconfig, "--version=v1", *webhook):
-        ...
+    with manager("v1alpha1"):
+        assert create("v1alpha1", "one", host="a.example") == "a.example"
+        assert advance("crds/testing/websites/2").verdict == "safe"
+    with manager("v1"):
+        assert create("v1", "two", hosts=["b.example", "c.example"]) == "b.example,c.example"
+        assert advance("crds/testing/websites/2", migrate=True).stored_versions["websites.web.example.com"] == ["v1"]
+    with manager("v1alpha1"):
+        assert advance("crds/testing/websites/1").stored_objects["websites.web.example.com"] == {"v1alpha1": 2}
+        assert create("v1alpha1", "three", host="d.example") == "d.example"

@@ -5,16 +5,35 @@ from typing import Final
 
 import pytest
 
+from hack.lib import controllers
 from tests.integration.testkit.conftest import ROOT, run_pytest
 
+EXAMPLES: Final = ROOT / "crds" / "testing"
 MAX_LINES: Final = 40
 
 
-@pytest.mark.parametrize("name", ["test_route_operator.py"])
-def test_example(tmp_path: Path, name: str) -> None:
-    """Pass in a checkout, as the documents say."""
-    example = Path("crds/testing", name)
-    run = run_pytest(ROOT, tmp_path / "inner", "-c", "/dev/null", f"--rootdir={ROOT}", str(example))
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("test_*.py")), ids=lambda path: path.name)
+def test_documents_show_the_examples(example: Path) -> None:
+    """Show each example as it is, in fewer than 40 lines."""
+    text = example.read_text()
+
+    assert f"```python\n{text}```\n" in (ROOT / "crds" / "README.md").read_text()
+    assert len(text.splitlines()) < MAX_LINES
+
+
+def test_kopf_operator(tmp_path: Path) -> None:
+    """Pass in a checkout."""
+    _run(tmp_path, "test_route_operator.py")
+
+
+@pytest.mark.slow
+def test_manager_of_controller_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pass with the manager of hack/controllers."""
+    monkeypatch.setenv("MANAGER", str(controllers.program("manager")))
+    _run(tmp_path, "test_manager.py")
+
+
+def _run(folder: Path, name: str) -> None:
+    run = run_pytest(ROOT, folder / "inner", "-c", "/dev/null", f"--rootdir={ROOT}", str(EXAMPLES / name))
 
     assert run.counts == {"passed": 1}, run.output
-    assert len((ROOT / example).read_text().splitlines()) < MAX_LINES
