@@ -5,6 +5,7 @@ pytest imports this module in every run, so it imports the rest of the kit only 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -162,9 +163,13 @@ def dynamic_client(apiext_server: Server, kube_client: ApiClient) -> DynamicClie
 @pytest.fixture
 def namespace(apiext_server: Server) -> Iterator[str]:
     """Return a new namespace, which the test has for itself."""
+    from apiext.testkit.kit_error import KitError
+
     name = apiext_server.create_namespace()
     yield name
-    apiext_server.delete_namespace(name)
+    # the test may have deleted it, or ended the server
+    with suppress(KitError):
+        apiext_server.delete_namespace(name)
 
 
 def _new_server(config: pytest.Config, folders: pytest.TempPathFactory, flags: list[str] | tuple[()]) -> Server:

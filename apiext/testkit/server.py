@@ -109,6 +109,8 @@ class Server:
 
     def start(self) -> Self:
         """Start the server, and load the CRDs. Return when all are served."""
+        if self._process is not None:
+            raise KitError("the server is running already")
         self.folder.mkdir(parents=True, exist_ok=True)
         with log_path(self.folder).open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 -- the command is this Python

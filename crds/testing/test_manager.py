@@ -17,9 +17,10 @@ def test_release_and_rollback(advance, dynamic_client, namespace, kubeconfig, co
     def manager(version):
         command = [os.environ["MANAGER"], f"--kubeconfig={kubeconfig}", f"--version={version}", *webhook]
         with subprocess.Popen(command) as process:
-            yield
-            process.terminate()
-        assert process.returncode == 0
+            try:
+                yield
+            finally:
+                process.terminate()
 
     def create(version, name, **spec):
         kind = {"apiVersion": f"web.example.com/{version}", "kind": "Website"}

@@ -2,6 +2,7 @@
 
 import ast
 import fnmatch
+import importlib
 import re
 import subprocess
 import sys
@@ -102,6 +103,13 @@ def test_declares_every_imported_library() -> None:
 
     assert imported - _EXTRAS <= declared
     assert declared - imported <= _NOT_IMPORTED.keys()
+
+
+def test_registers_the_pytest_plugin() -> None:
+    """Name a module of hooks as the entry point of pytest."""
+    (module,) = PROJECT["entry-points"]["pytest11"].values()
+
+    assert hasattr(importlib.import_module(module), "pytest_addoption")
 
 
 @pytest.mark.parametrize("lock", ["manifests/requirements.lock", "manifests/requirements-build.lock"])
