@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.codec import CRDCodec, canonical
 from apiext.definitions.definition import Definition
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, STORAGE_VERSION_MIGRATIONS
+from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.encoding import json_codec
-from apiext.registry.builtin.event import event_codec
-from apiext.registry.builtin.namespace import namespace_codec
-from apiext.registry.builtin.storageversionmigration import storage_version_migration_codec
+from apiext.registry.builtin.event import EVENT_KIND
+from apiext.registry.builtin.namespace import NAMESPACE_KIND
+from apiext.registry.builtin.rbac import CLUSTER_ROLE_BINDING_KIND, CLUSTER_ROLE_KIND, ROLE_BINDING_KIND, ROLE_KIND
+from apiext.registry.builtin.serviceaccount import SERVICE_ACCOUNT_KIND
+from apiext.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_KIND
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
@@ -18,18 +20,27 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
     from apiext.storage.interface import Codec
 
-_RESOURCES: Final = (CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS, NAMESPACES, EVENTS)
+_KINDS: Final = (
+    STORAGE_VERSION_MIGRATION_KIND,
+    NAMESPACE_KIND,
+    EVENT_KIND,
+    SERVICE_ACCOUNT_KIND,
+    ROLE_KIND,
+    CLUSTER_ROLE_KIND,
+    ROLE_BINDING_KIND,
+    CLUSTER_ROLE_BINDING_KIND,
+)
 
 
 def builtin_codecs() -> dict[GroupResource, Codec]:
     """Return the codecs of the built-in kinds by resource."""
-    codecs: tuple[Codec, ...] = (CRDCodec(), storage_version_migration_codec(), namespace_codec(), event_codec())
-    return {resource.resource.group_resource: codec for resource, codec in zip(_RESOURCES, codecs, strict=True)}
+    codecs: dict[GroupResource, Codec] = {CUSTOM_RESOURCE_DEFINITIONS.stored_resource: CRDCodec()}
+    return codecs | {kind.resource.stored_resource: kind.codec() for kind in _KINDS}
 
 
 def builtin_kinds() -> list[Definition]:
     """Return a definition for each built-in kind, with names and versions only: the schemas are built in."""
-    return list(map(_definition, _RESOURCES))
+    return [_definition(resource) for resource in (CUSTOM_RESOURCE_DEFINITIONS, *(kind.resource for kind in _KINDS))]
 
 
 def is_builtin(definition: Definition) -> bool:

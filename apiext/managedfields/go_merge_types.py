@@ -23,7 +23,7 @@ from apiext.meta.golang.time_types import Time
 from apiext.meta.golang.type_model import Bool, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 from apiext.meta.objectmeta.canonical import OBJECT_META
 
-_ATOMIC_STRUCTS: Final = frozenset({"OwnerReference", "ObjectReference"})
+_ATOMIC_STRUCTS: Final = frozenset({"OwnerReference", "ObjectReference", "LocalObjectReference", "LabelSelector", "Subject", "RoleRef"})
 _LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("ObjectMeta", "finalizers"): (),
     ("ObjectMeta", "ownerReferences"): ("uid",),
@@ -32,6 +32,7 @@ _LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("StorageVersionMigrationStatus", "conditions"): ("type",),
     ("StorageVersionStatus", "storageVersions"): ("apiServerID",),
     ("StorageVersionStatus", "conditions"): ("type",),
+    ("ServiceAccount", "secrets"): ("name",),
     ("ServerStorageVersion", "decodableVersions"): (),
     ("ServerStorageVersion", "servedVersions"): (),
     ("JSONSchemaProps", "x-kubernetes-validations"): ("rule",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.meta.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from apiext.meta.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 _ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _READING_VERBS: Final = ("get", "list", "watch")
@@ -43,6 +43,8 @@ class BuiltinResource:
     """Sorted by name."""
     hashed_kind: GroupVersionKind | None = None
     """Kind in discovery's storageVersionHash, if that is not `kind`."""
+    stored_as: GroupResource | None = None
+    """Resource under which the objects are stored, if that is another one: the same objects in another form."""
 
     @property
     def list_kind(self) -> str:
@@ -53,6 +55,11 @@ class BuiltinResource:
     def resource(self) -> GroupVersionResource:
         """Return the resource with its group and version."""
         return GroupVersionResource(self.kind.group, self.kind.version, self.plural)
+
+    @property
+    def stored_resource(self) -> GroupResource:
+        """Return the resource under which the objects are stored."""
+        return self.stored_as or self.resource.group_resource
 
     def subresource(self, name: str) -> BuiltinSubresource | None:
         """Return the subresource with a name, None if there is none."""
@@ -76,6 +83,7 @@ _CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefi
 _STORAGE_VERSION: Final = GroupVersionKind("internal.apiserver.k8s.io", "v1alpha1", "StorageVersion")
 _FLOW_SCHEMA: Final = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema")
 _PRIORITY_LEVEL: Final = _FLOW_SCHEMA._replace(kind="PriorityLevelConfiguration")
+_ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
 _MIGRATION: Final = GroupVersionKind("storagemigration.k8s.io", "v1", "StorageVersionMigration")
 
 EVENTS: Final = BuiltinResource(
@@ -84,6 +92,14 @@ EVENTS: Final = BuiltinResource(
     singular="event",
     namespaced=True,
     short_names=("ev",),
+)
+
+SERVICE_ACCOUNTS: Final = BuiltinResource(
+    kind=GroupVersionKind("", "v1", "ServiceAccount"),
+    plural="serviceaccounts",
+    singular="serviceaccount",
+    namespaced=True,
+    short_names=("sa",),
 )
 
 NAMESPACES: Final = BuiltinResource(
@@ -147,7 +163,21 @@ PRIORITY_LEVEL_CONFIGURATIONS: Final = BuiltinResource(
     subresources=(BuiltinSubresource("status", ("get",), _PRIORITY_LEVEL),),
 )
 
-CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (EVENTS, NAMESPACES))
+ROLES: Final = BuiltinResource(kind=_ROLE, plural="roles", singular="role", namespaced=True)
+CLUSTER_ROLES: Final = BuiltinResource(
+    kind=_ROLE._replace(kind="ClusterRole"), plural="clusterroles", singular="clusterrole", namespaced=False
+)
+ROLE_BINDINGS: Final = BuiltinResource(
+    kind=_ROLE._replace(kind="RoleBinding"), plural="rolebindings", singular="rolebinding", namespaced=True
+)
+CLUSTER_ROLE_BINDINGS: Final = BuiltinResource(
+    kind=_ROLE._replace(kind="ClusterRoleBinding"), plural="clusterrolebindings", singular="clusterrolebinding", namespaced=False
+)
+
+CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (EVENTS, NAMESPACES, SERVICE_ACCOUNTS))
+RBAC_V1: Final = BuiltinGroupVersion(
+    GroupVersion("rbac.authorization.k8s.io", "v1"), 17000, 15, (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES)
+)
 APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io", "v1"), 16700, 15, (CUSTOM_RESOURCE_DEFINITIONS,))
 STORAGEMIGRATION_V1: Final = BuiltinGroupVersion(GroupVersion("storagemigration.k8s.io", "v1"), 15800, 15, (STORAGE_VERSION_MIGRATIONS,))
 FLOWCONTROL_V1: Final = BuiltinGroupVersion(
@@ -155,7 +185,7 @@ FLOWCONTROL_V1: Final = BuiltinGroupVersion(
 )
 INTERNAL_V1ALPHA1: Final = BuiltinGroupVersion(GroupVersion("internal.apiserver.k8s.io", "v1alpha1"), 16000, 9, (STORAGE_VERSIONS,))
 
-BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
+BUILTINS: Final = (CORE_V1, RBAC_V1, APIEXTENSIONS_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
 """Built-in groups of a standalone server with the default feature gates."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
 """Built-in groups behind a kube-apiserver, which has the other ones itself."""

@@ -16,6 +16,7 @@ _BUILTIN_PACKAGES: Final = {
     "": "io.k8s.api.core",
     "flowcontrol.apiserver.k8s.io": "io.k8s.api.flowcontrol",
     "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
+    "rbac.authorization.k8s.io": "io.k8s.api.rbac",
     "storagemigration.k8s.io": "io.k8s.api.storagemigration",
     "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
 }

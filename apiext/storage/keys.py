@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.builtin_resources import FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
+from apiext.meta.builtin_resources import APIEXTENSIONS_V1, BUILTINS, INTERNAL_V1ALPHA1
 from apiext.meta.gvk import GroupResource
 from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"
 """Upper bound of all keys."""
 _WITHOUT_GROUP: Final = frozenset(
-    builtin.resource.group_resource
-    for builtin in (STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS, FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS)
+    resource.stored_resource for group in (*BUILTINS, INTERNAL_V1ALPHA1) for resource in group.resources if group is not APIEXTENSIONS_V1
 )
-"""Resources of kube-apiserver itself in groups other than the core group."""
+"""Resources of kube-apiserver itself."""
 
 
 def prefix_end(prefix: str) -> str:

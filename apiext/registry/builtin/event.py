@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, names
-from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.meta.builtin_resources import EVENTS
 from apiext.meta.objectmeta import validation
-from apiext.registry.builtin.codec import TypedCodec
 from apiext.registry.builtin.core_types import EVENT
-from apiext.registry.rest import ResourceRest
+from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -18,10 +17,7 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
     from apiext.registry.request_context import RequestContext
-    from apiext.storage.interface import Store
 
-KIND: Final = GroupVersionKind("", "v1", "Event")
-RESOURCE: Final = GroupResource("", "events")
 _MAX_FIELD_CHARACTERS: Final = 128
 _MAX_MESSAGE_CHARACTERS: Final = 1024
 _INVOLVED_NAMESPACE: Final = field.Path("involvedObject", "namespace")
@@ -42,11 +38,6 @@ def _fields(obj: Object) -> dict[str, str]:
         "metadata.name": metadata.get("name", ""),
         "metadata.namespace": metadata.get("namespace", ""),
     }
-
-
-def event_codec() -> TypedCodec:
-    """Return the codec of v1 Events."""
-    return TypedCodec(gvk=KIND, struct=EVENT, selectable=_fields)
 
 
 class EventStrategy(Strategy):
@@ -98,6 +89,4 @@ def _series_errors(event: Object) -> list[FieldError]:
     return problems
 
 
-def event_rest(store: Store, codec: TypedCodec) -> ResourceRest:
-    """Return the verbs of Events."""
-    return ResourceRest(store=store, codec=codec, strategy=EventStrategy(), resource=RESOURCE, namespaced=True)
+EVENT_KIND: Final = BuiltinKind(resource=EVENTS, struct=EVENT, strategy=EventStrategy(), selectable=_fields)

@@ -27,6 +27,8 @@ BUILTIN: Final = (
     "apis",
     "apis/apiextensions.k8s.io",
     "apis/apiextensions.k8s.io/v1",
+    "apis/rbac.authorization.k8s.io",
+    "apis/rbac.authorization.k8s.io/v1",
     "apis/storagemigration.k8s.io",
     "apis/storagemigration.k8s.io/v1",
     "api/v1",

@@ -40,6 +40,7 @@ def test_sorts_groups() -> None:
 
     assert names == [
         "",
+        "rbac.authorization.k8s.io",
         "apiextensions.k8s.io",
         "flowcontrol.apiserver.k8s.io",
         "storagemigration.k8s.io",
