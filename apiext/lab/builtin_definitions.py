@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.codec import CRDCodec, canonical
 from apiext.definitions.definition import Definition
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, STORAGE_VERSION_MIGRATIONS
+from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.encoding import json_codec
-from apiext.registry.builtin.event import event_codec
-from apiext.registry.builtin.namespace import namespace_codec
-from apiext.registry.builtin.storageversionmigration import storage_version_migration_codec
+from apiext.registry.builtin.configmap import CONFIG_MAP_KIND
+from apiext.registry.builtin.event import EVENT_KIND
+from apiext.registry.builtin.lease import LEASE_KIND
+from apiext.registry.builtin.namespace import NAMESPACE_KIND
+from apiext.registry.builtin.rbac import CLUSTER_ROLE_BINDING_KIND, CLUSTER_ROLE_KIND, ROLE_BINDING_KIND, ROLE_KIND
+from apiext.registry.builtin.secret import SECRET_KIND
+from apiext.registry.builtin.serviceaccount import SERVICE_ACCOUNT_KIND
+from apiext.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_KIND
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
@@ -18,13 +23,33 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
     from apiext.storage.interface import Codec
 
-_RESOURCES: Final = (CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS, NAMESPACES, EVENTS)
+_KINDS: Final = (
+    STORAGE_VERSION_MIGRATION_KIND,
+    NAMESPACE_KIND,
+    EVENT_KIND,
+    SERVICE_ACCOUNT_KIND,
+    CONFIG_MAP_KIND,
+    SECRET_KIND,
+    LEASE_KIND,
+    ROLE_KIND,
+    CLUSTER_ROLE_KIND,
+    ROLE_BINDING_KIND,
+    CLUSTER_ROLE_BINDING_KIND,
+)
+_RESOURCES: Final = (CUSTOM_RESOURCE_DEFINITIONS, *(kind.resource for kind in _KINDS))
 
 
 def builtin_codecs() -> dict[GroupResource, Codec]:
     """Return the codecs of the built-in kinds by resource."""
-    codecs: tuple[Codec, ...] = (CRDCodec(), storage_version_migration_codec(), namespace_codec(), event_codec())
-    return {resource.resource.group_resource: codec for resource, codec in zip(_RESOURCES, codecs, strict=True)}
+    codecs: dict[GroupResource, Codec] = {CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource: CRDCodec()}
+    return codecs | {kind.resource.resource.group_resource: kind.codec() for kind in _KINDS}
+
+
+def stored_resource(definition: Definition) -> GroupResource:
+    """Return the resource under which the objects of a definition are stored."""
+    if not is_builtin(definition):
+        return definition.resource
+    return next(one.stored_resource for one in _RESOURCES if one.resource.group_resource == definition.resource)
 
 
 def builtin_kinds() -> list[Definition]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.meta.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from apiext.meta.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 _ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _READING_VERBS: Final = ("get", "list", "watch")
@@ -43,6 +43,10 @@ class BuiltinResource:
     """Sorted by name."""
     hashed_kind: GroupVersionKind | None = None
     """Kind in discovery's storageVersionHash, if that is not `kind`."""
+    delete_returns_object: bool = False
+    """Whether OpenAPI says that a delete returns the object."""
+    stored_group: str = ""
+    """Group in the keys of the objects: none for kube-apiserver's own kinds."""
 
     @property
     def list_kind(self) -> str:
@@ -53,6 +57,11 @@ class BuiltinResource:
     def resource(self) -> GroupVersionResource:
         """Return the resource with its group and version."""
         return GroupVersionResource(self.kind.group, self.kind.version, self.plural)
+
+    @property
+    def stored_resource(self) -> GroupResource:
+        """Return the resource under which the objects are stored. A custom resource, which has a group, is never equal to it."""
+        return GroupResource(self.stored_group, self.plural)
 
     def subresource(self, name: str) -> BuiltinSubresource | None:
         """Return the subresource with a name, None if there is none."""
@@ -76,6 +85,7 @@ _CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefi
 _STORAGE_VERSION: Final = GroupVersionKind("internal.apiserver.k8s.io", "v1alpha1", "StorageVersion")
 _FLOW_SCHEMA: Final = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema")
 _PRIORITY_LEVEL: Final = _FLOW_SCHEMA._replace(kind="PriorityLevelConfiguration")
+_ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
 _MIGRATION: Final = GroupVersionKind("storagemigration.k8s.io", "v1", "StorageVersionMigration")
 
 EVENTS: Final = BuiltinResource(
@@ -84,6 +94,35 @@ EVENTS: Final = BuiltinResource(
     singular="event",
     namespaced=True,
     short_names=("ev",),
+)
+
+SERVICE_ACCOUNTS: Final = BuiltinResource(
+    kind=GroupVersionKind("", "v1", "ServiceAccount"),
+    plural="serviceaccounts",
+    singular="serviceaccount",
+    namespaced=True,
+    short_names=("sa",),
+    delete_returns_object=True,
+)
+
+CONFIG_MAPS: Final = BuiltinResource(
+    kind=GroupVersionKind("", "v1", "ConfigMap"), plural="configmaps", singular="configmap", namespaced=True, short_names=("cm",)
+)
+
+SECRETS: Final = BuiltinResource(kind=GroupVersionKind("", "v1", "Secret"), plural="secrets", singular="secret", namespaced=True)
+
+LEASES: Final = BuiltinResource(
+    kind=GroupVersionKind("coordination.k8s.io", "v1", "Lease"), plural="leases", singular="lease", namespaced=True
+)
+
+EVENTS_V1: Final = BuiltinResource(
+    kind=GroupVersionKind("events.k8s.io", "v1", "Event"),
+    plural="events",
+    singular="event",
+    namespaced=True,
+    short_names=("ev",),
+    # These are the events of the core group in another form.
+    hashed_kind=EVENTS.kind,
 )
 
 NAMESPACES: Final = BuiltinResource(
@@ -109,6 +148,7 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = BuiltinResource(
     subresources=(BuiltinSubresource("status", _STATUS_VERBS, _CRD),),
     # The reference hashes the version that it stored first.
     hashed_kind=GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),
+    stored_group="apiextensions.k8s.io",
 )
 
 STORAGE_VERSION_MIGRATIONS: Final = BuiltinResource(
@@ -147,15 +187,31 @@ PRIORITY_LEVEL_CONFIGURATIONS: Final = BuiltinResource(
     subresources=(BuiltinSubresource("status", ("get",), _PRIORITY_LEVEL),),
 )
 
-CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (EVENTS, NAMESPACES))
+ROLES: Final = BuiltinResource(kind=_ROLE, plural="roles", singular="role", namespaced=True)
+CLUSTER_ROLES: Final = BuiltinResource(
+    kind=_ROLE._replace(kind="ClusterRole"), plural="clusterroles", singular="clusterrole", namespaced=False
+)
+ROLE_BINDINGS: Final = BuiltinResource(
+    kind=_ROLE._replace(kind="RoleBinding"), plural="rolebindings", singular="rolebinding", namespaced=True
+)
+CLUSTER_ROLE_BINDINGS: Final = BuiltinResource(
+    kind=_ROLE._replace(kind="ClusterRoleBinding"), plural="clusterrolebindings", singular="clusterrolebinding", namespaced=False
+)
+
+CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS))
+EVENTS_GROUP_V1: Final = BuiltinGroupVersion(GroupVersion("events.k8s.io", "v1"), 17750, 15, (EVENTS_V1,))
+RBAC_V1: Final = BuiltinGroupVersion(
+    GroupVersion("rbac.authorization.k8s.io", "v1"), 17000, 15, (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES)
+)
 APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io", "v1"), 16700, 15, (CUSTOM_RESOURCE_DEFINITIONS,))
+COORDINATION_V1: Final = BuiltinGroupVersion(GroupVersion("coordination.k8s.io", "v1"), 16500, 15, (LEASES,))
 STORAGEMIGRATION_V1: Final = BuiltinGroupVersion(GroupVersion("storagemigration.k8s.io", "v1"), 15800, 15, (STORAGE_VERSION_MIGRATIONS,))
 FLOWCONTROL_V1: Final = BuiltinGroupVersion(
     GroupVersion("flowcontrol.apiserver.k8s.io", "v1"), 16100, 21, (FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS)
 )
 INTERNAL_V1ALPHA1: Final = BuiltinGroupVersion(GroupVersion("internal.apiserver.k8s.io", "v1alpha1"), 16000, 9, (STORAGE_VERSIONS,))
 
-BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
+BUILTINS: Final = (CORE_V1, EVENTS_GROUP_V1, RBAC_V1, APIEXTENSIONS_V1, COORDINATION_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
 """Built-in groups of a standalone server with the default feature gates."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
 """Built-in groups behind a kube-apiserver, which has the other ones itself."""

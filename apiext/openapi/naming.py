@@ -14,8 +14,11 @@ VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _BUILTIN_PACKAGES: Final = {
     "": "io.k8s.api.core",
+    "coordination.k8s.io": "io.k8s.api.coordination",
+    "events.k8s.io": "io.k8s.api.events",
     "flowcontrol.apiserver.k8s.io": "io.k8s.api.flowcontrol",
     "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
+    "rbac.authorization.k8s.io": "io.k8s.api.rbac",
     "storagemigration.k8s.io": "io.k8s.api.storagemigration",
     "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
 }

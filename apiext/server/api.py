@@ -25,10 +25,10 @@ from apiext.meta.builtin_resources import (
     BUILTINS,
     CORE_V1,
     CUSTOM_RESOURCE_DEFINITIONS,
+    EVENTS,
     FLOWCONTROL_V1,
     INTERNAL_V1ALPHA1,
-    STORAGE_VERSION_MIGRATIONS,
-    STORAGE_VERSIONS,
+    NAMESPACES,
     STORAGEMIGRATION_V1,
 )
 from apiext.registry.builtin.event_expiry import EventExpiry
@@ -42,14 +42,9 @@ from apiext.server.composition.storage_versions import start_replicas, start_sto
 from apiext.server.lazy_imports import LazyHandler
 from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
 from apiext.server.routes.version import GIT_VERSION
-from apiext.serving.builtin import (
-    BuiltinEndpoints,
-    core_endpoints,
-    definitions_endpoint,
-    flow_control_endpoints,
-    storage_version_migrations_endpoint,
-    storage_versions_endpoint,
-)
+from apiext.serving.builtin.definitions import definitions_endpoint
+from apiext.serving.builtin.endpoints import BuiltinEndpoints
+from apiext.serving.builtin.kinds import endpoints_of
 from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
@@ -62,7 +57,7 @@ from apiext.storage.backend import BackendError
 from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from apiext.admission.attributes import Admission
     from apiext.definitions.definition import Definition
@@ -73,7 +68,7 @@ if TYPE_CHECKING:
     from apiext.server.composition.admission import HostInformer
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
-    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
     from apiext.storage.replicas.roll_call import Replicas
     from apiext.workers.pool import WorkerPool
@@ -143,10 +138,11 @@ class API:
 
     async def count_objects(self) -> Mapping[GroupResource, int]:
         """Return the number of stored objects by resource; -1 if the store does not answer in time."""
-        resources = [resource.resource.group_resource for group in self.builtins for resource in group.resources]
-        resources += [definition.resource for definition in self.catalog.all() if definition.is_established]
-        counts = await asyncio.gather(*(self._count(resource) for resource in resources))
-        return dict(zip(resources, counts, strict=True))
+        stored = {definition.resource: definition.resource for definition in self.catalog.all() if definition.is_established}
+        for resource in (resource for group in self.builtins for resource in group.resources):
+            stored.setdefault(resource.stored_resource, resource.resource.group_resource)
+        counts = await asyncio.gather(*map(self._count, stored))
+        return dict(zip(stored.values(), counts, strict=True))
 
     def count_stored(self) -> Mapping[tuple[GroupResource, str], int]:
         """Return the number of stored objects by resource and version, for custom resources with a loaded watch cache.
@@ -201,9 +197,9 @@ async def open_api(
     stack.push_async_callback(informer.close)
     replicas = await start_replicas(options.storage, url, catalog, cache, stack)
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
-    core = core_endpoints(stores, admission, watches) if CORE_V1 in builtins else []
-    await _start_core_controllers(core, catalog, cache, options, stack)
-    own = [*map(with_remote_builtin, [*core, *_gated_endpoints(builtins, stores, admission, watches)]), definitions]
+    endpoints = endpoints_of((group for group in builtins if group is not FLOWCONTROL_V1), stores, admission, watches)
+    await _start_core_controllers(endpoints, catalog, cache, options, stack)
+    own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, url, catalog, cache, stack)
     start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
     return API(
@@ -238,18 +234,6 @@ def _builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:
     return tuple(builtin for builtin in (*BUILTINS, *added) if builtin not in left_out)
 
 
-def _gated_endpoints(
-    builtins: tuple[BuiltinGroupVersion, ...], stores: StoreFactory, admission: Admission, watches: Watches
-) -> Iterator[BuiltinEndpoint]:
-    """Yield the endpoints of the groups that have feature gates."""
-    for group, resource, endpoint in (
-        (INTERNAL_V1ALPHA1, STORAGE_VERSIONS, storage_versions_endpoint),
-        (STORAGEMIGRATION_V1, STORAGE_VERSION_MIGRATIONS, storage_version_migrations_endpoint),
-    ):
-        if group in builtins:
-            yield endpoint(stores.store(resource.resource.group_resource), admission, watches)
-
-
 def _fixed_endpoints(
     builtins: tuple[BuiltinGroupVersion, ...], stores: StoreFactory, admission: Admission, watches: Watches
 ) -> list[BuiltinEndpoint]:
@@ -257,7 +241,7 @@ def _fixed_endpoints(
     if FLOWCONTROL_V1 not in builtins:
         return []
     serve_bootstrap_objects(stores)
-    return flow_control_endpoints(stores, admission, watches)
+    return endpoints_of([FLOWCONTROL_V1], stores, admission, watches)
 
 
 def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]) -> Handler:
@@ -280,15 +264,16 @@ def _start_definition_controllers(
 
 
 async def _start_core_controllers(
-    core: Sequence[BuiltinEndpoint], catalog: Catalog, cache: ServingCache, options: ServerOptions, stack: AsyncExitStack
+    endpoints: Sequence[BuiltinEndpoint], catalog: Catalog, cache: ServingCache, options: ServerOptions, stack: AsyncExitStack
 ) -> None:
     """Start the namespace controller and the deletion of expired events, if the server has these resources."""
-    if not core:
+    found = {endpoint.resource: endpoint for endpoint in endpoints}
+    if NAMESPACES not in found:
         return
-    namespaces = NamespaceController(core[0], core[1:], catalog, cache)
+    namespaces = NamespaceController(found[NAMESPACES], endpoints, catalog, cache)
     await namespaces.start()
     stack.push_async_callback(namespaces.close)
     if options.limits.event_ttl:
-        events = cast("ResourceRest", core[1].scopes[""].rest)
+        events = cast("ResourceRest", found[EVENTS].scopes[""].rest)
         records = HostRecords(cache.stores.backend, options.storage.prefix)
         run_until_closed(stack, EventExpiry(events.store, events.codec, records, ttl=options.limits.event_ttl).run())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.request import RequestInfo
-    from apiext.serving.builtin import BuiltinEndpoints
+    from apiext.serving.builtin.endpoints import BuiltinEndpoints
     from apiext.serving.cache import ServingCache
     from apiext.serving.info import ServingInfo, ServingVersion
     from apiext.workers.pool import WorkerPool

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from apiext.managedfields.field_manager import SERVER
 from apiext.meta import errors
 from apiext.meta.log import get_logger
-from apiext.registry.builtin.namespace import FINALIZER, NAME_LABEL, TERMINATING, NamespaceRest
+from apiext.registry.builtin.core_metadata import NAMESPACE_FINALIZER
+from apiext.registry.builtin.namespace import NAME_LABEL, TERMINATING
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions, Updater
 from apiext.registry.watch_loop import follow
 from apiext.scheduling.tasks import end_tasks
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.encoding.json_codec import Object
-    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.registry.rest import ResourceRest
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
     from apiext.storage.interface import Event
 
@@ -40,7 +42,7 @@ _WORKERS: Final = 20
 """Namespaces to empty at the same time."""
 
 
-async def namespace_phase(rest: NamespaceRest, name: str, *, live: bool) -> str | None:
+async def namespace_phase(rest: ResourceRest, name: str, *, live: bool) -> str | None:
     """Return the phase of a namespace from the cache or, with `live`, from the store. Return None if it does not exist.
 
     Raises:
@@ -61,7 +63,7 @@ class NamespaceController:
 
     def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
         self._endpoint = endpoint
-        self._namespaces = endpoint.scopes[""].rest
+        self._namespaces = cast("ResourceRest", endpoint.scopes[""].rest)
         self._builtins = tuple(other.scopes[""] for other in others if other.scopes[""].namespaced)
         self._catalog = catalog
         self._cache = cache
@@ -125,7 +127,7 @@ class NamespaceController:
         uid = self._terminating.get(name)
         try:
             if await self._is_terminating(name):
-                if not await self._delete_content(name):
+                if not await self._delete_content(name, uid):
                     raise RequeueError
                 await self._remove_finalizer(name)
         except errors.StatusError as error:
@@ -139,13 +141,20 @@ class NamespaceController:
         item = await self._namespaces.get(RequestContext(), name)
         return item.fields.get("status.phase") == TERMINATING
 
-    async def _delete_content(self, name: str) -> bool:
+    async def _delete_content(self, name: str, uid: str | None) -> bool:
         """Delete all objects in a namespace and update its conditions. Report whether none is left."""
         content = NamespaceContent()
         for scope in self._scopes():
+            if self._is_another(name, uid):
+                return False
             await content.delete(scope, name)
         await self._update_conditions(name, content)
         return content.is_empty
+
+    def _is_another(self, name: str, uid: str | None) -> bool:
+        """Report whether a client has recreated the namespace, as far as the cache knows."""
+        item = self._namespaces.store.cached_item(name, self._namespaces.codec)
+        return item is not None and item.object()["metadata"]["uid"] != uid
 
     async def _update_conditions(self, name: str, content: NamespaceContent) -> None:
         async def with_conditions(existing: Object) -> Object:
@@ -168,7 +177,7 @@ class NamespaceController:
             if existing["status"].get("phase") != TERMINATING:
                 return existing
             spec = existing.get("spec") or {}
-            kept = [item for item in spec.get("finalizers") or () if item != FINALIZER]
+            kept = [item for item in spec.get("finalizers") or () if item != NAMESPACE_FINALIZER]
             return {**existing, "spec": {**spec, "finalizers": kept} if kept else {}}
 
         await self._update("finalize", name, without_finalizer)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.meta.builtin_resources import BuiltinResource
     from apiext.meta.encoding.json_codec import Object
-    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
     from apiext.storage.replicas.identity_lease import IdentityLease
 

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.builtin_resources import FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.gvk import GroupResource
 from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"
 """Upper bound of all keys."""
-_WITHOUT_GROUP: Final = frozenset(
-    builtin.resource.group_resource
-    for builtin in (STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS, FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS)
-)
-"""Resources of kube-apiserver itself in groups other than the core group."""
 
 
 def prefix_end(prefix: str) -> str:
@@ -35,8 +29,8 @@ def root(prefix: str) -> str:
 
 
 def resource_prefix(prefix: str, resource: GroupResource) -> str:
-    """Return the key prefix of a resource, with a final slash."""
-    group = "" if not resource.group or resource in _WITHOUT_GROUP else f"{resource.group}/"
+    """Return the key prefix of a resource, with a final slash; resources of kube-apiserver itself are named without their group."""
+    group = f"{resource.group}/" if resource.group else ""
     return f"{root(prefix)}{group}{resource.resource}/"
 
 

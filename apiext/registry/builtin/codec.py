@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 _message_of: Final = cache(kinds.message_of)
 
 
-def _cluster_scoped(obj: Object) -> dict[str, str]:
-    return {"metadata.name": obj["metadata"].get("name", ""), "metadata.namespace": ""}
+def metadata_fields(obj: Object) -> dict[str, str]:
+    """Return the selectable fields that every object has."""
+    metadata = obj["metadata"]
+    return {"metadata.name": metadata.get("name", ""), "metadata.namespace": metadata.get("namespace", "")}
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
@@ -32,7 +34,7 @@ class TypedCodec:
 
     gvk: GroupVersionKind
     struct: Struct
-    selectable: Callable[[Object], dict[str, str]] = _cluster_scoped
+    selectable: Callable[[Object], dict[str, str]] = metadata_fields
     """Returns the selectable fields of an object."""
     default: Callable[[Object], None] | None = None
     stored_version: str = ""

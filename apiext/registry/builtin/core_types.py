@@ -21,17 +21,18 @@ NAMESPACE: Final = struct(
     struct("NamespaceSpec", "1 finalizers []v1.FinalizerName"),
     struct("NamespaceStatus", "1 phase v1.NamespacePhase, 2 conditions []NamespaceCondition", _CONDITION),
 )
-_REFERENCE: Final = struct(
+OBJECT_REFERENCE: Final = struct(
     "ObjectReference",
     "1 kind, 2 namespace, 3 name, 4 uid types.UID, 5 apiVersion, 6 resourceVersion, 7 fieldPath",
 )
+EVENT_SOURCE: Final = struct("EventSource", "1 component, 2 host")
 EVENT: Final = struct(
     "Event",
     "TypeMeta, 1 metadata! ObjectMeta, 2 involvedObject! ObjectReference, 3 reason, 4 message, 5 source! EventSource,"
     "6 firstTimestamp! Time, 7 lastTimestamp! Time, 8 count int32, 9 type, 10 eventTime! MicroTime, 11 series *EventSeries,"
     "12 action, 13 related *ObjectReference, 14 reportingComponent!, 15 reportingInstance!",
     OBJECT_META,
-    _REFERENCE,
-    struct("EventSource", "1 component, 2 host"),
+    OBJECT_REFERENCE,
+    EVENT_SOURCE,
     struct("EventSeries", "1 count int32, 2 lastObservedTime! MicroTime"),
 )

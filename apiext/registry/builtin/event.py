@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, names
-from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.meta.builtin_resources import EVENTS
 from apiext.meta.objectmeta import validation
-from apiext.registry.builtin.codec import TypedCodec
 from apiext.registry.builtin.core_types import EVENT
-from apiext.registry.rest import ResourceRest
+from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -18,10 +17,7 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
     from apiext.registry.request_context import RequestContext
-    from apiext.storage.interface import Store
 
-KIND: Final = GroupVersionKind("", "v1", "Event")
-RESOURCE: Final = GroupResource("", "events")
 _MAX_FIELD_CHARACTERS: Final = 128
 _MAX_MESSAGE_CHARACTERS: Final = 1024
 _INVOLVED_NAMESPACE: Final = field.Path("involvedObject", "namespace")
@@ -44,11 +40,6 @@ def _fields(obj: Object) -> dict[str, str]:
     }
 
 
-def event_codec() -> TypedCodec:
-    """Return the codec of v1 Events."""
-    return TypedCodec(gvk=KIND, struct=EVENT, selectable=_fields)
-
-
 class EventStrategy(Strategy):
     """Updates need no resourceVersion."""
 
@@ -65,8 +56,8 @@ class EventStrategy(Strategy):
         return event_errors(obj)
 
 
-def event_errors(event: Object) -> list[FieldError]:
-    """Return the errors of an event of the core group (legacyValidateEvent)."""
+def event_errors(event: Object, *, reporter: str = "reportingComponent") -> list[FieldError]:
+    """Return the errors of an event in the form of the core group (legacyValidateEvent). Messages name the reporter's field so."""
     namespace = event["metadata"].get("namespace", "")
     involved = event["involvedObject"].get("namespace", "")
     series = event.get("eventTime") is not None
@@ -78,14 +69,14 @@ def event_errors(event: Object) -> list[FieldError]:
     if not agrees:
         problems.append(field.invalid(_INVOLVED_NAMESPACE, involved, "does not match event.namespace"))
     if series:
-        problems += _series_errors(event)
+        problems += _series_errors(event, reporter)
     return problems
 
 
-def _series_errors(event: Object) -> list[FieldError]:
-    reporter, where = event.get("reportingComponent", ""), field.Path("reportingComponent")
-    problems = [] if reporter else [field.required(where)]
-    problems += [field.invalid(where, reporter, message) for message in names.label_key(reporter)]
+def _series_errors(event: Object, reporter: str) -> list[FieldError]:
+    name, where = event.get("reportingComponent", ""), field.Path(reporter)
+    problems = [] if name else [field.required(where)]
+    problems += [field.invalid(where, name, message) for message in names.label_key(name)]
     for name in ("reportingInstance", "action", "reason"):
         text = event.get(name, "")
         if not text:
@@ -98,6 +89,4 @@ def _series_errors(event: Object) -> list[FieldError]:
     return problems
 
 
-def event_rest(store: Store, codec: TypedCodec) -> ResourceRest:
-    """Return the verbs of Events."""
-    return ResourceRest(store=store, codec=codec, strategy=EventStrategy(), resource=RESOURCE, namespaced=True)
+EVENT_KIND: Final = BuiltinKind(resource=EVENTS, struct=EVENT, strategy=EventStrategy(), selectable=_fields)

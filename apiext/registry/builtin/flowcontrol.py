@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.builtin_resources import FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.objectmeta.canonical import OBJECT_META
-from apiext.registry.builtin.codec import TypedCodec
-from apiext.registry.rest import ResourceRest
+from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
-    from apiext.meta.builtin_resources import BuiltinResource
     from apiext.meta.golang.type_model import Struct
-    from apiext.storage.interface import Store
 
 _CONDITION: Final = struct("Condition", "1 type, 2 status, 3 lastTransitionTime! Time, 4 reason, 5 message")
 _SUBJECT: Final = struct(
@@ -70,22 +67,5 @@ PRIORITY_LEVEL: Final = _kind(
     struct("ExemptPriorityLevelConfiguration", "1 nominalConcurrencyShares *int32, 2 lendablePercent *int32"),
 )
 
-
-def flow_schema_rest(store: Store) -> ResourceRest:
-    """Return the verbs of FlowSchemas."""
-    return _rest(FLOW_SCHEMAS, FLOW_SCHEMA, store)
-
-
-def priority_level_rest(store: Store) -> ResourceRest:
-    """Return the verbs of PriorityLevelConfigurations."""
-    return _rest(PRIORITY_LEVEL_CONFIGURATIONS, PRIORITY_LEVEL, store)
-
-
-def _rest(resource: BuiltinResource, go_type: Struct, store: Store) -> ResourceRest:
-    return ResourceRest(
-        store=store,
-        codec=TypedCodec(gvk=resource.kind, struct=go_type),
-        strategy=Strategy(),
-        resource=resource.resource.group_resource,
-        namespaced=False,
-    )
+FLOW_SCHEMA_KIND: Final = BuiltinKind(resource=FLOW_SCHEMAS, struct=FLOW_SCHEMA, strategy=Strategy())
+PRIORITY_LEVEL_KIND: Final = BuiltinKind(resource=PRIORITY_LEVEL_CONFIGURATIONS, struct=PRIORITY_LEVEL, strategy=Strategy())

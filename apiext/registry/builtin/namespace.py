@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, names, time
-from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.meta.builtin_resources import NAMESPACES
+from apiext.meta.gvk import GroupResource
 from apiext.meta.objectmeta import validation
 from apiext.meta.request import AdmissionOperation
-from apiext.registry.builtin.codec import TypedCodec
+from apiext.registry.builtin.core_metadata import (
+    NAMESPACE_FINALIZER,
+    STANDARD_FINALIZERS,
+    core_metadata_errors,
+    finalizer_errors,
+    unqualified_finalizer,
+)
 from apiext.registry.builtin.core_types import NAMESPACE
+from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.deletion import check_stored
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.registry.metadata import own
@@ -27,15 +35,10 @@ if TYPE_CHECKING:
     from apiext.registry.request_context import DeleteOptions, RequestContext
     from apiext.storage.interface import Item
 
-KIND: Final = GroupVersionKind("", "v1", "Namespace")
-RESOURCE: Final = GroupResource("", "namespaces")
-FINALIZER: Final = "kubernetes"
-"""The finalizer in spec.finalizers. It stays until everything in the namespace is deleted."""
+RESOURCE: Final = NAMESPACES.resource.group_resource
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 ACTIVE: Final = "Active"
 TERMINATING: Final = "Terminating"
-_STANDARD: Final = frozenset({FINALIZER, validation.FINALIZER_ORPHAN, validation.FINALIZER_FOREGROUND})
-_FINALIZERS: Final = field.Path("metadata", "finalizers")
 _SPEC_FINALIZERS: Final = field.Path("spec", "finalizers")
 _PHASE: Final = field.Path("status", "Phase")
 
@@ -59,24 +62,8 @@ def _label(obj: Object) -> None:
         metadata["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
 
 
-def namespace_codec() -> TypedCodec:
-    """Return the codec of v1 Namespaces."""
-    return TypedCodec(gvk=KIND, struct=NAMESPACE, selectable=_fields, default=_default)
-
-
 def _finalizer_errors(name: str, path: Path) -> list[FieldError]:
-    return [field.invalid(path, name, message) for message in names.label_key(name)] + _unqualified(name, path)
-
-
-def _unqualified(name: str, path: Path) -> list[FieldError]:
-    if "/" in name or name in _STANDARD:
-        return []
-    return [field.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")]
-
-
-def _metadata_finalizer_errors(metadata: Object) -> list[FieldError]:
-    finalizers = enumerate(metadata.get("finalizers", ()))
-    return [error for index, name in finalizers for error in _unqualified(name, _FINALIZERS.index(index))]
+    return [field.invalid(path, name, message) for message in names.label_key(name)] + unqualified_finalizer(name, path)
 
 
 class NamespaceStrategy(Strategy):
@@ -89,12 +76,11 @@ class NamespaceStrategy(Strategy):
         """Set phase Active and the namespace finalizer."""
         obj["status"] = {"phase": ACTIVE}
         finalizers = obj.get("spec", {}).get("finalizers") or []
-        obj["spec"] = {"finalizers": finalizers if FINALIZER in finalizers else [*finalizers, FINALIZER]}
+        obj["spec"] = {"finalizers": finalizers if NAMESPACE_FINALIZER in finalizers else [*finalizers, NAMESPACE_FINALIZER]}
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
         """Validate metadata (the name is a DNS label) and finalizers."""
-        problems = validation.validate(obj["metadata"], namespaced=False, name_rule=names.name_is_dns_label)
-        problems += _metadata_finalizer_errors(obj["metadata"])
+        problems = core_metadata_errors(obj["metadata"], namespaced=False, name_rule=names.name_is_dns_label)
         for name in obj["spec"].get("finalizers") or ():
             problems += _finalizer_errors(name, _SPEC_FINALIZERS)
         return problems
@@ -105,7 +91,7 @@ class NamespaceStrategy(Strategy):
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate metadata and finalizers."""
-        return [*self.validate(ctx, obj), *metadata_errors, *_metadata_finalizer_errors(obj["metadata"])]
+        return [*self.validate(ctx, obj), *metadata_errors, *finalizer_errors(obj["metadata"])]
 
     def canonicalize(self, obj: Object) -> None:
         """Set the name label, also for a generated name."""
@@ -125,7 +111,7 @@ class NamespaceStatusStrategy(NamespaceStrategy):
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate metadata and phase."""
-        problems = [*metadata_errors, *_metadata_finalizer_errors(obj["metadata"])]
+        problems = [*metadata_errors, *finalizer_errors(obj["metadata"])]
         deleting = "deletionTimestamp" in obj["metadata"]
         phase = obj["status"].get("phase", "")
         if phase != (TERMINATING if deleting else ACTIVE):
@@ -145,7 +131,7 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate metadata and finalizers."""
-        problems = [*metadata_errors, *_metadata_finalizer_errors(obj["metadata"])]
+        problems = [*metadata_errors, *finalizer_errors(obj["metadata"])]
         for index, name in enumerate(obj["spec"].get("finalizers") or ()):
             problems += _finalizer_errors(name, _SPEC_FINALIZERS.index(index))
         return problems
@@ -200,6 +186,11 @@ def _finalizers(finalizers: list[str], options: DeleteOptions) -> list[str]:
         orphan, foreground = options.orphan_dependents, not options.orphan_dependents
     elif options.propagation_policy is not None:
         orphan, foreground = options.propagation_policy == "Orphan", options.propagation_policy == "Foreground"
-    kept = [name for name in finalizers if name not in _STANDARD or name == FINALIZER]
+    kept = [name for name in finalizers if name not in STANDARD_FINALIZERS or name == NAMESPACE_FINALIZER]
     kept += [validation.FINALIZER_ORPHAN] if orphan else []
     return kept + ([validation.FINALIZER_FOREGROUND] if foreground else [])
+
+
+NAMESPACE_KIND: Final = BuiltinKind(
+    resource=NAMESPACES, struct=NAMESPACE, strategy=NamespaceStrategy(), selectable=_fields, default=_default, rest_type=NamespaceRest
+)

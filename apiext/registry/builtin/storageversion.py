@@ -12,9 +12,8 @@ from apiext.meta.builtin_resources import STORAGE_VERSIONS
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.objectmeta import conditions, validation
 from apiext.meta.objectmeta.canonical import OBJECT_META
-from apiext.registry.builtin.codec import TypedCodec
+from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.metadata import keep_for_status
-from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
     from apiext.registry.request_context import RequestContext
-    from apiext.storage.interface import Store
 
 _STATUS: Final = field.Path("status")
 _EXAMPLES: Final = ("my-name", "abc-123")
@@ -62,11 +60,6 @@ STORAGE_VERSION: Final = struct(
     ),
     package=_PACKAGE,
 )
-
-
-def storage_version_codec() -> TypedCodec:
-    """Return the codec of StorageVersions."""
-    return TypedCodec(gvk=STORAGE_VERSIONS.kind, struct=STORAGE_VERSION)
 
 
 class StorageVersionStrategy(Strategy):
@@ -212,12 +205,4 @@ def _condition_errors(status: Object) -> list[FieldError]:
     return errors
 
 
-def storage_version_rest(store: Store) -> ResourceRest:
-    """Return the verbs of StorageVersions."""
-    return ResourceRest(
-        store=store,
-        codec=storage_version_codec(),
-        strategy=StorageVersionStrategy(),
-        resource=STORAGE_VERSIONS.resource.group_resource,
-        namespaced=False,
-    )
+STORAGE_VERSION_KIND: Final = BuiltinKind(resource=STORAGE_VERSIONS, struct=STORAGE_VERSION, strategy=StorageVersionStrategy())

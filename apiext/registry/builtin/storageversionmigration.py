@@ -14,9 +14,8 @@ from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.objectmeta import conditions, validation
 from apiext.meta.objectmeta.canonical import OBJECT_META
-from apiext.registry.builtin.codec import TypedCodec
+from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.metadata import keep_for_status
-from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError, Path
     from apiext.registry.request_context import RequestContext
-    from apiext.storage.interface import Store
 
-KIND: Final = STORAGE_VERSION_MIGRATIONS.kind
+_KIND: Final = STORAGE_VERSION_MIGRATIONS.kind
 RUNNING: Final = "Running"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
@@ -45,15 +43,6 @@ STORAGE_VERSION_MIGRATION: Final = struct(
     struct("StorageVersionMigrationSpec", "1 resource! GroupResource", _GROUP_RESOURCE),
     struct("StorageVersionMigrationStatus", "1 conditions []Condition, 2 resourceVersion", conditions.CONDITION),
 )
-
-
-def storage_version_migration_codec() -> TypedCodec:
-    """Return the codec of migrations. Like the reference it stores v1beta1, which has the same fields."""
-    return TypedCodec(
-        gvk=KIND,
-        struct=STORAGE_VERSION_MIGRATION,
-        stored_version=KIND._replace(version="v1beta1").api_version,
-    )
 
 
 class StorageVersionMigrationStrategy(Strategy):
@@ -128,12 +117,10 @@ def _printed(value: object) -> field.Printed:
     return field.Printed(json_codec.dumps(value, sort_keys=False).decode())
 
 
-def storage_version_migration_rest(store: Store) -> ResourceRest:
-    """Return the verbs of migrations."""
-    return ResourceRest(
-        store=store,
-        codec=storage_version_migration_codec(),
-        strategy=StorageVersionMigrationStrategy(),
-        resource=STORAGE_VERSION_MIGRATIONS.resource.group_resource,
-        namespaced=False,
-    )
+# Like the reference it stores v1beta1, which has the same fields.
+STORAGE_VERSION_MIGRATION_KIND: Final = BuiltinKind(
+    resource=STORAGE_VERSION_MIGRATIONS,
+    struct=STORAGE_VERSION_MIGRATION,
+    strategy=StorageVersionMigrationStrategy(),
+    stored_version=_KIND._replace(version="v1beta1").api_version,
+)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
+from apiext.meta.builtin_resources import NAMESPACES
+from apiext.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.scheduling.tasks import run_until_closed
-from apiext.serving.builtin import namespace_rest
 from apiext.serving.namespace_controller import namespace_phase
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def open_admission(
     """
     disabled = options.admission_plugins.disabled
     if options.host is None:
-        phase = partial(namespace_phase, namespace_rest(stores))
+        phase = partial(namespace_phase, NAMESPACE_KIND.rest(stores.store(NAMESPACES.stored_resource)))
         return Chain([NamespaceLifecycle(phase)] if NamespaceLifecycle.NAME not in disabled else []), ()
     return _host_admission(clients.client(options.host), disabled, stack)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.server.options.options import ServerOptions
-    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
     from apiext.storage.replicas.roll_call import Replicas
     from apiext.workers.pool import WorkerPool

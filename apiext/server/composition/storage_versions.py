@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from apiext.definitions.catalog import Catalog
     from apiext.server.options.options import StorageOptions
-    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
     from apiext.storage.replicas.roll_call import ReplicaEncoding
 

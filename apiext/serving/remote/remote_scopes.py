@@ -13,11 +13,11 @@ from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.endpoints.scopes.open_watches import Watches
 from apiext.endpoints.scopes.remote_scope import RemoteScope
-from apiext.meta.builtin_resources import EVENTS, NAMESPACES, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
 from apiext.registry.prune_guard import PruneGuard
-from apiext.serving import builtin
+from apiext.serving.builtin.definitions import definitions_endpoint
+from apiext.serving.builtin.kinds import served_kind
 from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.serving.remote.asked_server import AskedCalls, AskedDefinitions, AskedStore
 from apiext.serving.remote.server_interfaces import DefinitionSource, conversion_answers, definition_answers, written_answers
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from apiext.meta.builtin_resources import BuiltinResource
     from apiext.registry.rest import ResourceRest
     from apiext.scheduling.call_log import CallLog
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.storage.interface import Codec, Item
     from apiext.workers.pool import WorkerPool
     from apiext.workers.server_link import Answers, ServerLink
@@ -102,7 +103,7 @@ def admitted(admission: Admission) -> frozenset[AdmissionOperation]:
     return frozenset(operation for operation in AdmissionOperation if admission.handles(operation))
 
 
-def with_remote_builtin(endpoint: builtin.BuiltinEndpoint) -> builtin.BuiltinEndpoint:
+def with_remote_builtin(endpoint: BuiltinEndpoint) -> BuiltinEndpoint:
     """Return an endpoint whose scopes have copies in worker processes."""
     main = endpoint.scopes[""]
     rest = cast("ResourceRest", main.rest)
@@ -175,18 +176,12 @@ def _converter(link: ServerLink, definition: Definition) -> Converter:
 
 def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scope]:
     """Return the scopes of a built-in resource."""
-    resource = place.resource.resource.group_resource
+    resource = place.resource.stored_resource
     store = RemoteStore(AskedStore(link), place.prefix, resource)
     admission = RemoteAdmission(link, place.admitted)
-    if resource == NAMESPACES.resource.group_resource:
-        return builtin.namespaces_endpoint(store, admission, Watches()).scopes
-    if resource == EVENTS.resource.group_resource:
-        return builtin.events_endpoint(store, admission, Watches()).scopes
-    if resource == STORAGE_VERSIONS.resource.group_resource:
-        return builtin.storage_versions_endpoint(store, admission, Watches()).scopes
-    if resource == STORAGE_VERSION_MIGRATIONS.resource.group_resource:
-        return builtin.storage_version_migrations_endpoint(store, admission, Watches()).scopes
+    if (served := served_kind(place.resource)) is not None:
+        return served.endpoint(store, admission, Watches()).scopes
 
     definitions = AskedDefinitions(store, link, CRDCodec())
     guard = PruneGuard(count=definitions.count_stored, refuses=place.guarded)
-    return builtin.definitions_endpoint(definitions, guard, admission, Watches()).scopes
+    return definitions_endpoint(definitions, guard, admission, Watches()).scopes

@@ -25,17 +25,21 @@ from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.warning import WarningRecorder
 from apiext.managedfields.field_manager import SERVER
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
-from apiext.meta.request import UserInfo
-from apiext.registry.prune_guard import PruneGuard
-from apiext.serving.builtin import (
-    BuiltinEndpoints,
-    core_endpoints,
-    definitions_endpoint,
-    namespace_rest,
-    storage_version_migrations_endpoint,
-    storage_versions_endpoint,
+from apiext.meta.builtin_resources import (
+    BUILTINS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    FLOWCONTROL_V1,
+    INTERNAL_V1ALPHA1,
+    NAMESPACES,
+    STORAGE_VERSION_MIGRATIONS,
+    STORAGE_VERSIONS,
 )
+from apiext.meta.request import UserInfo
+from apiext.registry.builtin.namespace import NAMESPACE_KIND
+from apiext.registry.prune_guard import PruneGuard
+from apiext.serving.builtin.definitions import definitions_endpoint
+from apiext.serving.builtin.endpoints import BuiltinEndpoints
+from apiext.serving.builtin.kinds import endpoints_of
 from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
@@ -94,7 +98,7 @@ class InProcess:
         self.workers = WorkerPool()
         self.stores = StoreFactory(self.backend, max_wait=max_wait, watch_cache=watch_cache)
         self.catalog = Catalog()
-        phase = functools.partial(namespace_phase, namespace_rest(self.stores))
+        phase = functools.partial(namespace_phase, NAMESPACE_KIND.rest(self.stores.store(NAMESPACES.stored_resource)))
         plugins = [NamespaceLifecycle(phase)] if lifecycle else []
         admission = Chain(plugins)
         resource = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
@@ -107,14 +111,14 @@ class InProcess:
         self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, guard, admission, Watches()))
         record = own.scopes["status"].fields.recorder(SERVER)
         self.controllers = DefinitionControllers(self.informer, DefinitionInstances(self.cache), record, self.converters.circuits)
-        core = core_endpoints(self.stores, admission, Watches())
-        self.namespaces = core[0]
-        self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)
-        self.migrations = storage_version_migrations_endpoint(
-            self.stores.store(STORAGE_VERSION_MIGRATIONS.resource.group_resource), admission, Watches()
-        )
-        self.storage_versions = storage_versions_endpoint(self.stores.store(STORAGE_VERSIONS.resource.group_resource), admission, Watches())
-        self.endpoints = [*map(with_remote_builtin, [*core, self.migrations, self.storage_versions]), own]
+        groups = [*(group for group in BUILTINS if group is not FLOWCONTROL_V1), INTERNAL_V1ALPHA1]
+        endpoints = endpoints_of(groups, self.stores, admission, Watches())
+        served = {endpoint.resource: endpoint for endpoint in endpoints}
+        self.namespaces = served[NAMESPACES]
+        self.namespace_controller = NamespaceController(self.namespaces, endpoints, self.catalog, self.cache)
+        self.migrations = served[STORAGE_VERSION_MIGRATIONS]
+        self.storage_versions = served[STORAGE_VERSIONS]
+        self.endpoints = [*map(with_remote_builtin, endpoints), own]
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints(self.endpoints), self.workers)
         imports, stored = ImportHandler(self.cache, self.workers), StoredHandler(self.catalog, self.cache, self.workers)
         routes = _Routes(handler, {"apiext": imports, "stored": stored})

@@ -50,7 +50,9 @@ async def test_index_links_immutable_documents(client: Client) -> None:
     own = ["api", "api/v1", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1"]
     flows = ["apis/flowcontrol.apiserver.k8s.io", "apis/flowcontrol.apiserver.k8s.io/v1"]
     migration = ["apis/storagemigration.k8s.io", "apis/storagemigration.k8s.io/v1"]
-    assert list(index) == [*own, "apis/example.com/v1", *flows, *migration, "version"]
+    rbac = ["apis/rbac.authorization.k8s.io", "apis/rbac.authorization.k8s.io/v1"]
+    more = [f"apis/{group}.k8s.io{version}" for group in ("coordination", "events") for version in ("", "/v1")]
+    assert list(index) == [*own, *more, "apis/example.com/v1", *flows, *rbac, *migration, "version"]
     for url in index.values():
         async with client.get(url) as response:
             document: dict[str, Any] = await response.json()

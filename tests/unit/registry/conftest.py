@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apiext.conversion.none import NoneConverter
+from apiext.meta.builtin_resources import EVENTS
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.registry.builtin import event
@@ -120,7 +121,7 @@ def store(stores: StoreFactory) -> Store:
 @pytest.fixture
 def events(stores: StoreFactory) -> ResourceRest:
     """Return the verbs of events over a store."""
-    return event.event_rest(stores.store(event.RESOURCE), event.event_codec())
+    return event.EVENT_KIND.rest(stores.store(EVENTS.stored_resource))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.meta.encoding.json_codec import Object
-from apiext.registry.builtin.event import event_codec, event_errors
+from apiext.registry.builtin.event import EVENT_KIND, event_errors
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
 
@@ -15,7 +15,7 @@ SEEN = {"eventTime": "2020-01-01T00:00:00.000000Z", "reportingComponent": "a.b/c
 
 def _event(name: str = "e", **members: Any) -> Object:
     obj = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "default"}, **members}
-    event_codec().decode_body(obj, False)
+    EVENT_KIND.codec().decode_body(obj, False)
     return obj
 
 
@@ -76,7 +76,7 @@ def test_requires_the_default_namespace() -> None:
 
 def test_returns_selectable_fields() -> None:
     """Return the selectable fields of kubectl and controllers."""
-    fields = event_codec().fields(_event(involvedObject={"name": "w", "kind": "Widget"}, reportingComponent="c", type="Normal"))
+    fields = EVENT_KIND.codec().fields(_event(involvedObject={"name": "w", "kind": "Widget"}, reportingComponent="c", type="Normal"))
 
     assert fields["involvedObject.name"] == "w"
     assert fields["involvedObject.kind"] == "Widget"

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from apiext.meta.builtin_resources import EVENTS
 from apiext.meta.encoding.json_codec import Object
 from apiext.registry.builtin import event_expiry
-from apiext.registry.builtin.event import RESOURCE, event_codec
+from apiext.registry.builtin.event import EVENT_KIND
 from apiext.registry.builtin.event_expiry import EventExpiry
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
@@ -34,8 +35,8 @@ class House:
     def started(self) -> EventExpiry:
         """Return the expiry of a server that starts now."""
         records = HostRecords(self._stores.backend, "/registry")
-        store = self._stores.store(RESOURCE)
-        return EventExpiry(store, event_codec(), records, ttl=TTL, clock=lambda: self.wall, monotonic=lambda: self.uptime)
+        store = self._stores.store(EVENTS.stored_resource)
+        return EventExpiry(store, EVENT_KIND.codec(), records, ttl=TTL, clock=lambda: self.wall, monotonic=lambda: self.uptime)
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass, with a sweep a minute."""
@@ -49,7 +50,7 @@ class House:
     async def write(self, name: str, **members: Any) -> None:
         """Create an event."""
         obj: Object = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "default"}, **members}
-        event_codec().decode_body(obj, False)
+        EVENT_KIND.codec().decode_body(obj, False)
         await self._events.create(CTX, obj, CreateOptions())
 
     async def update(self, name: str, message: str) -> None:
@@ -157,7 +158,7 @@ async def test_writes_nothing_without_new_events(house: House) -> None:
 async def test_sweeps_after_an_unexpected_exception(stores: StoreFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Continue after a sweep that raised an unexpected exception."""
     monkeypatch.setattr(event_expiry, "_MIN_INTERVAL_SECONDS", 0.0)
-    store, swept = stores.store(RESOURCE), asyncio.Event()
+    store, swept = stores.store(EVENTS.stored_resource), asyncio.Event()
     surprises: list[Exception] = [ValueError("a surprise")]
 
     async def listing(_prefix: str, _codec: Codec, _options: ListOptions) -> ListResult:
@@ -167,7 +168,7 @@ async def test_sweeps_after_an_unexpected_exception(stores: StoreFactory, monkey
         return ListResult(items=[], revision=1)
 
     monkeypatch.setattr(store, "list", listing)
-    expiry = EventExpiry(store, event_codec(), HostRecords(stores.backend, "/registry"), ttl=0.001)
+    expiry = EventExpiry(store, EVENT_KIND.codec(), HostRecords(stores.backend, "/registry"), ttl=0.001)
     sweeping = asyncio.create_task(expiry.run())
     async with asyncio.timeout(30):
         await swept.wait()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apiext.meta.encoding.json_codec import Object
-from apiext.registry.builtin.namespace import RESOURCE, NamespaceFinalizeStrategy, NamespaceRest, NamespaceStatusStrategy, namespace_codec
+from apiext.registry.builtin.namespace import NAMESPACE_KIND, RESOURCE, NamespaceFinalizeStrategy, NamespaceRest, NamespaceStatusStrategy
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Preconditions
@@ -23,14 +23,14 @@ async def rest(tmp_path: Path) -> AsyncIterator[NamespaceRest]:
     """Return the verbs of namespaces over a store."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
     store = StoreFactory(backend, watch_cache=False).store(RESOURCE)
-    yield NamespaceRest(store=store, codec=namespace_codec())
+    yield NamespaceRest(store=store, codec=NAMESPACE_KIND.codec())
     await backend.close()
 
 
 async def _create(rest: NamespaceRest, name: str = "", **members: Any) -> Object:
     metadata = {**({"name": name} if name else {}), **members.pop("metadata", {})}
     obj = {"kind": "Namespace", "apiVersion": "v1", "metadata": metadata, **members}
-    namespace_codec().decode_body(obj, False)
+    NAMESPACE_KIND.codec().decode_body(obj, False)
     return (await rest.create(CTX, obj, CreateOptions())).object()
 
 
@@ -143,7 +143,7 @@ async def test_validates_finalizers_in_metadata(rest: NamespaceRest) -> None:
 def test_defaults_the_phase() -> None:
     """Apply the default phase when decoding."""
     obj: Object = {"metadata": {"name": "a"}, "status": {}}
-    namespace_codec().decode_body(obj, False)
+    NAMESPACE_KIND.codec().decode_body(obj, False)
 
     assert obj["status"] == {"phase": "Active"}
 
@@ -151,14 +151,14 @@ def test_defaults_the_phase() -> None:
 def test_resets_managed_fields_by_an_empty_list() -> None:
     """Distinguish an empty managedFields list from none, as Go does."""
     obj: Object = {"metadata": {"name": "a", "managedFields": []}}
-    namespace_codec().decode_body(obj, False)
+    NAMESPACE_KIND.codec().decode_body(obj, False)
 
     assert obj["metadata"]["managedFields"] == [{}]
 
 
 def test_decodes_bodies_as_go() -> None:
     """Reject wrong types with Go's message, and report unknown fields."""
-    codec = namespace_codec()
+    codec = NAMESPACE_KIND.codec()
     with pytest.raises(ValueError) as refused:  # noqa: PT011
         codec.decode_body({"kind": "Namespace", "metadata": {"labels": {"a": 1}}}, False)
     assert str(refused.value) == "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
@@ -172,4 +172,4 @@ def test_returns_selectable_fields() -> None:
     """Return name and phase under the reference's names."""
     obj: Object = {"metadata": {"name": "a"}, "spec": {}, "status": {"phase": "Active"}}
 
-    assert namespace_codec().fields(obj) == {"metadata.name": "a", "name": "a", "status.phase": "Active"}
+    assert NAMESPACE_KIND.codec().fields(obj) == {"metadata.name": "a", "name": "a", "status.phase": "Active"}

@@ -7,9 +7,9 @@ import pytest
 from apiext.meta.encoding import json_codec
 from apiext.registry.builtin.storageversionmigration import (
     STORAGE_VERSION_MIGRATION,
+    STORAGE_VERSION_MIGRATION_KIND,
     StorageVersionMigrationStatusStrategy,
     StorageVersionMigrationStrategy,
-    storage_version_migration_codec,
 )
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import message_of
@@ -105,7 +105,7 @@ def test_validates_the_status(old: dict[str, Any], new: dict[str, Any], expected
 
 def test_stores_the_version_of_the_reference() -> None:
     """Store v1beta1, and read it in JSON and in Protobuf as v1."""
-    codec, obj = storage_version_migration_codec(), migration(conditions=[condition("Running")])
+    codec, obj = STORAGE_VERSION_MIGRATION_KIND.codec(), migration(conditions=[condition("Running")])
 
     stored = codec.encode(obj).data
     raw = message_of(STORAGE_VERSION_MIGRATION).write(obj)

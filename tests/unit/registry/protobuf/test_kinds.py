@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from apiext.registry.builtin import core_types
-from apiext.registry.builtin.event import event_codec
-from apiext.registry.builtin.namespace import namespace_codec
+from apiext.registry.builtin.event import EVENT_KIND
+from apiext.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import message_of
 
@@ -29,7 +29,7 @@ EVENT = base64.b64decode(
 
 def test_decodes_a_namespace() -> None:
     """Decode a namespace to the object that kube-apiserver serves."""
-    assert namespace_codec().decode(NAMESPACE) == {
+    assert NAMESPACE_KIND.codec().decode(NAMESPACE) == {
         "kind": "Namespace",
         "apiVersion": "v1",
         "metadata": {
@@ -55,7 +55,7 @@ def test_decodes_a_namespace() -> None:
 
 def test_decodes_an_event() -> None:
     """Keep microseconds of times, and null for unset ones."""
-    event = event_codec().decode(EVENT)
+    event = EVENT_KIND.codec().decode(EVENT)
 
     assert event["metadata"]["namespace"] == "default"
     del event["metadata"]
@@ -80,7 +80,7 @@ def test_decodes_an_event() -> None:
 
 def test_stores_as_json() -> None:
     """Store a decoded object as JSON."""
-    codec = namespace_codec()
+    codec = NAMESPACE_KIND.codec()
     data = codec.encode(codec.decode(NAMESPACE)).data
 
     assert data.startswith(b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n2",')
@@ -89,7 +89,7 @@ def test_stores_as_json() -> None:
 
 def test_encodes_as_kube_apiserver() -> None:
     """Encode an object to kube-apiserver's bytes."""
-    namespace, event = namespace_codec().decode(NAMESPACE), event_codec().decode(EVENT)
+    namespace, event = NAMESPACE_KIND.codec().decode(NAMESPACE), EVENT_KIND.codec().decode(EVENT)
 
     assert kinds.dumps("v1", "Namespace", message_of(core_types.NAMESPACE).write(namespace)) == NAMESPACE
     assert kinds.dumps("v1", "Event", message_of(core_types.EVENT).write(event)) == EVENT
@@ -107,6 +107,6 @@ def test_encodes_times_and_numbers() -> None:
 def test_rejects_truncated_data(size: int) -> None:
     """Raise ValueError for truncated bytes, or return an object with fewer fields."""
     try:
-        namespace_codec().decode(NAMESPACE[:size])
+        NAMESPACE_KIND.codec().decode(NAMESPACE[:size])
     except ValueError as error:
         assert str(error) == "unexpected EOF" or "decode" in str(error) or "unmarshal" in str(error)  # noqa: PT017

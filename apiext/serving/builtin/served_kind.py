@@ -1,0 +1,121 @@
+"""The row of a built-in kind: how the server presents it to clients, and the endpoint made from that."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
+from apiext.endpoints.parameters.options import FieldLabel, meta_field_label
+from apiext.endpoints.responsewriters.table import TableConvertor
+from apiext.endpoints.scopes.scope import BUILTIN_PATCHES, BodyCodec, Scope
+from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, Offers
+from apiext.managedfields.field_manager import FieldManager
+from apiext.managedfields.field_set import from_paths
+from apiext.managedfields.go_merge_types import from_go_type
+from apiext.managedfields.versions import BuiltinVersions
+from apiext.meta.encoding import json_values
+from apiext.registry.protobuf.kinds import Message, message_of
+from apiext.serving.builtin.endpoints import BuiltinEndpoint
+
+if TYPE_CHECKING:
+    from apiext.admission.attributes import Admission
+    from apiext.endpoints.scopes.open_watches import Watches
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.registry.builtin.kind import BuiltinKind
+    from apiext.registry.rest import ResourceRest
+    from apiext.registry.strategy import Strategy
+    from apiext.storage.interface import Store
+
+WITH_CONDITIONS: Final = {**OBJECT_META_KEYS, "status.conditions": "type"}
+"""Merge keys of kinds whose conditions merge by type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedSubresource:
+    """A subresource with the whole object as its body."""
+
+    strategy: Strategy | None = None
+    """None for that of the kind."""
+    reset: Sequence[str] | None = ("metadata", "spec")
+    """Members that writes leave as they are; None for those of the kind."""
+    offers: Offers = BUILTIN_OFFERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ServedKind:
+    """What clients see of a built-in kind."""
+
+    kind: BuiltinKind
+    table: TableConvertor
+    field_label: FieldLabel = meta_field_label
+    strategic_keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: OBJECT_META_KEYS)
+    """As in Scope, like the members below."""
+    creates_on_update: bool = False
+    returns_deleted: bool = False
+    null_rows: bool = False
+    other_versions: Sequence[str] = ()
+    message: Message | None = None
+    """The Protobuf message, if the struct does not give it."""
+    subresources: Mapping[str, ServedSubresource] = dataclasses.field(default_factory=dict)
+
+    def endpoint(self, store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+        """Return the endpoint of the objects in a store."""
+        return self.endpoint_over(self.kind.rest(store), admission, watches)
+
+    def endpoint_over(self, rest: ResourceRest, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+        """Return the endpoint of the objects with these verbs."""
+        main = self._main(rest, admission, watches)
+        scopes = {"": main}
+        for name, subresource in self.subresources.items():
+            own = rest if subresource.strategy is None else dataclasses.replace(rest, strategy=subresource.strategy)
+            fields = main.fields if subresource.reset is None else self._fields(main.codec, subresource.reset, name)
+            scopes[name] = dataclasses.replace(main, subresource=name, rest=own, offers=subresource.offers, fields=fields)
+        return BuiltinEndpoint(self.kind.resource, scopes)
+
+    def _main(self, rest: ResourceRest, admission: Admission, watches: Watches) -> Scope:
+        resource, codec = self.kind.resource, cast("BodyCodec", rest.codec)
+        return Scope(
+            kind=resource.kind,
+            resource=resource.resource,
+            rest=rest,
+            codec=codec,
+            fields=self._fields(codec, ("status",) if resource.subresources else ()),
+            field_label=self.field_label,
+            admission=admission,
+            watches=watches,
+            namespaced=resource.namespaced,
+            list_kind=resource.list_kind,
+            typed=True,
+            other_versions=self.other_versions,
+            message=self.message or message_of(self.kind.struct),
+            package=resource.kind.group.partition(".")[0] or "core",
+            table=self.table,
+            null_rows=self.null_rows,
+            patch_types=BUILTIN_PATCHES,
+            offers=BUILTIN_OFFERS,
+            creates_on_update=self.creates_on_update,
+            returns_deleted=self.returns_deleted,
+            strategic_keys=self.strategic_keys,
+        )
+
+    def _fields(self, codec: BodyCodec, reset: Sequence[str], subresource: str = "") -> FieldManager:
+        """Return a field manager of the kind. Its strategy resets the fields `reset`."""
+        kind, struct = self.kind.resource.kind, self.kind.struct
+
+        def empty() -> Object:
+            obj: Object = struct.canonical({})
+            return obj | {"apiVersion": kind.api_version, "kind": kind.kind}
+
+        def complete(obj: Object) -> Object:
+            completed: Object = json_values.copy(obj)
+            try:
+                codec.decode_body(completed, False)  # noqa: FBT003
+            except ValueError as error:
+                raise ValueError(f"unable to convert unstructured object to {kind.api_version}, Kind={kind.kind}: {error}") from error
+            return completed
+
+        fields = {kind.api_version: from_paths(*((f"f:{name}",) for name in reset))} if reset else {}
+        return FieldManager(kind, BuiltinVersions(from_go_type(struct), empty, complete), fields, subresource=subresource)
