@@ -28,9 +28,15 @@ NOTHING: Final = 5
 _FORMATS: Final = ("text", "json", "junit")
 _PARAMS: Final = [
     click.Argument(["paths"], metavar="PATH...", nargs=-1, required=True),
-    click.Option(["-k", "--select", "expression"], metavar="EXPR", help="Cases to run, by file, suite, manifest and name: words, and, or, not."),
+    click.Option(
+        ["-k", "--select", "expression"],
+        metavar="EXPR",
+        help="Cases to run, by file, suite, manifest and name: words, and, or, not.",
+    ),
     click.Option(["-x", "--exitfirst", "exit_first"], is_flag=True, help="Stop at the first failure."),
-    click.Option(["-n", "--processes", "processes"], metavar="N", type=click.IntRange(min=1), help="Servers at a time (default: one for each core)."),
+    click.Option(
+        ["-n", "--processes", "processes"], metavar="N", type=click.IntRange(min=1), help="Servers at a time (default: one for each core)."
+    ),
     click.Option(["-v", "--verbose", "verbose"], is_flag=True, help="A line for each case."),
     click.Option(["--collect-only"], is_flag=True, help="Print the cases; run nothing."),
     click.Option(["--update"], is_flag=True, help="Write what was found into the files where it is not what was expected."),

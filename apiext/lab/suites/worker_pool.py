@@ -82,7 +82,7 @@ async def _run(process: Process, job: SuiteJob, on_finished: Finished, stop: asy
     """Run a job. Return False if the run shall end."""
     if process.stdin is None or process.stdout is None:
         raise WorkerError("the worker process has no input and output")
-    process.stdin.write(orjson.dumps(_message(job)) + b"\n")
+    process.stdin.write(orjson.dumps(job_message(job)) + b"\n")
     with suppress(ConnectionError):
         await process.stdin.drain()
     while line := await process.stdout.readline():
@@ -99,7 +99,8 @@ async def _run(process: Process, job: SuiteJob, on_finished: Finished, stop: asy
     raise WorkerError(f"the worker process ended while it ran {job.variant.suite.path}")
 
 
-def _message(job: SuiteJob) -> Object:
+def job_message(job: SuiteJob) -> Object:
+    """Return a job as the message to a worker process."""
     suite = job.variant.suite
     cases: list[Any] = [{"id": number, **asdict(case)} for number, case in enumerate(job.cases)]
     return {
