@@ -1,6 +1,8 @@
 """`apiext test` with its servers: suites that pass and fail, updates of expectations, coverage, releases and conversion."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -231,3 +233,16 @@ def _steps() -> list[Json]:
 def _steps_of(suite: Json) -> list[Json]:
     steps: list[Json] = suite["tests"]["scenarios"][0]["steps"]
     return steps
+
+
+def test_suites_are_collected_by_pytest(write: Write, tmp_path: Path) -> None:
+    """The plugin collects a test for each case; a failure has the difference, and the place in the suite."""
+    write(CASES.replace("colour: red", "colour: blue", 1))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "apiext.testkit.suite_collector", str(tmp_path)]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 3 passed" in done.stdout
+    assert "+  colour: red" in done.stdout
+    assert f"{tmp_path / 'widgets.testsuite.yaml'}:6:" in done.stdout

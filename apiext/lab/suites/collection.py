@@ -40,10 +40,10 @@ class CollectedSuites:
         return sum(len(job.cases) for job in self.jobs)
 
 
-def collect(paths: Sequence[str], selection: Selection | None = None) -> CollectedSuites:
+def collect(paths: Sequence[str], selection: Selection | None = None, *, only_folders: bool = False) -> CollectedSuites:
     """Return the cases of the suites in files and folders.
 
-    A path may end with `::` and a part of the names of cases.
+    A path may end with `::` and a part of the names of cases. With `only_folders`, suites are only those in tests/<crdName>/.
 
     Raises:
         SuiteError: a path does not exist.
@@ -51,7 +51,7 @@ def collect(paths: Sequence[str], selection: Selection | None = None) -> Collect
     found, files, places = CollectedSuites(), SuiteFiles(), SuiteManifests()
     for given in paths:
         text, _, part = given.partition("::")
-        for path in suite_paths(Path(text)):
+        for path in suite_paths(Path(text), "" if only_folders else SUFFIX):
             try:
                 suite = files.read(path)
                 variants = places.variants(suite)
@@ -67,10 +67,10 @@ def collect(paths: Sequence[str], selection: Selection | None = None) -> Collect
     return found
 
 
-def suite_paths(path: Path) -> Iterator[Path]:
+def suite_paths(path: Path, suffix: str = SUFFIX) -> Iterator[Path]:
     """Yield the suites in a folder, in order, or the named file.
 
-    Suites are files that end with .testsuite.yaml, and the YAML files in tests/<crdName>/.
+    Suites are files that end with `suffix` unless it is empty, and the YAML files in tests/<crdName>/.
 
     Raises:
         SuiteError: the path does not exist.
@@ -84,7 +84,11 @@ def suite_paths(path: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
         # openshift/api names the folder by the CRD: config/v1/tests/infrastructures.config.openshift.io
         is_suites = Path(parent).resolve().parent.name == _TESTS and "." in Path(parent).name
-        yield from (Path(parent, name) for name in sorted(names) if name.endswith(SUFFIX) or (is_suites and name.endswith(".yaml")))
+        yield from (Path(parent, name) for name in sorted(names) if _is_suite(name, suffix, in_folder=is_suites))
+
+
+def _is_suite(name: str, suffix: str, *, in_folder: bool) -> bool:
+    return bool(suffix and name.endswith(suffix)) or (in_folder and name.endswith(".yaml"))
 
 
 def _is_selected(variant: SuiteVariant, case: SuiteCase, part: str, selection: Selection | None) -> bool:
