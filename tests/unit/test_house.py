@@ -22,6 +22,7 @@ HOMES: Final = {
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
     "kubernetes": ("webhook",),
+    "pytest": ("testkit",),
     "cbor2": ("meta/encoding/cbor_codec",),
     "cryptography": ("cert", "server/tls", "authentication"),
 }
