@@ -17,6 +17,7 @@ from apiext.cli.releases.record import record
 from apiext.cli.releases.replay import replay
 from apiext.cli.rescue import rescue
 from apiext.cli.serve import serve
+from apiext.cli.suites.test import test
 from apiext.cli.versions import versions
 
 
@@ -43,6 +44,7 @@ apiext.add_command(plan)
 apiext.add_command(explain)
 apiext.add_command(record)
 apiext.add_command(replay)
+apiext.add_command(test)
 
 
 def main() -> NoReturn:

@@ -1,4 +1,4 @@
-"""The pytest plugin: servers, CRDs and clients as fixtures.
+"""The pytest plugin: servers, CRDs and clients as fixtures, and suites as tests.
 
 pytest imports this module in every run, so it imports the rest of the kit only when a test asks for a server.
 """
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
+from apiext.testkit.suite_collector import pytest_collect_file
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from apiext.testkit.release import ReleaseReport
     from apiext.testkit.server import Server
     from apiext.testkit.webhook_place import WebhookPlace
+
+__all__ = ["pytest_collect_file"]
 
 _SCOPE: Final = "apiext_scope"
 _FLAGS: Final = "apiext_flags"

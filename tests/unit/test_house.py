@@ -22,7 +22,7 @@ HOMES: Final = {
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
     "kubernetes": ("testkit", "webhook"),
-    "pytest": ("testkit/pytest_plugin",),
+    "pytest": ("testkit",),
     "cbor2": ("meta/encoding/cbor_codec",),
     "cryptography": ("cert", "server/tls", "authentication"),
 }

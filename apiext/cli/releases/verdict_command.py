@@ -17,26 +17,28 @@ class VerdictCommandFailure(click.ClickException):
 
 
 class VerdictCommand(click.Command):
-    """A command whose errors have an exit code of their own, FAILURE."""
+    """A command whose errors have an exit code of their own, that of `failure`."""
+
+    failure: type[click.ClickException] = VerdictCommandFailure
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments.
 
         Raises:
-            VerdictCommandFailure: an argument is invalid.
+            ClickException: an argument is invalid.
         """
         try:
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:
-            raise VerdictCommandFailure(error.format_message()) from error
+            raise self.failure(error.format_message()) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command.
 
         Raises:
-            VerdictCommandFailure: the command fails.
+            ClickException: the command fails.
         """
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            raise VerdictCommandFailure(error.format_message()) from error
+            raise self.failure(error.format_message()) from error

@@ -1,0 +1,1 @@
+"""Comparison of `apiext test` with the runner of openshift/api on kube-apiserver."""
