@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def eventually(check: Callable[[], T], *, seconds: float = 10.0, pause: float = 0.05) -> T:
+def eventually(check: Callable[[], T], *, seconds: float = 30.0, pause: float = 0.05) -> T:
     """Call a check until it returns a true value; return that. An exception of the check counts as false.
 
     Raises:
