@@ -101,6 +101,7 @@ async def test_core_resources_have_no_api_version(client: Client) -> None:
         "namespaces/finalize",
         "namespaces/status",
         "serviceaccounts",
+        "serviceaccounts/token",
     ]
 
 

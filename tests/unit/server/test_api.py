@@ -14,14 +14,15 @@ RBAC = "rbac.authorization.k8s.io/v1"
 CRDS = "apiextensions.k8s.io/v1"
 MIGRATIONS = "storagemigration.k8s.io/v1"
 VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
+REVIEWS = ["authentication.k8s.io/v1", "authorization.k8s.io/v1"]
 
 
 @pytest.mark.parametrize(
     "gates, host, expected",
     [
-        ([], None, [CORE, RBAC, CRDS, FLOWS, MIGRATIONS]),
-        (["StorageVersionMigrator=false"], None, [CORE, RBAC, CRDS, FLOWS]),
-        (["StorageVersionAPI=true"], None, [CORE, RBAC, CRDS, FLOWS, MIGRATIONS, VERSIONS]),
+        ([], None, [CORE, RBAC, CRDS, FLOWS, MIGRATIONS, *REVIEWS]),
+        (["StorageVersionMigrator=false"], None, [CORE, RBAC, CRDS, FLOWS, *REVIEWS]),
+        (["StorageVersionAPI=true"], None, [CORE, RBAC, CRDS, FLOWS, MIGRATIONS, *REVIEWS, VERSIONS]),
         (["StorageVersionAPI=true"], KubeconfigSource("--kubeconfig"), [CRDS]),
     ],
 )
