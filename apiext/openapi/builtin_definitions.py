@@ -19,8 +19,18 @@ _KINDS: Final = "x-kubernetes-group-version-kind"
 _IN_ALL_GROUPS: Final = ("DeleteOptions", "WatchEvent")
 V3_PREFIX: Final = "#/components/schemas/"
 _FILES: Final = (
-    *("meta", "core", "apiextensions", "autoscaling", "storagemigration", "apiserverinternal", "flowcontrol", "rbac"),
-    *("authentication", "authorization"),
+    "meta",
+    "core",
+    "apiextensions",
+    "autoscaling",
+    "storagemigration",
+    "apiserverinternal",
+    "flowcontrol",
+    "rbac",
+    "coordination",
+    "events",
+    "authentication",
+    "authorization",
 )
 
 

@@ -16,6 +16,8 @@ _BUILTIN_PACKAGES: Final = {
     "": "io.k8s.api.core",
     "authentication.k8s.io": "io.k8s.api.authentication",
     "authorization.k8s.io": "io.k8s.api.authorization",
+    "coordination.k8s.io": "io.k8s.api.coordination",
+    "events.k8s.io": "io.k8s.api.events",
     "flowcontrol.apiserver.k8s.io": "io.k8s.api.flowcontrol",
     "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
     "rbac.authorization.k8s.io": "io.k8s.api.rbac",

@@ -56,6 +56,8 @@ class DocumentedResource:
     subresources: tuple[tuple[str, str, tuple[str, ...], GroupVersionKind | None], ...]
     """Name, definition name, actions, and kind of each. None stands for the kind of the resource."""
     actions: tuple[str, ...] = ("list", "post", "deletecollection", "get", "put", "delete", "patch")
+    delete_model: str = STATUS
+    """Definition name of the response to a delete."""
     builtin: bool = False
     """Whether the kind is built in: upstream documents more parameters and media types for it."""
 
@@ -133,7 +135,7 @@ def _operation(
         bodies["deletecollection"] = DELETE_OPTIONS
     responses = {
         "list": resource.list_model,
-        "delete": STATUS,
+        "delete": resource.delete_model,
         "deletecollection": STATUS,
         "watch": _WATCH_EVENT,
         "watchlist": _WATCH_EVENT,

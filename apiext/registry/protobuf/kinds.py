@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta import time
 from apiext.meta.encoding import json_codec, protobuf_wire
 from apiext.meta.encoding.protobuf_wire import field, read_fields
+from apiext.meta.golang.byte_type import Bytes
 from apiext.meta.golang.time_types import MicroTime, Time
 from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 
@@ -142,6 +143,7 @@ class MapOf:
 
 _SCALARS: Final[tuple[tuple[type[GoType], Scalar], ...]] = (
     *((String, Scalar.TEXT), (Int, Scalar.INT), (Bool, Scalar.BOOL), (Float, Scalar.FLOAT)),
+    (Bytes, Scalar.BASE64),
     *((MicroTime, Scalar.MICRO_TIME), (Time, Scalar.TIME), (Raw, Scalar.JSON)),
 )
 _NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
@@ -153,7 +155,7 @@ def message_of(struct: Struct, contents: Mapping[GoType, Scalar | Message] = _NO
     return Message(
         {field.number: (field.name, _content(field.type, contents)) for field in fields},
         repeated={field.name for field in fields if isinstance(field.type, Slice) and field.type not in contents},
-        optional={field.name for field in fields if isinstance(field.type, Pointer) or contents.get(field.type) is Scalar.BASE64},
+        optional={field.name for field in fields if isinstance(field.type, Pointer | Bytes)},
     )
 
 
