@@ -43,63 +43,77 @@ class ReviewError(Exception):
 
 Authorize = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
 """Decides whether a user may make a request. Raises ReviewError if it cannot decide."""
-Rule = Callable[[UserInfo, RequestInfo], bool]
-"""Returns whether it allows a request; a later rule may allow it otherwise."""
+Decide = Callable[[UserInfo, RequestInfo], Verdict]
+"""Decides at once."""
 
 
-def is_master(user: UserInfo, _info: RequestInfo) -> bool:
+def is_master(user: UserInfo, _info: RequestInfo) -> Verdict:
     """Allow all requests of the members of system:masters."""
-    return MASTERS in user.groups
+    return ALLOWED if MASTERS in user.groups else NO_OPINION
 
 
-def is_authenticated(user: UserInfo, _info: RequestInfo) -> bool:
+def is_authenticated(user: UserInfo, _info: RequestInfo) -> Verdict:
     """Allow all requests of authenticated users."""
-    return UNAUTHENTICATED not in user.groups
+    return NO_OPINION if UNAUTHENTICATED in user.groups else ALLOWED
 
 
-def always_allow_paths(paths: Iterable[str]) -> Rule:
-    """Return a rule that allows non-resource paths to all users. A path that ends with `*` is a prefix."""
+def always_allow_paths(paths: Iterable[str]) -> Decide:
+    """Return what allows non-resource paths to all users. A path that ends with `*` is a prefix."""
     texts = [f"/{path.lstrip('/')}" for path in paths]
     exact = frozenset(text for text in texts if not text.endswith("*"))
     prefixes = tuple(text[:-1] for text in texts if text.endswith("*"))
 
-    def allows(_user: UserInfo, info: RequestInfo) -> bool:
+    def allows(_user: UserInfo, info: RequestInfo) -> Verdict:
         path = f"/{info.path.lstrip('/')}"
-        return not info.is_resource and (path in exact or path.startswith(prefixes))
+        return ALLOWED if not info.is_resource and (path in exact or path.startswith(prefixes)) else NO_OPINION
 
     return allows
 
 
 class AuthorizationModes:
-    """The rules `before`, another server's decision, and the rules `after`, in this order."""
+    """The decisions `before`, another server's decision, and the decisions `after`, in this order."""
 
-    def __init__(self, *, before: Sequence[Rule], delegate: Authorize | None = None, after: Sequence[Rule] = ()) -> None:
+    def __init__(self, *, before: Sequence[Decide], delegate: Authorize | None = None, after: Sequence[Decide] = ()) -> None:
         self._before = before
         self.delegate = delegate
         self._after = after
 
     def authorize_here(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict of the rules `before`."""
-        for rule in self._before:
-            if rule(user, info):
-                return ALLOWED
-        return NO_OPINION
+        """Return the verdict of the decisions `before`."""
+        return _first(self._before, user, info)
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the first verdict other than NO_OPINION, or NO_OPINION.
+        """Return the first verdict other than NO_OPINION, else NO_OPINION with all reasons.
 
         Raises:
-            ReviewError: the delegate failed, and no rule allows the request.
+            ReviewError: the delegate failed, and no later decision allows the request.
         """
-        verdict = self.authorize_here(user, info)
-        if verdict is ALLOWED or self.delegate is None:
-            return verdict
+        here = self.authorize_here(user, info)
+        if here.decision is not Decision.NO_OPINION or self.delegate is None:
+            return here
         try:
             verdict = await self.delegate(user, info)
         except ReviewError as error:
-            if error.denied or not any(rule(user, info) for rule in self._after):
+            if error.denied or (late := _first(self._after, user, info)).decision is Decision.NO_OPINION:
                 raise
-            return ALLOWED
-        if verdict.decision is Decision.NO_OPINION and any(rule(user, info) for rule in self._after):
-            return ALLOWED
-        return verdict
+            return late
+        if verdict.decision is not Decision.NO_OPINION:
+            return verdict
+        late = _first(self._after, user, info)
+        return late if late.decision is not Decision.NO_OPINION else _joined(here, verdict, late)
+
+
+def _first(decisions: Sequence[Decide], user: UserInfo, info: RequestInfo) -> Verdict:
+    undecided = NO_OPINION
+    for decide in decisions:
+        verdict = decide(user, info)
+        if verdict.decision is not Decision.NO_OPINION:
+            return verdict
+        if verdict.reason:
+            undecided = _joined(undecided, verdict)
+    return undecided
+
+
+def _joined(*verdicts: Verdict) -> Verdict:
+    reasons = [verdict.reason for verdict in verdicts if verdict.reason]
+    return Verdict(Decision.NO_OPINION, "\n".join(reasons)) if reasons else NO_OPINION

@@ -31,6 +31,10 @@ _SINGLE: Final = {
     # authentication and authorization
     "client-ca-file": ("FILE", "CA of client certificates, instead of a generated one."),
     "token-auth-file": ("FILE", 'Static bearer tokens; lines of token,user,uid,"group1,group2".'),
+    "service-account-signing-key-file": (
+        "FILE",
+        "Private key of ServiceAccounts' tokens (default service-account.key in --cert-dir, created when it is needed).",
+    ),
     "requestheader-client-ca-file": ("FILE", "CA of front proxies, whose headers name the user."),
     "authentication-kubeconfig": ("FILE", "Server of TokenReviews and of the ConfigMap extension-apiserver-authentication."),
     "authentication-token-webhook-cache-ttl": ("DURATION", "How long TokenReview results are cached (default 10s)."),
@@ -60,10 +64,18 @@ _LISTS: Final = {
     "etcd-servers": ("URLS", "etcd endpoints, as http://host:port,..., instead of --data-dir."),
     "authorization-mode": (
         "MODES",
-        "AlwaysAllow: allow every authenticated user (default); Webhook: send SubjectAccessReviews (default with any kubeconfig).",
+        "In order: AlwaysAllow: every authenticated user (default); RBAC: roles and bindings; Webhook (default with a kubeconfig).",
     ),
-    "api-audiences": ("NAMES", "Audiences of TokenReviews (default those of the reviewing server)."),
-    "authorization-always-allow-paths": ("PATHS", "Paths that need no authorization (default /healthz,/livez,/readyz)."),
+    "api-audiences": (
+        "NAMES",
+        "Audiences of the server (default --service-account-issuer; for TokenReviews those of the reviewing server).",
+    ),
+    "authorization-always-allow-paths": ("PATHS", "Paths that need no authorization (default /healthz,/livez,/readyz; none with RBAC)."),
+    "service-account-issuer": (
+        "URLS",
+        "Issuers of ServiceAccounts' tokens; the first one issues (default https://kubernetes.default.svc.cluster.local).",
+    ),
+    "service-account-key-file": ("FILES", "Keys that verify ServiceAccounts' tokens (default that of --service-account-signing-key-file)."),
     "requestheader-allowed-names": ("NAMES", "Common names of front proxies (default any)."),
     "requestheader-username-headers": ("HEADERS", "Headers of the user name (default X-Remote-User)."),
     "requestheader-uid-headers": ("HEADERS", "Headers of the user's UID."),

@@ -137,6 +137,8 @@ def _custom_hash(definition: Definition) -> str:
 
 
 def _builtin(resource: BuiltinResource) -> APIResource:
+    # what is not stored has no storage version
+    stored = "get" in resource.verbs
     return APIResource(
         plural=resource.plural,
         singular=resource.singular,
@@ -145,6 +147,11 @@ def _builtin(resource: BuiltinResource) -> APIResource:
         verbs=resource.verbs,
         short_names=resource.short_names,
         categories=resource.categories,
-        storage_version_hash=storage_version_hash(resource.hashed_kind or resource.kind),
-        subresources=tuple(APISubresource(sub.name, GroupVersionKind("", "", sub.kind.kind), sub.verbs) for sub in resource.subresources),
+        storage_version_hash=storage_version_hash(resource.hashed_kind or resource.kind) if stored else "",
+        subresources=tuple(APISubresource(sub.name, _response_kind(resource, sub.kind), sub.verbs) for sub in resource.subresources),
     )
+
+
+def _response_kind(resource: BuiltinResource, kind: GroupVersionKind) -> GroupVersionKind:
+    """Return the kind of a subresource; of the resource's own group and version, only the kind is shown."""
+    return GroupVersionKind("", "", kind.kind) if kind.group_version == resource.kind.group_version else kind

@@ -31,10 +31,11 @@ class Authorization(FilterStep):
 
     def enter(self, request: web.BaseRequest) -> StepResult:
         """Return 403 or 500 unless the user is authorized. Waits only for a SubjectAccessReview."""
-        if self._modes.delegate is not None:
-            return self._review(request)
         user, info = request[USER], request[INFO]
-        return self._answer(request, user, info, self._modes.authorize_here(user, info))
+        verdict = self._modes.authorize_here(user, info)
+        if verdict.decision is Decision.NO_OPINION and self._modes.delegate is not None:
+            return self._review(request)
+        return self._answer(request, user, info, verdict)
 
     async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
         user, info = request[USER], request[INFO]

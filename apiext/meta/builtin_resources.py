@@ -102,6 +102,7 @@ SERVICE_ACCOUNTS: Final = BuiltinResource(
     singular="serviceaccount",
     namespaced=True,
     short_names=("sa",),
+    subresources=(BuiltinSubresource("token", ("create",), GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")),),
     delete_returns_object=True,
 )
 

@@ -29,6 +29,8 @@ _FILES: Final = (
     "rbac",
     "coordination",
     "events",
+    "authentication",
+    "authorization",
 )
 
 

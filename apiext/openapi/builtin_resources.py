@@ -27,7 +27,7 @@ _ACTIONS: Final = {
 
 def documented(resource: BuiltinResource) -> DocumentedResource:
     """Return the documented form of a resource."""
-    subresources = tuple((sub.name, naming.builtin_model_name(sub.kind), _actions(sub.verbs)) for sub in resource.subresources)
+    subresources = tuple((sub.name, naming.builtin_model_name(sub.kind), _actions(sub.verbs), sub.kind) for sub in resource.subresources)
     model = naming.builtin_model_name(resource.kind)
     return DocumentedResource(
         kind=resource.kind,

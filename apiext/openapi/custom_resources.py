@@ -33,9 +33,9 @@ def documented(definition: Definition, version: Version) -> DocumentedResource:
     actions = ("get", "put", "patch")
     subresources = []
     if version.has_status:
-        subresources.append(("status", model, actions))
+        subresources.append(("status", model, actions, None))
     if version.scale is not None:
-        subresources.append(("scale", naming.SCALE, actions))
+        subresources.append(("scale", naming.SCALE, actions, None))
     return DocumentedResource(
         kind=kind,
         plural=names["plural"],

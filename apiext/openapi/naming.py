@@ -14,6 +14,8 @@ VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _BUILTIN_PACKAGES: Final = {
     "": "io.k8s.api.core",
+    "authentication.k8s.io": "io.k8s.api.authentication",
+    "authorization.k8s.io": "io.k8s.api.authorization",
     "coordination.k8s.io": "io.k8s.api.coordination",
     "events.k8s.io": "io.k8s.api.events",
     "flowcontrol.apiserver.k8s.io": "io.k8s.api.flowcontrol",

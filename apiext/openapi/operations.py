@@ -53,8 +53,8 @@ class DocumentedResource:
     model: str
     """Definition name of the kind."""
     list_model: str
-    subresources: tuple[tuple[str, str, tuple[str, ...]], ...]
-    """Name, definition name and actions of each."""
+    subresources: tuple[tuple[str, str, tuple[str, ...], GroupVersionKind | None], ...]
+    """Name, definition name, actions, and kind of each. None stands for the kind of the resource."""
     actions: tuple[str, ...] = ("list", "post", "deletecollection", "get", "put", "delete", "patch")
     delete_model: str = STATUS
     """Definition name of the response to a delete."""
@@ -99,16 +99,17 @@ def operations(resource: DocumentedResource) -> Iterator[Operation]:
     root = f"/{naming.document_path(resource.kind.group_version)}"
     plain = f"{root}/{resource.plural}"
     if resource.namespaced:
-        yield _operation(resource, plain, "list", f"{resource.kind.kind}ForAllNamespaces")
+        if "list" in resource.actions:
+            yield _operation(resource, plain, "list", f"{resource.kind.kind}ForAllNamespaces")
         plain = f"{root}/namespaces/{{namespace}}/{resource.plural}"
     scope = f"Namespaced{resource.kind.kind}" if resource.namespaced else resource.kind.kind
     for action in resource.actions:
         path = plain if action in _OF_COLLECTIONS else f"{plain}/{{name}}"
         yield _operation(resource, path, action, f"Collection{scope}" if action == "deletecollection" else scope)
-    for name, model, actions in resource.subresources:
+    for name, model, actions, kind in resource.subresources:
         for action in actions:
-            yield _operation(resource, f"{plain}/{{name}}/{name}", action, scope + name.title(), sub=name, model=model)
-    if not resource.builtin:
+            yield _operation(resource, f"{plain}/{{name}}/{name}", action, scope + name.title(), sub=name, model=model, kind=kind)
+    if not resource.builtin or "list" not in resource.actions:
         return
     # the deprecated operations below /watch
     watched = plain.replace(root, f"{root}/watch")
@@ -118,15 +119,17 @@ def operations(resource: DocumentedResource) -> Iterator[Operation]:
     yield _operation(resource, f"{watched}/{{name}}", "watch", scope)
 
 
-def _operation(resource: DocumentedResource, path: str, action: str, rest: str, *, sub: str = "", model: str = "") -> Operation:
-    model = model or resource.model
+def _operation(
+    resource: DocumentedResource, path: str, action: str, rest: str, *, sub: str = "", model: str = "", kind: GroupVersionKind | None = None
+) -> Operation:
+    model, kind = model or resource.model, kind or resource.kind
     builtin = resource.builtin
     by_action = parameters.BY_BUILTIN_ACTION if builtin else parameters.BY_ACTION
     own = [parameters.PRETTY, *by_action[action]]
     if "{namespace}" in path:
         own.append(parameters.NAMESPACE)
     if "{name}" in path:
-        own.append(parameters.name_of(resource.kind.kind))
+        own.append(parameters.name_of(kind.kind))
     bodies = {"post": model, "put": model, "patch": PATCH, "delete": DELETE_OPTIONS}
     if builtin:
         bodies["deletecollection"] = DELETE_OPTIONS
@@ -145,7 +148,7 @@ def _operation(resource: DocumentedResource, path: str, action: str, rest: str, 
         id=naming.operation_id(verb, rest, resource.kind.group_version),
         tag=naming.tag(resource.kind.group_version),
         description=_description(action, verb, resource.kind.kind, sub),
-        kind=resource.kind,
+        kind=kind,
         parameters=tuple(sorted(own)),
         body=bodies.get(action, ""),
         response=responses.get(action, model),

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from apiext.meta.encoding.json_codec import Object
-from apiext.meta.request import AdmissionOperation
+from apiext.meta.request import AdmissionOperation, UserInfo
 from apiext.storage.interface import Preconditions
 
 Admit = Callable[[AdmissionOperation, Object | None, Object | None], Awaitable[object]]
@@ -33,6 +33,10 @@ class RequestContext:
     subresource: str = ""
     warnings: list[str] = field(default_factory=list)
     """Messages for Warning headers. The registry appends to them."""
+    name: str = ""
+    """The name in the request's path; "" for a collection."""
+    user: UserInfo | None = None
+    """The requesting user; None for the server's own requests."""
 
 
 @dataclass(slots=True)

@@ -33,14 +33,17 @@ from apiext.meta.builtin_resources import (
 )
 from apiext.registry.builtin.event_expiry import EventExpiry
 from apiext.registry.prune_guard import PruneGuard
+from apiext.registry.reviews.resources import REVIEWS
 from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.admission import open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
 from apiext.server.composition.flow_control import serve_bootstrap_objects
+from apiext.server.composition.reviews import serve_reviews
 from apiext.server.composition.storage_version_migrations import start_migrations
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
 from apiext.server.lazy_imports import LazyHandler
 from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
+from apiext.server.routes.openid import CONFIGURATION, KEYS, OpenIDDocuments
 from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin.definitions import definitions_endpoint
 from apiext.serving.builtin.endpoints import BuiltinEndpoints
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
     from apiext.registry.rest import ResourceRest
+    from apiext.server.composition.access import AccessControl
     from apiext.server.composition.admission import HostInformer
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
@@ -117,7 +121,8 @@ class API:
                 groups.setdefault(definition.group, set()).update(served)
         custom = [f"/apis/{group}{tail}" for group, versions in groups.items() for tail in ("", *(f"/{version}" for version in versions))]
         core = ["/api", "/api/v1"] if self.has_core else []
-        return [*core, "/apis", *custom]
+        openid = [CONFIGURATION, KEYS] if self.has_core else []
+        return [*core, "/apis", *custom, *openid]
 
     async def wait_until_served(self, names: Sequence[str], *, timeout: float) -> None:  # noqa: ASYNC109 -- a wait that just ends
         """Wait until each named definition is served, rejected or missing, but at most `timeout` seconds."""
@@ -139,7 +144,7 @@ class API:
     async def count_objects(self) -> Mapping[GroupResource, int]:
         """Return the number of stored objects by resource; -1 if the store does not answer in time."""
         stored = {definition.resource: definition.resource for definition in self.catalog.all() if definition.is_established}
-        for resource in (resource for group in self.builtins for resource in group.resources):
+        for resource in (resource for group in self.builtins for resource in group.resources if "get" in resource.verbs):
             stored.setdefault(resource.stored_resource, resource.resource.group_resource)
         counts = await asyncio.gather(*map(self._count, stored))
         return dict(zip(stored.values(), counts, strict=True))
@@ -173,15 +178,21 @@ def _is_reconciled(definition: Definition | None) -> bool:
 
 
 async def open_api(
-    stores: StoreFactory, options: ServerOptions, url: str, clients: HostClients, workers: WorkerPool, stack: AsyncExitStack
+    stores: StoreFactory,
+    options: ServerOptions,
+    url: str,
+    clients: HostClients,
+    workers: WorkerPool,
+    access: AccessControl,
+    stack: AsyncExitStack,
 ) -> API:
-    """Compose and start the API of the server at `url`; `stack` stops it.
+    """Compose and start the API of the server at `url`; `stack` stops it. A standalone server adds its tokens to `access`.
 
     Raises:
-        StartError: the host's address or credentials are invalid.
+        StartError: the host's address or credentials, or a key file are invalid.
         StatusError, BackendError, StorageError: the store cannot be read.
     """
-    admission, informers = open_admission(options, stores, clients, stack)
+    admission, informers = open_admission(options, stores, clients, access, stack)
     builtins = _builtins(options)
     catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
@@ -190,28 +201,21 @@ async def open_api(
     cache = ServingCache(stores, admission, guards, converters, workers, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
     stack.push_async_callback(cache.close)
     catalog.subscribe(cache.on_change)
-    guard = PruneGuard(count=stores.count_stored, refuses=options.guard_stored_versions)
-    definitions = with_remote_builtin(definitions_endpoint(informer, guard, admission, watches))
-    _start_definition_controllers(informer, definitions, cache, stack, restores=options.guard_stored_versions or options.migrates)
-    await informer.start()
-    stack.push_async_callback(informer.close)
+    definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
     replicas = await start_replicas(options.storage, url, catalog, cache, stack)
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
-    endpoints = endpoints_of((group for group in builtins if group is not FLOWCONTROL_V1), stores, admission, watches)
+    stored = endpoints_of((group for group in builtins if group is not FLOWCONTROL_V1), stores, admission, watches)
+    endpoints = await _with_policy(stored, access, stack)
     await _start_core_controllers(endpoints, catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, url, catalog, cache, stack)
     start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
+    served, openid = _with_reviews(options, url, own, access, admission)
+    fixed = _fixed_endpoints(builtins, stores, admission, watches)
     return API(
-        resources=ResourceHandler(
-            catalog, cache, BuiltinEndpoints([*own, *_fixed_endpoints(builtins, stores, admission, watches)]), workers
-        ),
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*served, *fixed]), workers),
         discovery=DiscoveryHandler(catalog, builtins),
-        others={
-            "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
-            "apiext": ImportHandler(cache, workers),
-            "stored": StoredHandler(catalog, cache, workers, replicas.roll_call),
-        },
+        others={**_others(catalog, cache, workers, replicas, builtins), **openid},
         catalog=catalog,
         definitions=definitions,
         stores=stores,
@@ -224,6 +228,17 @@ async def open_api(
     )
 
 
+def _others(
+    catalog: Catalog, cache: ServingCache, workers: WorkerPool, replicas: Replicas, builtins: tuple[BuiltinGroupVersion, ...]
+) -> dict[str, Handler]:
+    """Return the handlers of paths that are neither resources nor discovery, by the first segment."""
+    return {
+        "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
+        "apiext": ImportHandler(cache, workers),
+        "stored": StoredHandler(catalog, cache, workers, replicas.roll_call),
+    }
+
+
 def _builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:
     """Return the built-in group versions that the options enable."""
     if options.host is not None:
@@ -231,7 +246,45 @@ def _builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:
     enabled = options.feature_gates.enabled
     left_out = () if enabled(MIGRATOR_GATE) else (STORAGEMIGRATION_V1,)
     added = (INTERNAL_V1ALPHA1,) if enabled(STORAGE_VERSION_GATE) else ()
-    return tuple(builtin for builtin in (*BUILTINS, *added) if builtin not in left_out)
+    return tuple(builtin for builtin in (*BUILTINS, *REVIEWS, *added) if builtin not in left_out)
+
+
+async def _start_definitions(
+    informer: DefinitionInformer,
+    cache: ServingCache,
+    admission: Admission,
+    watches: Watches,
+    options: ServerOptions,
+    stack: AsyncExitStack,
+) -> BuiltinEndpoint:
+    """Start to follow definitions, with their controllers. Return their endpoint."""
+    guard = PruneGuard(count=cache.stores.count_stored, refuses=options.guard_stored_versions)
+    definitions = with_remote_builtin(definitions_endpoint(informer, guard, admission, watches))
+    _start_definition_controllers(informer, definitions, cache, stack, restores=options.guard_stored_versions or options.migrates)
+    await informer.start()
+    stack.push_async_callback(informer.close)
+    return definitions
+
+
+async def _with_policy(endpoints: list[BuiltinEndpoint], access: AccessControl, stack: AsyncExitStack) -> list[BuiltinEndpoint]:
+    """Return the endpoints; with RBAC, the policy sees their writes."""
+    if access.policy is None:
+        return endpoints
+    # most servers have no RBAC
+    from apiext.server.composition.rbac import start_rbac
+
+    return await start_rbac(access.policy, endpoints, stack)
+
+
+def _with_reviews(
+    options: ServerOptions, url: str, own: list[BuiltinEndpoint], access: AccessControl, admission: Admission
+) -> tuple[list[BuiltinEndpoint], Mapping[str, Handler]]:
+    """Return the endpoints of a standalone server with those of reviews, and the handlers of OpenID Connect by path."""
+    if options.host is not None:
+        return [*own], {}
+    served, tokens = serve_reviews(options, own, access, admission)
+    documents = OpenIDDocuments(tokens, url)
+    return served, {".well-known": documents, "openid": documents}
 
 
 def _fixed_endpoints(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
+from apiext.server.composition.access import open_access
 from apiext.server.composition.flow_control import open_flow_control
 from apiext.server.composition.storage_backend import describe_storage, open_backend
 from apiext.server.handler_chain import ChainParts, build_chain
-from apiext.server.host.clients import HostClients, open_authorizer
 from apiext.server.observability.tracing import open_tracing
 from apiext.server.routes.conversion_metrics import ConversionMetrics
 from apiext.server.routes.flowcontrol_debug import FlowControlDebug
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from apiext.definitions.sources.directory import DirectorySource
     from apiext.endpoints.request import Handler
+    from apiext.server.host.clients import HostClients
     from apiext.server.host.definitions import HostDefinitions
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import ServerOptions
@@ -217,12 +218,13 @@ async def open_app(
         watch_cache=storage.watch_cache,
         compaction_interval=storage.compaction_interval,
     )
+    access = open_access(options, clients, credentials, delegation)
     try:
         if delegation is not None and options.crd_selector is not None:
             await delegation.lookup.recall(HostRecords(backend, storage.prefix))
         await stores.start()
         stack.push_async_callback(stores.close)
-        api = await open_api(stores, options, url, clients, workers, stack)
+        api = await open_api(stores, options, url, clients, workers, access, stack)
     except (BackendError, StorageError, StatusError) as error:
         hint = "; see apiext rescue" if isinstance(error, StatusError) and error.reason == "StorageReadError" else ""
         raise StartError(f"cannot read the store: {error}{hint}") from error
@@ -230,7 +232,8 @@ async def open_app(
         tokens=credentials.tokens,
         flow_control=open_flow_control(options, stores, clients, stack),
         delegation=delegation,
-        review=open_authorizer(options.authorization, clients),
+        modes=access.modes,
+        reviewer=access.reviewer(),
         tracer=open_tracing(options.tracing_config_file, stack),
     )
     return App(options, api, backend, parts, workers=workers, certificates=credentials.expirations)

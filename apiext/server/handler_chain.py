@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
 from apiext.endpoints.request import bound
 from apiext.filters.audit_id import AuditID
-from apiext.filters.authentication import Authentication, FrontProxyUser
+from apiext.filters.authentication import Authentication, FrontProxyUser, Reviewer
 from apiext.filters.authorization import Authorization
 from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
@@ -36,12 +35,12 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Tracer
 
-    from apiext.authorization.authorizer import Authorize
+    from apiext.authorization.authorizer import AuthorizationModes
     from apiext.endpoints.request import Handler
     from apiext.flowcontrol.flow_control import FlowControl
     from apiext.meta.request import UserInfo
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options.options import AuthenticationOptions, AuthorizationOptions, LimitOptions, ServerOptions
+    from apiext.server.options.options import AuthenticationOptions, LimitOptions, ServerOptions
 
 _LOG_ALL_VERBOSITY = 3
 """`-v` from which every request is logged, as in the reference."""
@@ -52,6 +51,10 @@ class ChainParts:
     """Objects that filters share with other parts of the server."""
 
     tokens: Mapping[str, UserInfo]
+    """Static tokens."""
+    modes: AuthorizationModes
+    reviewer: Reviewer | None = None
+    """Authenticates other tokens."""
     stats: RequestStats = field(default_factory=RequestStats)
     in_flight: InFlight = field(default_factory=InFlight)
     """Requests that run without flow control."""
@@ -59,8 +62,6 @@ class ChainParts:
     """With None, --max-requests-inflight and --max-mutating-requests-inflight limit requests."""
     delegation: Delegation | None = None
     """Authentication by another server."""
-    review: Authorize | None = None
-    """Sends the SubjectAccessReviews of `--authorization-mode Webhook`."""
     tracer: Tracer | None = None
     """The tracer of `--tracing-config-file`."""
 
@@ -79,7 +80,7 @@ def build_chain(handler: Handler, options: ServerOptions, parts: ChainParts) -> 
 
 
 def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handler], Handler]]:
-    limits, modes = options.limits, _modes(options.authorization, parts.review)
+    limits, modes = options.limits, parts.modes
     hsts = [partial(HSTS, directives=options.hsts_directives)] if options.hsts_directives else []
     cors = [partial(CORS, origins=[re.compile(pattern) for pattern in options.cors_origins])] if options.cors_origins else []
     unsafe_deletion = options.feature_gates.enabled("AllowUnsafeMalformedObjectDeletion")
@@ -143,12 +144,5 @@ def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callab
         tokens=parts.tokens,
         front_proxy=front_proxy,
         expirations=parts.stats.certificates,
-        reviewer=parts.delegation.tokens.user if parts.delegation else None,
+        reviewer=parts.reviewer,
     )
-
-
-def _modes(options: AuthorizationOptions, review: Authorize | None) -> AuthorizationModes:
-    always = [is_master, always_allow_paths(options.always_allow_paths)]
-    if options.modes[:1] == ("Webhook",):
-        return AuthorizationModes(before=always, delegate=review, after=[is_authenticated] if "AlwaysAllow" in options.modes else [])
-    return AuthorizationModes(before=[is_authenticated, *always], delegate=review)

@@ -151,6 +151,8 @@ class Scope:
     offers: Offers = RESOURCE_OFFERS
     creates_on_update: bool = False
     """Whether PUT creates an object that does not exist."""
+    keeps_metadata: bool = False
+    """Whether a create keeps the metadata that the server otherwise sets, such as the uid."""
     returns_deleted: bool = False
     """Whether a delete returns the object also when it was removed."""
     strategic_keys: Mapping[str, str] = field(default_factory=dict)

@@ -44,7 +44,7 @@ class WriteCall:
     @property
     def context(self) -> RequestContext:
         """Return the request as the registry sees it."""
-        return RequestContext(namespace=self.namespace, subresource=self.subresource, warnings=self.warnings)
+        return RequestContext(self.namespace, self.subresource, self.warnings, self.name, self.user)
 
 
 def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data: bytes = b"", *, manager: str = "") -> WriteCall:

@@ -114,14 +114,31 @@ class Message:
         return b"".join(parts)
 
 
+class Items(Message):
+    """A list that is a message of its own: a map's value is one, since maps have no repeated values."""
+
+    __slots__ = ()
+
+    def __init__(self, item: Scalar | Message) -> None:
+        super().__init__({1: ("items", item)}, repeated={"items"})
+
+    def read(self, data: bytes) -> Any:
+        """Return the list."""
+        return super().read(data).get("items", [])
+
+    def write(self, obj: Any) -> bytes:
+        """Return the bytes of a list."""
+        return super().write({"items": obj or []})
+
+
 class MapOf:
-    """A map from strings to strings or messages."""
+    """A map from strings to strings, messages or lists."""
 
     __slots__ = ("default", "entry")
 
     def __init__(self, value: Scalar | Message | MapOf) -> None:
         self.entry = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
-        self.default: type = dict if isinstance(value, Message) else str
+        self.default: type = list if isinstance(value, Items) else dict if isinstance(value, Message) else str
 
 
 _SCALARS: Final[tuple[tuple[type[GoType], Scalar], ...]] = (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.admission.namespace_informer import NamespaceInformer
     from apiext.admission.resourcequota.access import QuotaAccess
+    from apiext.server.composition.access import AccessControl
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
     from apiext.storage.factory import StoreFactory
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def open_admission(
-    options: ServerOptions, stores: StoreFactory, clients: HostClients, stack: AsyncExitStack
+    options: ServerOptions, stores: StoreFactory, clients: HostClients, access: AccessControl, stack: AsyncExitStack
 ) -> tuple[Admission, Sequence[HostInformer]]:
     """Return the enabled plugins and their informers, which `stack` stops.
 
@@ -43,8 +44,18 @@ def open_admission(
     disabled = options.admission_plugins.disabled
     if options.host is None:
         phase = partial(namespace_phase, NAMESPACE_KIND.rest(stores.store(NAMESPACES.stored_resource)))
-        return Chain([NamespaceLifecycle(phase)] if NamespaceLifecycle.NAME not in disabled else []), ()
+        plugins: list[Admission] = [NamespaceLifecycle(phase)] if NamespaceLifecycle.NAME not in disabled else []
+        return Chain([*plugins, *_escalation(access)]), ()
     return _host_admission(clients.client(options.host), disabled, stack)
+
+
+def _escalation(access: AccessControl) -> list[Admission]:
+    """Return the check against escalation of mode RBAC, which comes last."""
+    if access.policy is None:
+        return []
+    from apiext.admission.escalation import EscalationCheck
+
+    return [EscalationCheck(access.policy, access.modes.authorize)]
 
 
 def _host_admission(client: WebhookClient, disabled: frozenset[str], stack: AsyncExitStack) -> tuple[Admission, Sequence[HostInformer]]:

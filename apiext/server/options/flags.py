@@ -13,6 +13,7 @@ from apiext.authentication.request_header import RequestHeaders
 from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.options.admission_plugins import AdmissionPlugins
+from apiext.server.options.authorization_modes import MODES, RBAC, WEBHOOK
 from apiext.server.options.feature_gates import FeatureGates, parse_feature_gates
 from apiext.server.options.options import (
     FAIR_LIMITS,
@@ -23,6 +24,7 @@ from apiext.server.options.options import (
     LimitOptions,
     NamedCertificateFiles,
     ServerOptions,
+    ServiceAccountOptions,
     ServingOptions,
     StorageOptions,
 )
@@ -30,12 +32,11 @@ from apiext.storage.etcd.config import EtcdConfig
 from apiext.webhook.service_addresses import parse_service_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from apiext.webhook.service_addresses import ServiceAddresses
 
 _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
-_MODES: Final = ("AlwaysAllow", "Webhook")
 _KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", "kubeconfig")
 
 
@@ -167,6 +168,7 @@ def _authentication(reader: FlagReader) -> AuthenticationOptions:
         delegate=_delegate(reader, "authentication_kubeconfig"),
         token_ttl=reader.seconds("authentication_token_webhook_cache_ttl", defaults.token_ttl),
         audiences=reader.names("api_audiences"),
+        service_accounts=_service_accounts(reader),
         skip_lookup=reader.flag("authentication_skip_lookup", default=False),
         tolerate_lookup_failure=reader.flag("authentication_tolerate_lookup_failure", default=False),
         client_ca_file=reader.file("client_ca_file"),
@@ -192,29 +194,55 @@ def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:
     from apiext.webhook.clientcmd.service_account import in_cluster
 
     named = any(reader.value(flag) for flag in _KUBECONFIGS)
-    if named or "Webhook" not in reader.names("authorization_mode") or not in_cluster():
+    if named or WEBHOOK not in reader.names("authorization_mode") or not in_cluster():
         return None
     return KubeconfigSource("the pod's service account")
+
+
+def _service_accounts(reader: FlagReader) -> ServiceAccountOptions:
+    defaults = ServiceAccountOptions()
+    flag = "service_account_key_file"
+    files = [Path(name).expanduser().absolute() for name in reader.names(flag)]
+    signing = reader.file("service_account_signing_key_file")
+    if files and signing is None:
+        reader.add_problem(flag, "needs --service-account-signing-key-file too")
+    return ServiceAccountOptions(
+        issuers=reader.names("service_account_issuer", defaults.issuers),
+        key_files=tuple(path for path in files if reader.can_read(flag, path)),
+        signing_key_file=signing,
+    )
 
 
 def _authorization(reader: FlagReader) -> AuthorizationOptions:
     defaults = AuthorizationOptions()
     # with a kubeconfig, the default mode is not AlwaysAllow
     named = any(reader.value(flag) for flag in _KUBECONFIGS)
-    modes = reader.names("authorization_mode", ("Webhook",) if named else defaults.modes)
-    for mode in modes:
-        if mode not in _MODES:
-            reader.add_problem("authorization_mode", f"{mode!r} is not one of {', '.join(_MODES)}")
+    modes = reader.names("authorization_mode", (WEBHOOK,) if named else defaults.modes)
+    _check_modes(reader, modes)
     delegate = _delegate(reader, "authorization_kubeconfig")
-    if "Webhook" in modes and delegate is None:
+    if WEBHOOK in modes and delegate is None:
         reader.add_problem("authorization_mode", "Webhook needs --authorization-kubeconfig too")
+    # as in the reference, default roles allow the health endpoints
+    paths = () if RBAC in modes else defaults.always_allow_paths
     return AuthorizationOptions(
         modes=modes,
         delegate=delegate,
         authorized_ttl=reader.seconds("authorization_webhook_cache_authorized_ttl", defaults.authorized_ttl),
         unauthorized_ttl=reader.seconds("authorization_webhook_cache_unauthorized_ttl", defaults.unauthorized_ttl),
-        always_allow_paths=reader.names("authorization_always_allow_paths", defaults.always_allow_paths),
+        always_allow_paths=reader.names("authorization_always_allow_paths", paths),
     )
+
+
+def _check_modes(reader: FlagReader, modes: Sequence[str]) -> None:
+    flag = "authorization_mode"
+    for mode in modes:
+        if mode not in MODES:
+            reader.add_problem(flag, f"{mode!r} is not one of {', '.join(MODES)}")
+        elif modes.count(mode) > 1:
+            reader.add_problem(flag, f"{mode!r} must not be given twice")
+            break
+    if RBAC in modes and reader.value("kubeconfig"):
+        reader.add_problem(flag, "RBAC needs the roles of a standalone server, without --kubeconfig")
 
 
 def _crd_selector(reader: FlagReader) -> str | None:

@@ -77,6 +77,18 @@ class KubeconfigSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceAccountOptions:
+    """Tokens of service accounts."""
+
+    issuers: tuple[str, ...] = ("https://kubernetes.default.svc.cluster.local",)
+    """The first one issues tokens; those of all are valid."""
+    key_files: tuple[Path, ...] = ()
+    """Keys that verify tokens; empty for the signing key."""
+    signing_key_file: Path | None = None
+    """None for a key that the server creates in its directory of certificates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationOptions:
     """How clients authenticate. Without a client CA, and a cluster to read it from, the server creates a CA and an admin certificate."""
 
@@ -86,6 +98,7 @@ class AuthenticationOptions:
     """Seconds that TokenReview results are cached."""
     audiences: tuple[str, ...] = ()
     """Audiences of TokenReviews; empty for those of the reviewing server."""
+    service_accounts: ServiceAccountOptions = ServiceAccountOptions()
     skip_lookup: bool = False
     """Whether to ignore the ConfigMap extension-apiserver-authentication."""
     tolerate_lookup_failure: bool = False
@@ -100,6 +113,11 @@ class AuthenticationOptions:
     front_proxy_headers: RequestHeaders = field(default=RequestHeaders(("x-remote-user",), (), ("x-remote-group",), ("x-remote-extra-",)))
 
     @property
+    def own_audiences(self) -> tuple[str, ...]:
+        """Return the audiences of this server: by default the issuers of its tokens."""
+        return self.audiences or self.service_accounts.issuers
+
+    @property
     def looks_up(self) -> bool:
         """Return whether the ConfigMap extension-apiserver-authentication supplies a missing CA."""
         missing = self.client_ca_file is None or self.front_proxy_ca_file is None
@@ -111,7 +129,7 @@ class AuthorizationOptions:
     """How requests are authorized. Times are in seconds."""
 
     modes: tuple[str, ...] = ("AlwaysAllow",)
-    """In order: AlwaysAllow (allows every authenticated user), Webhook (sends SubjectAccessReviews)."""
+    """In order: AlwaysAllow (allows every authenticated user), RBAC (roles and bindings), Webhook (sends SubjectAccessReviews)."""
     delegate: KubeconfigSource | None = None
     """The server of SubjectAccessReviews."""
     authorized_ttl: float = 10.0

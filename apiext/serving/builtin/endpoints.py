@@ -56,7 +56,7 @@ class BuiltinEndpoints:
         info = request[INFO]
         endpoint = self._by_resource.get(GroupVersionResource(info.group, info.version, info.resource))
         scope = endpoint.scopes.get(info.subresource) if endpoint else None
-        if endpoint is None or scope is None or not _has_path(info, scope):
+        if endpoint is None or scope is None or not _has_path(info, scope, endpoint.resource):
             raise errors.path_not_found()
         if not _has_route(request, info, endpoint.resource):
             raise errors.StatusError(405, "MethodNotAllowed", _NOT_ALLOWED, {})
@@ -64,12 +64,14 @@ class BuiltinEndpoints:
         return await RESOURCE_VERBS[info.verb](request, scope)
 
 
-def _has_path(info: RequestInfo, scope: Scope) -> bool:
-    """Report whether a resource has the path of a request: with a namespace or without one."""
+def _has_path(info: RequestInfo, scope: Scope, resource: BuiltinResource) -> bool:
+    """Report whether a resource has the path of a request: with a namespace or without one, and with a name."""
+    if len(info.parts) > 1 and not info.subresource and _COLLECTION.issuperset(resource.verbs):
+        return False
     if info.namespace:
         return scope.namespaced or scope.is_namespaces
     # across namespaces there is only the list
-    return not scope.namespaced or len(info.parts) == 1
+    return not scope.namespaced or (len(info.parts) == 1 and "list" in resource.verbs)
 
 
 def _has_route(request: web.BaseRequest, info: RequestInfo, resource: BuiltinResource) -> bool:
@@ -83,4 +85,4 @@ def _has_route(request: web.BaseRequest, info: RequestInfo, resource: BuiltinRes
     if request.method == "HEAD" or info.verb not in verbs or info.verb not in RESOURCE_VERBS:
         return False
     named = len(info.parts) > 1
-    return info.verb == "watch" or (info.verb in _COLLECTION) != named
+    return info.verb == "watch" or (info.verb in _COLLECTION and not info.subresource) != named

@@ -71,7 +71,7 @@ class ServedKind:
         scopes = {"": main}
         for name, subresource in self.subresources.items():
             own = rest if subresource.strategy is None else dataclasses.replace(rest, strategy=subresource.strategy)
-            fields = main.fields if subresource.reset is None else self._fields(main.codec, subresource.reset, name)
+            fields = main.fields if subresource.reset is None else self.fields(main.codec, subresource.reset, name)
             scopes[name] = dataclasses.replace(main, subresource=name, rest=own, offers=subresource.offers, fields=fields)
         return BuiltinEndpoint(self.kind.resource, scopes)
 
@@ -82,7 +82,7 @@ class ServedKind:
             resource=resource.resource,
             rest=rest,
             codec=codec,
-            fields=self._fields(codec, ("status",) if resource.subresources else ()),
+            fields=self.fields(codec, ("status",) if resource.subresource("status") is not None else ()),
             field_label=self.field_label,
             admission=admission,
             watches=watches,
@@ -101,7 +101,7 @@ class ServedKind:
             strategic_keys=self.strategic_keys,
         )
 
-    def _fields(self, codec: BodyCodec, reset: Sequence[str], subresource: str = "") -> FieldManager:
+    def fields(self, codec: BodyCodec, reset: Sequence[str], subresource: str = "") -> FieldManager:
         """Return a field manager of the kind. Its strategy resets the fields `reset`."""
         kind, struct = self.kind.resource.kind, self.kind.struct
 

@@ -15,6 +15,7 @@ from apiext.endpoints.scopes.open_watches import Watches
 from apiext.endpoints.scopes.remote_scope import RemoteScope
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
+from apiext.registry.observed_rest import ObservedRest
 from apiext.registry.prune_guard import PruneGuard
 from apiext.serving.builtin.definitions import definitions_endpoint
 from apiext.serving.builtin.kinds import served_kind
@@ -107,6 +108,9 @@ def with_remote_builtin(endpoint: BuiltinEndpoint) -> BuiltinEndpoint:
     """Return an endpoint whose scopes have copies in worker processes."""
     main = endpoint.scopes[""]
     rest = cast("ResourceRest", main.rest)
+    if isinstance(rest, ObservedRest):
+        # its observer must see each write before the response
+        return endpoint
     written = written_answers(rest) if isinstance(rest, CustomResourceDefinitionRest) else {}
     guarded = isinstance(rest, CustomResourceDefinitionRest) and rest.guard.refuses
     place = _BuiltinPlace(endpoint.resource, rest.store.prefix, admitted(main.admission), guarded)

@@ -3,6 +3,12 @@
 import pytest
 
 from apiext.authorization.authorizer import (
+    ALLOWED,
+    NO_OPINION,
+    AuthorizationModes,
+    Decide,
+    Decision,
+    Verdict,
     always_allow_paths,
     is_authenticated,
     is_master,
@@ -18,10 +24,10 @@ def test_allows_groups() -> None:
     """Allow system:masters, and authenticated users."""
     master = UserInfo("m", ("system:masters",))
 
-    assert is_master(master, INFO)
-    assert not is_master(ANN, INFO)
-    assert is_authenticated(ANN, INFO)
-    assert not is_authenticated(ANONYMOUS, INFO)
+    assert is_master(master, INFO) is ALLOWED
+    assert is_master(ANN, INFO) is NO_OPINION
+    assert is_authenticated(ANN, INFO) is ALLOWED
+    assert is_authenticated(ANONYMOUS, INFO) is NO_OPINION
 
 
 @pytest.mark.parametrize(
@@ -32,14 +38,29 @@ def test_allows_paths(path: str, *, allowed: bool) -> None:
     """Allow a path itself, and with a star everything below it."""
     allows = always_allow_paths(["/healthz", "livez/*"])
 
-    assert allows(ANONYMOUS, RequestInfo(path=path, verb="get")) is allowed
+    assert (allows(ANONYMOUS, RequestInfo(path=path, verb="get")) is ALLOWED) is allowed
 
 
 def test_allows_no_resource_by_path() -> None:
     """Leave requests for resources to other rules."""
     info = RequestInfo(is_resource=True, path="/healthz", verb="get")
 
-    assert not always_allow_paths(["/*"])(ANONYMOUS, info)
+    assert always_allow_paths(["/*"])(ANONYMOUS, info) is NO_OPINION
+
+
+async def test_joins_reasons_of_all_modes() -> None:
+    """Return the reasons of all modes, in order, if none decides."""
+
+    def undecided(reason: str) -> Decide:
+        return lambda _user, _info: Verdict(Decision.NO_OPINION, reason)
+
+    async def delegate(_user: UserInfo, _info: RequestInfo) -> Verdict:
+        return Verdict(Decision.NO_OPINION, "webhook")
+
+    modes = AuthorizationModes(before=[undecided("a"), undecided(""), undecided("b")], delegate=delegate, after=[undecided("c")])
+
+    assert modes.authorize_here(ANN, INFO) == Verdict(Decision.NO_OPINION, "a\nb")
+    assert await modes.authorize(ANN, INFO) == Verdict(Decision.NO_OPINION, "a\nb\nwebhook\nc")
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,7 @@ async def test_core_resources_have_no_api_version(client: Client) -> None:
         "namespaces/status",
         "secrets",
         "serviceaccounts",
+        "serviceaccounts/token",
     ]
 
 

@@ -15,14 +15,15 @@ LEASES = "coordination.k8s.io/v1"
 CRDS = "apiextensions.k8s.io/v1"
 MIGRATIONS = "storagemigration.k8s.io/v1"
 VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
+REVIEWS = ["authentication.k8s.io/v1", "authorization.k8s.io/v1"]
 
 
 @pytest.mark.parametrize(
     "gates, host, expected",
     [
-        ([], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS]),
-        (["StorageVersionMigrator=false"], None, [*FIRST, CRDS, LEASES, FLOWS]),
-        (["StorageVersionAPI=true"], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS, VERSIONS]),
+        ([], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS, *REVIEWS]),
+        (["StorageVersionMigrator=false"], None, [*FIRST, CRDS, LEASES, FLOWS, *REVIEWS]),
+        (["StorageVersionAPI=true"], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS, *REVIEWS, VERSIONS]),
         (["StorageVersionAPI=true"], KubeconfigSource("--kubeconfig"), [CRDS]),
     ],
 )

@@ -1,0 +1,157 @@
+"""Issues and authenticates tokens of service accounts.
+
+Mirrors kubernetes pkg/serviceaccount (claims.go, jwt.go).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.authentication.serviceaccount import jwt
+from apiext.authentication.tokens import AuthenticatedToken, TokenError
+from apiext.meta.golang import formatting
+from apiext.meta.random_uuid import random_uuid
+from apiext.meta.request import CREDENTIAL_ID, UserInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from apiext.authentication.serviceaccount.keys import SigningKey, VerifyingKey
+    from apiext.meta.encoding.json_codec import Object
+
+    Lookup = Callable[[str, str], Awaitable[Object | None]]
+    """Returns the object of a namespace and name, None if there is none."""
+
+USER_PREFIX: Final = "system:serviceaccount:"
+GROUP: Final = "system:serviceaccounts"
+_PRIVATE: Final = "kubernetes.io"
+_MAX_VERIFIED: Final = 4096
+"""Tokens with a verified signature that are kept."""
+_INVALIDATED: Final = "service account token has been invalidated"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of a server."""
+
+    signing: SigningKey
+    verifying: tuple[VerifyingKey, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ServiceAccountTokens:
+    """Tokens with the claims of the first issuer, valid for the audiences that they name."""
+
+    load: Callable[[], Keys]
+    """Reads the keys, and creates them if there are none. Called in a thread, once."""
+    issuers: Sequence[str]
+    audiences: Sequence[str]
+    """Audiences of the server itself."""
+    service_account: Lookup
+    secret: Lookup
+    clock: Callable[[], float] = time.time
+    _loading: asyncio.Task[Keys] | None = None
+    _verified: OrderedDict[bytes, dict[str, Any]] = field(default_factory=OrderedDict)
+    """Claims by keyed hash of the token."""
+    _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    async def keys(self) -> Keys:
+        """Return the keys.
+
+        Raises:
+            OSError: they cannot be read or written; the next call tries again.
+        """
+        if self._loading is None or (self._loading.done() and (self._loading.cancelled() or self._loading.exception() is not None)):
+            self._loading = asyncio.create_task(asyncio.to_thread(self.load))
+        return await asyncio.shield(self._loading)
+
+    async def issue(self, account: Object, *, seconds: int, audiences: Sequence[str], bound: dict[str, Object], moment: float) -> str:
+        """Return a token of a service account. `bound` has the object that it is bound to by its kind in lower case.
+
+        Raises:
+            OSError: the keys cannot be read or written.
+        """
+        metadata, now = account["metadata"], int(moment)
+        references = {kind: _reference(one) for kind, one in {**bound, "serviceaccount": account}.items()}
+        claims = {
+            "iss": self.issuers[0],
+            "sub": f"{USER_PREFIX}{metadata['namespace']}:{metadata['name']}",
+            "aud": list(audiences),
+            "exp": now + seconds,
+            "iat": now,
+            "nbf": now,
+            "jti": random_uuid(),
+            _PRIVATE: {"namespace": metadata["namespace"], **references},
+        }
+        return jwt.sign(claims, (await self.keys()).signing)
+
+    async def authenticate(self, token: str, audiences: Sequence[str]) -> AuthenticatedToken | None:
+        """Return the user of a token. None for a token of another issuer.
+
+        Raises:
+            TokenError: the token is invalid, or its service account or the object that it is bound to is gone.
+        """
+        claims = await self._claims(token)
+        if claims is None:
+            return None
+        named = claims.get("aud") or self.audiences
+        named = [named] if isinstance(named, str) else list(named)
+        wanted = audiences or self.audiences
+        valid = tuple(name for name in named if name in wanted)
+        if not valid and self.audiences:
+            texts = " ".join(map(formatting.quote, named)), " ".join(map(formatting.quote, wanted))
+            raise TokenError(f"token audiences [{texts[0]}] is invalid for the target audiences [{texts[1]}]")
+        jwt.check_times(claims, self.clock())
+        return AuthenticatedToken(await self._user(claims), valid)
+
+    async def _claims(self, token: str) -> dict[str, Any] | None:
+        """Return the claims of a token with a valid signature. Raises TokenError."""
+        key = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._secret, digest_size=32).digest()
+        if (known := self._verified.get(key)) is not None:
+            return known
+        parsed = jwt.parse(token)
+        if parsed is None or parsed.claims.get("iss") not in self.issuers:
+            return None
+        jwt.verify(parsed, (await self.keys()).verifying)
+        self._verified[key] = parsed.claims
+        if len(self._verified) > _MAX_VERIFIED:
+            self._verified.popitem(last=False)
+        return parsed.claims
+
+    async def _user(self, claims: dict[str, Any]) -> UserInfo:
+        private = claims.get(_PRIVATE) or {}
+        namespace, named = private.get("namespace", ""), private.get("serviceaccount") or {}
+        name, uid = named.get("name", ""), named.get("uid", "")
+        account = await self.service_account(namespace, name)
+        if account is None:
+            raise TokenError(f"serviceaccounts {formatting.quote(name)} not found")
+        if (found := account["metadata"].get("uid", "")) != uid:
+            raise TokenError(f"service account UID ({found}) does not match claim ({uid})")
+        await self._check_bound(private, namespace)
+        groups = (GROUP, f"{GROUP}:{namespace}")
+        extra = {CREDENTIAL_ID: (f"JTI={jti}",)} if (jti := claims.get("jti")) else {}
+        return UserInfo(f"{USER_PREFIX}{namespace}:{name}", groups, uid, extra)
+
+    async def _check_bound(self, private: dict[str, Any], namespace: str) -> None:
+        """Check that the object to which a token is bound exists. Raises TokenError."""
+        if any(private.get(kind) for kind in ("pod", "node", "validatingwebhookconfiguration", "mutatingwebhookconfiguration")):
+            # this server has no such objects
+            raise TokenError(_INVALIDATED)
+        bound = private.get("secret")
+        if not bound:
+            return
+        secret = await self.secret(namespace, bound.get("name", ""))
+        if secret is None:
+            raise TokenError(_INVALIDATED)
+        if (found := secret["metadata"].get("uid", "")) != bound.get("uid", ""):
+            raise TokenError(f"secret UID ({found}) does not match service account secret ref claim ({bound.get('uid', '')})")
+
+
+def _reference(obj: Object) -> dict[str, str]:
+    return {"name": obj["metadata"]["name"], "uid": obj["metadata"]["uid"]}

@@ -1,0 +1,112 @@
+"""The subresource token of service accounts (kubernetes pkg/registry/core/serviceaccount/storage/token.go)."""
+
+from __future__ import annotations
+
+import time as clock
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors, field, time
+from apiext.meta.gvk import GroupKind, GroupResource
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.reviews.resources import TOKEN_REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from apiext.authentication.serviceaccount.service_account_tokens import ServiceAccountTokens
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.registry.request_context import CreateOptions, RequestContext
+
+    Read = Callable[[str, str], Awaitable[Object]]
+    """Returns the object of a namespace and name; raises StatusError (404)."""
+
+_KIND: Final = GroupKind(TOKEN_REQUEST.group, TOKEN_REQUEST.kind)
+_MIN_SECONDS: Final = 600
+_MAX_SECONDS: Final = 1 << 32
+_DEFAULT_SECONDS: Final = 3600
+_SECONDS: Final = field.Path("spec", "expirationSeconds")
+
+
+def default_token_request(obj: Object) -> None:
+    """Set the default expiration."""
+    if obj["spec"].get("expirationSeconds") is None:
+        obj["spec"]["expirationSeconds"] = _DEFAULT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequests:
+    """Issues tokens for TokenRequests."""
+
+    tokens: ServiceAccountTokens
+    service_account: Read
+    secret: Read
+
+    async def answer(self, ctx: RequestContext, request: Object, options: CreateOptions) -> Object:
+        """Return a request with its token.
+
+        Raises:
+            StatusError: the request is invalid, or the service account or the object to bind to does not exist.
+        """
+        metadata, spec = dict(request["metadata"]), dict(request["spec"])
+        if metadata.get("name", ctx.name) != ctx.name:
+            problem = field.invalid(field.Path("metadata", "name"), metadata["name"], "must match the service account name if specified")
+            raise errors.invalid(_KIND, ctx.name, [problem])
+        account = await self.service_account(ctx.namespace, ctx.name)
+        _check_uid(metadata.get("uid", ""), account["metadata"]["uid"], ctx.name)
+        moment = clock.time()
+        spec["audiences"] = spec.get("audiences") or list(self.tokens.audiences)
+        metadata |= {"name": ctx.name, "namespace": ctx.namespace, "uid": account["metadata"]["uid"], "creationTimestamp": time.now()}
+        request = {"metadata": metadata, "spec": spec, "status": {}}
+        if problems := _problems(spec):
+            raise errors.invalid(_KIND, "", problems)
+        if options.admit is not None:
+            await options.admit(AdmissionOperation.CREATE, request, None)
+        bound = await self._bound(ctx.namespace, spec.get("boundObjectRef"))
+        seconds: int = spec["expirationSeconds"]
+        try:
+            token = await self.tokens.issue(account, seconds=seconds, audiences=spec["audiences"], bound=bound, moment=moment)
+        except OSError as error:
+            raise errors.internal(f"failed to generate token: {error.strerror}") from error
+        expires = time.rfc3339(datetime.fromtimestamp(moment, UTC) + timedelta(seconds=seconds))
+        return {**request, "status": {"token": token, "expirationTimestamp": expires}}
+
+    async def _bound(self, namespace: str, reference: Object | None) -> dict[str, Object]:
+        """Return the object of a reference by its kind in lower case. Raises StatusError."""
+        if reference is None:
+            return {}
+        kind, name, uid = reference.get("kind", ""), reference.get("name", ""), reference.get("uid", "")
+        group, slash, version = reference.get("apiVersion", "").rpartition("/")
+        if group or kind not in {"Secret", "Pod", "Node"}:
+            shown = f"{group}{slash}{version}, Kind={kind}"
+            raise errors.bad_request(f"cannot bind token to object of type {shown}")
+        if kind != "Secret":
+            # this server has none of these
+            raise errors.not_found(GroupResource("", f"{kind.lower()}s"), name)
+        secret = await self.secret(namespace, name)
+        if uid and uid != secret["metadata"]["uid"]:
+            detail = (
+                f"the UID in the bound object reference ({uid}) does not match the UID in record. "
+                "The object might have been deleted and then recreated"
+            )
+            raise errors.conflict(GroupResource("", kind), name, detail)
+        return {"secret": secret}
+
+
+def _check_uid(named: str, uid: str, name: str) -> None:
+    if named and named != uid:
+        detail = f"the UID in the token request ({named}) does not match the UID of the service account ({uid})"
+        raise errors.conflict(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name, detail)
+
+
+def _problems(spec: Object) -> list[field.FieldError]:
+    seconds, problems = spec["expirationSeconds"], []
+    if seconds < _MIN_SECONDS:
+        problems.append(field.invalid(_SECONDS, seconds, "may not specify a duration less than 10 minutes"))
+    if seconds > _MAX_SECONDS:
+        problems.append(field.invalid(_SECONDS, seconds, "may not specify a duration larger than 2^32 seconds"))
+    if attestations := spec.get("attestations"):
+        detail = "attestations may only be specified with a webhook bound object reference"
+        return [field.invalid(field.Path("spec", "attestations"), attestations, detail)]
+    return problems

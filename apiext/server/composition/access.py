@@ -1,0 +1,107 @@
+"""Composition of authentication by tokens and of authorization, for the filters and for reviews."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
+from apiext.server.host.clients import open_authorizer
+from apiext.server.options.authorization_modes import ALWAYS_ALLOW, RBAC, WEBHOOK
+
+if TYPE_CHECKING:
+    from apiext.authentication.tokens import Authenticate, TokenAuthenticator
+    from apiext.authorization.authorizer import Decide
+    from apiext.authorization.rbac.policy import RolePolicy
+    from apiext.authorization.rule_resolver import ResolveRules
+    from apiext.filters.authentication import Reviewer
+    from apiext.server.host.clients import HostClients
+    from apiext.server.host.delegated_authentication import Delegation
+    from apiext.server.options.options import AuthorizationOptions, ServerOptions
+    from apiext.server.tls.credentials import ServerCredentials
+
+
+@dataclass(slots=True, kw_only=True)
+class AccessControl:
+    """How requests are authenticated by tokens, and authorized."""
+
+    modes: AuthorizationModes
+    policy: RolePolicy | None = None
+    """The roles and bindings of mode RBAC."""
+    order: tuple[str, ...] = ()
+    """The authorization modes."""
+    authenticators: list[TokenAuthenticator] = field(default_factory=list)
+    """Those of bearer tokens, in their order. Empty for a server without reviews."""
+    delegation: Delegation | None = None
+
+    def authenticate(self) -> Authenticate:
+        """Return what authenticates bearer tokens."""
+        from apiext.authentication.tokens import union
+
+        return union(self.authenticators)
+
+    def reviewer(self) -> Reviewer | None:
+        """Return what authenticates requests by tokens that are not static; None if there are none."""
+        if not self.authenticators:
+            return self.delegation.tokens.user if self.delegation is not None else None
+        from apiext.authentication.tokens import reviewer
+
+        return reviewer(self.authenticate())
+
+    def resolver(self) -> ResolveRules:
+        """Return the rules of all modes."""
+        from apiext.authorization import rule_resolver
+
+        found: dict[str, ResolveRules] = {ALWAYS_ALLOW: rule_resolver.allow_everything, WEBHOOK: rule_resolver.unknown_rules}
+        if self.policy is not None:
+            found[RBAC] = rule_resolver.of_policy(self.policy)
+        return rule_resolver.union([found[mode] for mode in self.order])
+
+
+def open_access(
+    options: ServerOptions,
+    clients: HostClients,
+    credentials: ServerCredentials,
+    delegation: Delegation | None,
+) -> AccessControl:
+    """Return the access of a server. A standalone one also authenticates static tokens by reviews.
+
+    Raises:
+        StartError: the server of SubjectAccessReviews has an invalid address or credentials.
+    """
+    policy = None
+    if RBAC in options.authorization.modes:
+        # most servers have no RBAC
+        from apiext.authorization.rbac.policy import RolePolicy
+
+        policy = RolePolicy()
+    modes = _modes(options.authorization, clients, policy)
+    access = AccessControl(modes=modes, policy=policy, order=options.authorization.modes, delegation=delegation)
+    if options.host is None:
+        _add_authenticators(access, options, credentials)
+    return access
+
+
+def _add_authenticators(access: AccessControl, options: ServerOptions, credentials: ServerCredentials) -> None:
+    from apiext.authentication.tokens import reviewed_tokens, static_tokens
+
+    audiences = options.authentication.own_audiences
+    access.authenticators.append(static_tokens(credentials.tokens, audiences))
+    if access.delegation is not None:
+        access.authenticators.append(reviewed_tokens(access.delegation.tokens))
+
+
+def _modes(options: AuthorizationOptions, clients: HostClients, policy: RolePolicy | None) -> AuthorizationModes:
+    """Return the modes in their order around that of another server."""
+    local: dict[str, Decide] = {ALWAYS_ALLOW: is_authenticated}
+    if policy is not None:
+        local[RBAC] = policy.authorize
+    always: list[Decide] = [is_master]
+    if options.always_allow_paths:
+        always.append(always_allow_paths(options.always_allow_paths))
+    place = options.modes.index(WEBHOOK) if WEBHOOK in options.modes else len(options.modes)
+    before = [local[mode] for mode in options.modes[:place] if mode in local]
+    after = [local[mode] for mode in options.modes[place:] if mode in local]
+    # a mode that allows nearly everything comes first, since it is fastest
+    first = [*before, *always] if options.modes[:1] == (ALWAYS_ALLOW,) else [*always, *before]
+    return AuthorizationModes(before=first, delegate=open_authorizer(options, clients), after=after)

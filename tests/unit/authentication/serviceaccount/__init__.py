@@ -1,0 +1,1 @@
+"""Tests of tokens of service accounts."""

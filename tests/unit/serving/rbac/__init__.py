@@ -1,0 +1,1 @@
+"""Tests of RBAC of a standalone server."""
