@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apiext.definitions.definition import Definition, Version
-from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
+from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource, BuiltinSubresource
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.kube_version import kube_aware_key
 
@@ -146,5 +146,11 @@ def _builtin(resource: BuiltinResource) -> APIResource:
         short_names=resource.short_names,
         categories=resource.categories,
         storage_version_hash=storage_version_hash(resource.hashed_kind or resource.kind),
-        subresources=tuple(APISubresource(sub.name, GroupVersionKind("", "", sub.kind.kind), sub.verbs) for sub in resource.subresources),
+        subresources=tuple(APISubresource(sub.name, _body_kind(resource, sub), sub.verbs) for sub in resource.subresources),
     )
+
+
+def _body_kind(resource: BuiltinResource, subresource: BuiltinSubresource) -> GroupVersionKind:
+    """Return the kind of a subresource's bodies; group and version are empty if they are those of the resource."""
+    kind = subresource.kind
+    return kind if kind.group_version != resource.kind.group_version else GroupVersionKind("", "", kind.kind)

@@ -36,6 +36,7 @@ from apiext.registry.prune_guard import PruneGuard
 from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.admission import open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
+from apiext.server.composition.builtin_kinds import NO_KINDS, open_builtin_kinds
 from apiext.server.composition.flow_control import serve_bootstrap_objects
 from apiext.server.composition.storage_version_migrations import start_migrations
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
@@ -103,7 +104,7 @@ class API:
     @property
     def has_core(self) -> bool:
         """Report whether this server serves core/v1: namespaces and events."""
-        return CORE_V1 in self.builtins
+        return any(builtin.group_version == CORE_V1.group_version for builtin in self.builtins)
 
     def paths(self) -> list[str]:
         """Return the paths of the API for the index of `/`."""
@@ -198,14 +199,15 @@ async def open_api(
     replicas = await start_replicas(options.storage, url, catalog, cache, stack)
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
     endpoints = endpoints_of((group for group in builtins if group is not FLOWCONTROL_V1), stores, admission, watches)
-    await _start_core_controllers(endpoints, catalog, cache, options, stack)
+    further = open_builtin_kinds(stores, admission, watches) if options.builtin_kinds else NO_KINDS
+    await _start_core_controllers([*endpoints, *further.endpoints], catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, url, catalog, cache, stack)
     start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
+    fixed = _fixed_endpoints(builtins, stores, admission, watches)
+    builtins = further.beside(builtins)
     return API(
-        resources=ResourceHandler(
-            catalog, cache, BuiltinEndpoints([*own, *_fixed_endpoints(builtins, stores, admission, watches)]), workers
-        ),
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*own, *fixed, *further.endpoints]), workers),
         discovery=DiscoveryHandler(catalog, builtins),
         others={
             "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),

@@ -20,6 +20,8 @@ _ORDER: Final = "$setElementOrder/"
 
 OBJECT_META_KEYS: Final = {"metadata.finalizers": "", "metadata.ownerReferences": "uid"}
 """Merge keys of the lists in ObjectMeta; "" for a list of scalars with the merge strategy."""
+REPLACE: Final = "$replace"
+"""Stands for a merge key at an object that a patch replaces."""
 
 
 def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str], parent: str = "") -> Any:
@@ -70,15 +72,17 @@ def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Map
         return
     elif member is None:
         merged.pop(key, None)
+    elif isinstance(member, dict) and merge_keys.get(f"{parent}.{key}") == REPLACE:
+        merged[key] = json_values.copy(member)
     elif isinstance(member, dict):
         merged[key] = strategic_merge(merged.get(key), member, merge_keys, key)
     elif isinstance(member, list) and (merge_key := merge_keys.get(f"{parent}.{key}")) is not None:
-        merged[key] = _merge_list(merged.get(key), member, merge_key, merge_keys)
+        merged[key] = _merge_list(merged.get(key), member, merge_key, merge_keys, key)
     else:
         merged[key] = json_values.copy(member)
 
 
-def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[str, str]) -> list[Any]:
+def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[str, str], name: str) -> list[Any]:
     items = list(old) if isinstance(old, list) else []
     before = list(items)
     if not merge_key:
@@ -97,10 +101,10 @@ def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[
             if at:
                 items[at.pop()] = None
         elif at:
-            items[at[-1]] = strategic_merge(items[at[-1]], change, merge_keys)
+            items[at[-1]] = strategic_merge(items[at[-1]], change, merge_keys, name)
         else:
             at.append(len(items))
-            items.append(strategic_merge({}, change, merge_keys))
+            items.append(strategic_merge({}, change, merge_keys, name))
     return _ordered([item for item in items if item is not None], patch, before, merge_key)
 
 
