@@ -183,8 +183,7 @@ async def open_api(
         StatusError, BackendError, StorageError: the store cannot be read.
     """
     admission, informers = open_admission(options, stores, clients, stack)
-    builtins = _builtins(options)
-    catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
+    builtins, catalog, watches = _builtins(options), Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
     converters = ConverterFactory(options.service_addresses)
@@ -204,10 +203,10 @@ async def open_api(
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, url, catalog, cache, stack)
     start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
-    fixed = _fixed_endpoints(builtins, stores, admission, watches)
+    served = [*own, *_fixed_endpoints(builtins, stores, admission, watches), *further.endpoints]
     builtins = further.beside(builtins)
     return API(
-        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*own, *fixed, *further.endpoints]), workers),
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints(served), workers),
         discovery=DiscoveryHandler(catalog, builtins),
         others={
             "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),

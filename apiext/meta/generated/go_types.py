@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta.generated import archive
 from apiext.meta.golang.struct_table import SIMPLE_TYPES, TYPE_META
 from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.golang.value_types import Bytes, CompositeStruct, IntOrString, Quantity
+from apiext.meta.golang.value_types import Bytes, CompositeStruct, IntOrString, QuantityText
 from apiext.meta.objectmeta.canonical import OBJECT_META
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _OMISSIBLE: Final = (String, Bool, Int, Pointer, Slice, Map, Bytes)
 _KNOWN: Final[dict[str, GoType]] = {
     **SIMPLE_TYPES,
     "ObjectMeta": OBJECT_META,
-    "Quantity": Quantity(),
+    "Quantity": QuantityText(),
     "IntOrString": IntOrString(),
     "RawExtension": Raw("runtime.RawExtension", keep_order=True),
     "FieldsV1": Raw("v1.FieldsV1"),
@@ -46,7 +46,8 @@ def definition_name(struct: CompositeStruct) -> str:
 
 def declared_defaults(path: str) -> dict[str, Any]:
     """Return the declared defaults of a struct's fields."""
-    return _data()["defaults"].get(path, {})
+    found: dict[str, Any] = _data()["defaults"].get(path, {})
+    return found
 
 
 @cache

@@ -74,7 +74,7 @@ class IntOrString(GoType):
         return False
 
 
-class Quantity(GoType):
+class QuantityText(GoType):
     """resource.Quantity: a number with a suffix; a JSON number is the same as its text."""
 
     __slots__ = ()

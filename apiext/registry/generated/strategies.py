@@ -21,65 +21,34 @@ if TYPE_CHECKING:
 
 _NOT_CONTENT: Final = frozenset({"kind", "apiVersion", "metadata", "status"})
 _WITHOUT_GENERATION: Final = frozenset(
-    [
-        "apiservices",
-        "certificatesigningrequests",
-        "clustertrustbundles",
-        "controllerrevisions",
-        "csinodes",
-        "csistoragecapacities",
-        "endpoints",
-        "ipaddresses",
-        "limitranges",
-        "nodes",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "podcertificaterequests",
-        "resourceclaims",
-        "resourceclaimtemplates",
-        "resourcequotas",
-        "runtimeclasses",
-        "servicecidrs",
-        "services",
-        "storageclasses",
-        "volumeattachments",
-        "volumeattributesclasses",
-    ]
+    {
+        *("endpoints", "limitranges", "nodes", "persistentvolumeclaims", "persistentvolumes", "resourcequotas", "services"),
+        *("apiservices", "controllerrevisions", "ipaddresses", "runtimeclasses", "servicecidrs"),
+        *("certificatesigningrequests", "clustertrustbundles", "podcertificaterequests"),
+        *("csinodes", "csistoragecapacities", "storageclasses", "volumeattachments", "volumeattributesclasses"),
+        *("resourceclaims", "resourceclaimtemplates"),
+    }
 )
 _COUNTED_FROM_ZERO: Final = frozenset({"csidrivers"})
 _NEVER_COUNTED: Final = frozenset({"priorityclasses"})
+_COUNTED_METADATA: Final = {"deployments": "annotations", "endpointslices": "labels"}
+"""Metadata that counts as content, by resource."""
 _CONDITIONAL: Final = frozenset(
-    [
-        "apiservices",
-        "clustertrustbundles",
-        "csidrivers",
-        "csinodes",
-        "csistoragecapacities",
-        "mutatingadmissionpolicies",
-        "mutatingadmissionpolicybindings",
-        "mutatingwebhookconfigurations",
-        "podcertificaterequests",
-        "poddisruptionbudgets",
-        "runtimeclasses",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
-        "validatingwebhookconfigurations",
-        "volumeattachments",
-    ]
+    {
+        *("apiservices", "poddisruptionbudgets", "runtimeclasses", "clustertrustbundles", "podcertificaterequests"),
+        *("csidrivers", "csinodes", "csistoragecapacities", "volumeattachments"),
+        *("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations"),
+        *("validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"),
+    }
 )
 """Resources whose updates must name a resourceVersion."""
 _CREATED_WITH_STATUS: Final = frozenset({"nodes"})
 _PATH_NAMES: Final = frozenset({"clustertrustbundles", "ipaddresses"})
 _STATUS_METADATA: Final = frozenset(
-    [
-        "csinodes",
-        "devicetaintrules",
-        "podcertificaterequests",
-        "resourceclaims",
-        "servicecidrs",
-        "validatingadmissionpolicies",
-        "volumeattachments",
-    ]
+    {
+        *("csinodes", "volumeattachments", "devicetaintrules", "resourceclaims"),
+        *("podcertificaterequests", "servicecidrs", "validatingadmissionpolicies"),
+    }
 )
 """Resources whose status updates keep the metadata."""
 
@@ -120,10 +89,9 @@ class GeneratedStrategy(Strategy):
     def _count(self, obj: Object, old: Object) -> None:
         if self._plural in _WITHOUT_GENERATION | _NEVER_COUNTED:
             return
-        changed = not json_values.equal(_content(obj), _content(old))
-        if self._plural == "endpointslices":
-            changed = changed or obj["metadata"].get("labels") != old["metadata"].get("labels")
-        if changed:
+        counted = _COUNTED_METADATA.get(self._plural, "")
+        same = obj["metadata"].get(counted, {}) == old["metadata"].get(counted, {})
+        if not same or not json_values.equal(_content(obj), _content(old)):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:

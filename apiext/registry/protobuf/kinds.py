@@ -18,7 +18,7 @@ from apiext.meta.encoding import json_codec, protobuf_wire
 from apiext.meta.encoding.protobuf_wire import field, read_fields
 from apiext.meta.golang.time_types import MicroTime, Time
 from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.golang.value_types import Bytes, CompositeStruct, IntOrString, Quantity
+from apiext.meta.golang.value_types import Bytes, CompositeStruct, IntOrString, QuantityText
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -143,7 +143,7 @@ class Embedded:
 _SCALARS: Final[tuple[tuple[type[GoType], Scalar], ...]] = (
     *((String, Scalar.TEXT), (Int, Scalar.INT), (Bool, Scalar.BOOL), (Float, Scalar.FLOAT)),
     *((MicroTime, Scalar.MICRO_TIME), (Time, Scalar.TIME), (Raw, Scalar.JSON)),
-    *((Bytes, Scalar.BASE64), (Quantity, Scalar.QUANTITY), (IntOrString, Scalar.INT_OR_STRING)),
+    *((Bytes, Scalar.BASE64), (QuantityText, Scalar.QUANTITY), (IntOrString, Scalar.INT_OR_STRING)),
 )
 _NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
 
@@ -151,8 +151,9 @@ _NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
 def message_of(struct: Struct, contents: Mapping[GoType, Scalar | Message] = _NO_CONTENTS) -> Message:
     """Return the message of a Go struct, from the numbers of its fields; `contents` has the types whose form is another than the usual."""
     fields = [field for field in struct.by_name.values() if field.number]
+    plain = {field.number: (field.name, _content(field.type, contents)) for field in fields}
     return Message(
-        {field.number: (field.name, _content(field.type, contents)) for field in fields} | _embedded(struct, contents),
+        {**plain, **_embedded(struct, contents)},
         repeated={field.name for field in fields if isinstance(field.type, Slice) and field.type not in contents},
         optional={field.name for field in fields if isinstance(field.type, Pointer | Bytes)},
     )

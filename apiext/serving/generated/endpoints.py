@@ -56,24 +56,15 @@ _STRATEGIES: Final = {
 }
 _CREATED_ON_UPDATE: Final = frozenset({"endpoints", "limitranges", "runtimeclasses", "services"})
 _RETURNED_ON_DELETION: Final = frozenset(
-    [
-        "csidrivers",
-        "csinodes",
-        "deviceclasses",
-        "pods",
-        "resourceclaims",
-        "resourceclaimtemplates",
-        "resourceslices",
-        "services",
-        "storageclasses",
-        "volumeattachments",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-    ]
+    {
+        *("persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas", "services"),
+        *("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"),
+        *("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    }
 )
 _REPLICAS: Final = from_paths(("f:spec", "f:replicas"))
 _SCALE_COLUMNS: Final = (
-    NAME,
+    dataclasses.replace(NAME, format=""),
     number("Desired", "spec.replicas", "How many pods are wanted."),
     number("Available", "status.replicas", "How many pods there are."),
     AGE,

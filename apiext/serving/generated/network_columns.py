@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from apiext.endpoints.responsewriters.table import NAME
+from apiext.registry.generated.scale import selector_text
 from apiext.serving.builtin.printing import AGE, text
-from apiext.serving.generated.cells import addresses, field, find, labels_text, selector_text, shortened
+from apiext.serving.generated.cells import addresses, field, find, labels_text, shortened
 
 if TYPE_CHECKING:
     from apiext.endpoints.responsewriters.table import Cell

@@ -130,7 +130,7 @@ PRIORITY_CLASSES: Final = (
     number("Value", "value", "The priority."),
     flag("Global-Default", "globalDefault", "Whether pods without a class have the priority."),
     AGE,
-    field("PreemptionPolicy", "preemptionPolicy", "Whether pods with the priority remove other ones.", priority=1),
+    field("PreemptionPolicy", "preemptionPolicy", "Whether pods with the priority remove other ones."),
 )
 RUNTIME_CLASSES: Final = (NAME, field("Handler", "handler", "The container runtime."), AGE)
 RESOURCE_CLAIMS: Final = (NAME, text("State", "Whether devices are allocated and reserved.", _claim_state), AGE)

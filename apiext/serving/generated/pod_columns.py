@@ -131,8 +131,7 @@ def _ready(pod: Object, _now: datetime) -> str:
 
 
 def _address(pod: Object, _now: datetime) -> Any:
-    found = pod["status"].get("podIPs") or ({},)
-    return found[0].get("ip") or _NONE
+    return next((each.get("ip") for each in pod["status"].get("podIPs") or ()), "") or _NONE
 
 
 def _gates(pod: Object, _now: datetime) -> str:

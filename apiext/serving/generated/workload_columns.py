@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.endpoints.responsewriters.human_duration import age, human_duration
 from apiext.endpoints.responsewriters.table import NAME, Column
 from apiext.meta import time
+from apiext.registry.generated.scale import selector_text
 from apiext.serving.builtin.printing import AGE, text
 from apiext.serving.generated.cells import (
     containers,
@@ -18,7 +19,6 @@ from apiext.serving.generated.cells import (
     number,
     pod_template_columns,
     ratio,
-    selector_text,
     shortened,
 )
 
