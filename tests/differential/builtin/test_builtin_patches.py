@@ -56,7 +56,7 @@ def _container(rng: random.Random) -> dict[str, Any]:
 
 
 def _volumes(rng: random.Random) -> list[Any]:
-    sources = ({"emptyDir": {}}, {"configMap": {"name": "x"}}, {"secret": {"secretName": "s"}})
+    sources: tuple[dict[str, Any], ...] = ({"emptyDir": {}}, {"configMap": {"name": "x"}}, {"secret": {"secretName": "s"}})
     found: list[Any] = []
     for name in rng.sample(("v", "w"), rng.randrange(1, 3)):
         source = rng.choice(sources)
