@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, Final
 
+from apiext.meta.golang.byte_type import BYTES
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.golang.value_types import Bytes
 from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.schema.keywords import KEYWORDS, Kind
 
@@ -86,7 +86,6 @@ class NonNilPointer(Pointer):
 
 NIL: Final = object()
 
-BYTES: Final = Bytes()
 STRING: Final = String()
 STRINGS: Final = Slice(STRING)
 BOOL: Final = Bool()

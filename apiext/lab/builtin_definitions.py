@@ -8,9 +8,12 @@ from apiext.definitions.codec import CRDCodec, canonical
 from apiext.definitions.definition import Definition
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.encoding import json_codec
+from apiext.registry.builtin.configmap import CONFIG_MAP_KIND
 from apiext.registry.builtin.event import EVENT_KIND
+from apiext.registry.builtin.lease import LEASE_KIND
 from apiext.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.registry.builtin.rbac import CLUSTER_ROLE_BINDING_KIND, CLUSTER_ROLE_KIND, ROLE_BINDING_KIND, ROLE_KIND
+from apiext.registry.builtin.secret import SECRET_KIND
 from apiext.registry.builtin.serviceaccount import SERVICE_ACCOUNT_KIND
 from apiext.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_KIND
 from apiext.storage.interface import Item
@@ -25,6 +28,9 @@ _KINDS: Final = (
     NAMESPACE_KIND,
     EVENT_KIND,
     SERVICE_ACCOUNT_KIND,
+    CONFIG_MAP_KIND,
+    SECRET_KIND,
+    LEASE_KIND,
     ROLE_KIND,
     CLUSTER_ROLE_KIND,
     ROLE_BINDING_KIND,

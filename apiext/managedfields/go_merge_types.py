@@ -19,6 +19,7 @@ from apiext.managedfields.merge_types import (
     MapType,
     MergeType,
 )
+from apiext.meta.golang.byte_type import Bytes
 from apiext.meta.golang.time_types import Time
 from apiext.meta.golang.type_model import Bool, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 from apiext.meta.objectmeta.canonical import OBJECT_META
@@ -54,7 +55,7 @@ def from_go_type(go_type: GoType, keys: tuple[str, ...] | None = None) -> MergeT
         return MergeType(map=MapType(lambda: ({}, from_go_type(go_type.of))))
     if isinstance(go_type, Slice):
         return MergeType(list=ListType(lambda: from_go_type(go_type.of), associative=keys is not None, keys=keys or ()))
-    if isinstance(go_type, String) or go_type.name == "[]uint8":
+    if isinstance(go_type, String | Bytes):
         return MergeType(STRING)
     if isinstance(go_type, Bool):
         return MergeType(BOOLEAN)

@@ -43,6 +43,8 @@ class BuiltinResource:
     """Sorted by name."""
     hashed_kind: GroupVersionKind | None = None
     """Kind in discovery's storageVersionHash, if that is not `kind`."""
+    delete_returns_object: bool = False
+    """Whether OpenAPI says that a delete returns the object."""
     stored_as: GroupResource | None = None
     """Resource under which the objects are stored, if that is another one: the same objects in another form."""
 
@@ -100,6 +102,28 @@ SERVICE_ACCOUNTS: Final = BuiltinResource(
     singular="serviceaccount",
     namespaced=True,
     short_names=("sa",),
+    delete_returns_object=True,
+)
+
+CONFIG_MAPS: Final = BuiltinResource(
+    kind=GroupVersionKind("", "v1", "ConfigMap"), plural="configmaps", singular="configmap", namespaced=True, short_names=("cm",)
+)
+
+SECRETS: Final = BuiltinResource(kind=GroupVersionKind("", "v1", "Secret"), plural="secrets", singular="secret", namespaced=True)
+
+LEASES: Final = BuiltinResource(
+    kind=GroupVersionKind("coordination.k8s.io", "v1", "Lease"), plural="leases", singular="lease", namespaced=True
+)
+
+EVENTS_V1: Final = BuiltinResource(
+    kind=GroupVersionKind("events.k8s.io", "v1", "Event"),
+    plural="events",
+    singular="event",
+    namespaced=True,
+    short_names=("ev",),
+    # the events of the core group in another form
+    hashed_kind=EVENTS.kind,
+    stored_as=EVENTS.resource.group_resource,
 )
 
 NAMESPACES: Final = BuiltinResource(
@@ -174,18 +198,20 @@ CLUSTER_ROLE_BINDINGS: Final = BuiltinResource(
     kind=_ROLE._replace(kind="ClusterRoleBinding"), plural="clusterrolebindings", singular="clusterrolebinding", namespaced=False
 )
 
-CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (EVENTS, NAMESPACES, SERVICE_ACCOUNTS))
+CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS))
+EVENTS_GROUP_V1: Final = BuiltinGroupVersion(GroupVersion("events.k8s.io", "v1"), 17750, 15, (EVENTS_V1,))
 RBAC_V1: Final = BuiltinGroupVersion(
     GroupVersion("rbac.authorization.k8s.io", "v1"), 17000, 15, (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES)
 )
 APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io", "v1"), 16700, 15, (CUSTOM_RESOURCE_DEFINITIONS,))
+COORDINATION_V1: Final = BuiltinGroupVersion(GroupVersion("coordination.k8s.io", "v1"), 16500, 15, (LEASES,))
 STORAGEMIGRATION_V1: Final = BuiltinGroupVersion(GroupVersion("storagemigration.k8s.io", "v1"), 15800, 15, (STORAGE_VERSION_MIGRATIONS,))
 FLOWCONTROL_V1: Final = BuiltinGroupVersion(
     GroupVersion("flowcontrol.apiserver.k8s.io", "v1"), 16100, 21, (FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS)
 )
 INTERNAL_V1ALPHA1: Final = BuiltinGroupVersion(GroupVersion("internal.apiserver.k8s.io", "v1alpha1"), 16000, 9, (STORAGE_VERSIONS,))
 
-BUILTINS: Final = (CORE_V1, RBAC_V1, APIEXTENSIONS_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
+BUILTINS: Final = (CORE_V1, EVENTS_GROUP_V1, RBAC_V1, APIEXTENSIONS_V1, COORDINATION_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
 """Built-in groups of a standalone server with the default feature gates."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
 """Built-in groups behind a kube-apiserver, which has the other ones itself."""

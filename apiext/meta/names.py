@@ -24,12 +24,16 @@ _DNS1035_FORMAT: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY_FORMAT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE_FORMAT: Final = f"({_KEY_FORMAT})?"
 
+_ENTRY_FORMAT: Final = "[-._a-zA-Z0-9]+"
+
 _LABEL: Final = re.compile(_LABEL_FORMAT)
 # Matches the same names as the format in the messages, without backtracking on hostile input.
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*+")
 _DNS1035: Final = re.compile(_DNS1035_FORMAT)
 _KEY: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
+_ENTRY: Final = re.compile(_ENTRY_FORMAT)
+_ENTRY_MESSAGE: Final = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
 _LABEL_MESSAGE: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character"
@@ -140,6 +144,18 @@ def label_value(value: str) -> list[str]:
     errors = _length_errors(value, _LABEL_VALUE_MAX_LENGTH, "bytes")
     if _KEY.fullmatch(value) is None:
         errors.append(regex_error(_VALUE_MESSAGE, _VALUE_FORMAT, "MyValue", "my_value", "12345"))
+    return errors
+
+
+def config_map_key(value: str) -> list[str]:
+    """Return the errors of a key of a ConfigMap or Secret (IsConfigMapKey)."""
+    errors = _length_errors(value, DNS1123_SUBDOMAIN_MAX_LENGTH, "characters")
+    if not _ENTRY.fullmatch(value):
+        errors.append(regex_error(_ENTRY_MESSAGE, _ENTRY_FORMAT, "key.name", "KEY_NAME", "key-name"))
+    if value in {".", ".."}:
+        errors.append(f"must not be '{value}'")
+    elif value.startswith(".."):
+        errors.append("must not start with '..'")
     return errors
 
 

@@ -18,7 +18,18 @@ from apiext.openapi import naming
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _IN_ALL_GROUPS: Final = ("DeleteOptions", "WatchEvent")
 V3_PREFIX: Final = "#/components/schemas/"
-_FILES: Final = ("meta", "core", "apiextensions", "autoscaling", "storagemigration", "apiserverinternal", "flowcontrol", "rbac")
+_FILES: Final = (
+    "meta",
+    "core",
+    "apiextensions",
+    "autoscaling",
+    "storagemigration",
+    "apiserverinternal",
+    "flowcontrol",
+    "rbac",
+    "coordination",
+    "events",
+)
 
 
 @cache

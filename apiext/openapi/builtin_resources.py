@@ -11,7 +11,7 @@ from typing import Final
 from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
 from apiext.meta.gvk import GroupVersion
 from apiext.openapi import naming
-from apiext.openapi.operations import BUILTIN_TYPES, DocumentedResource, Operation
+from apiext.openapi.operations import BUILTIN_TYPES, STATUS, DocumentedResource, Operation
 
 _ACTIONS: Final = {
     "list": "list",
@@ -28,14 +28,16 @@ _ACTIONS: Final = {
 def documented(resource: BuiltinResource) -> DocumentedResource:
     """Return the documented form of a resource."""
     subresources = tuple((sub.name, naming.builtin_model_name(sub.kind), _actions(sub.verbs)) for sub in resource.subresources)
+    model = naming.builtin_model_name(resource.kind)
     return DocumentedResource(
         kind=resource.kind,
         plural=resource.plural,
         namespaced=resource.namespaced,
-        model=naming.builtin_model_name(resource.kind),
+        model=model,
         list_model=naming.builtin_model_name(resource.kind._replace(kind=resource.list_kind)),
         subresources=subresources,
         actions=_actions(resource.verbs),
+        delete_model=model if resource.delete_returns_object else STATUS,
         builtin=True,
     )
 

@@ -19,6 +19,8 @@ GENERATED_PREFIXES: Final = (_API, _AGGREGATOR)
 _BUILTIN_PACKAGES: Final = {
     "": "io.k8s.api.core",
     "apiregistration.k8s.io": f"{_AGGREGATOR}apiregistration",
+    "coordination.k8s.io": "io.k8s.api.coordination",
+    "events.k8s.io": "io.k8s.api.events",
     "flowcontrol.apiserver.k8s.io": "io.k8s.api.flowcontrol",
     "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
     "rbac.authorization.k8s.io": "io.k8s.api.rbac",

@@ -56,6 +56,8 @@ class DocumentedResource:
     subresources: tuple[tuple[str, str, tuple[str, ...]], ...]
     """Name, definition name and actions of each."""
     actions: tuple[str, ...] = ("list", "post", "deletecollection", "get", "put", "delete", "patch")
+    delete_model: str = STATUS
+    """Definition name of the response to a delete."""
     builtin: bool = False
     """Whether the kind is built in: upstream documents more parameters and media types for it."""
 
@@ -130,7 +132,7 @@ def _operation(resource: DocumentedResource, path: str, action: str, rest: str, 
         bodies["deletecollection"] = DELETE_OPTIONS
     responses = {
         "list": resource.list_model,
-        "delete": STATUS,
+        "delete": resource.delete_model,
         "deletecollection": STATUS,
         "watch": _WATCH_EVENT,
         "watchlist": _WATCH_EVENT,

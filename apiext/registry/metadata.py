@@ -133,7 +133,7 @@ def _prepare_for_create(ctx: RequestContext, obj: Object, strategy: Strategy, *,
     problems = strategy.validate(ctx, obj)
     if problems:
         problems = field.distinct(problems) if strategy.distinct_errors else problems
-        raise errors.invalid(group_kind(obj), metadata.get("name", ""), problems)
+        raise errors.invalid(strategy.error_kind or group_kind(obj), metadata.get("name", ""), problems)
     ctx.warnings += strategy.warnings_on_create(ctx, obj)
     strategy.canonicalize(obj)
 
@@ -164,7 +164,7 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
     problems += strategy.validate_update(ctx, obj, old, changes)
     if problems:
         problems = field.distinct(problems) if strategy.distinct_errors else problems
-        raise errors.invalid(group_kind(obj), metadata.get("name", ""), problems)
+        raise errors.invalid(strategy.error_kind or group_kind(obj), metadata.get("name", ""), problems)
     ctx.warnings += strategy.warnings_on_update(ctx, obj, old)
     strategy.canonicalize(obj)
     keep_times(obj, old)

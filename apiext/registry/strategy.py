@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
+    from apiext.meta.gvk import GroupKind
     from apiext.registry.request_context import RequestContext
 
 
@@ -23,6 +24,8 @@ class Strategy:
     """Whether an update may omit metadata.resourceVersion."""
     garbage_collected = True
     """Whether a propagation policy may set the garbage collector's finalizers."""
+    error_kind: GroupKind | None = None
+    """The kind in validation errors, if that is not the object's own."""
     distinct_errors = False
     """Whether equal field errors are reported once."""
 

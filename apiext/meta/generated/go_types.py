@@ -10,9 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.generated import archive
+from apiext.meta.golang.byte_type import BYTES, Bytes
 from apiext.meta.golang.struct_table import SIMPLE_TYPES, TYPE_META
 from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.golang.value_types import Bytes, CompositeStruct, IntOrString, QuantityText
+from apiext.meta.golang.value_types import CompositeStruct, IntOrString, QuantityText
 from apiext.meta.objectmeta.canonical import OBJECT_META
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _KNOWN: Final[dict[str, GoType]] = {
     "IntOrString": IntOrString(),
     "RawExtension": Raw("runtime.RawExtension", keep_order=True),
     "FieldsV1": Raw("v1.FieldsV1"),
-    "[]uint8": Bytes(),
+    "[]uint8": BYTES,
 }
 
 

@@ -25,6 +25,7 @@ OBJECT_REFERENCE: Final = struct(
     "ObjectReference",
     "1 kind, 2 namespace, 3 name, 4 uid types.UID, 5 apiVersion, 6 resourceVersion, 7 fieldPath",
 )
+EVENT_SOURCE: Final = struct("EventSource", "1 component, 2 host")
 EVENT: Final = struct(
     "Event",
     "TypeMeta, 1 metadata! ObjectMeta, 2 involvedObject! ObjectReference, 3 reason, 4 message, 5 source! EventSource,"
@@ -32,6 +33,6 @@ EVENT: Final = struct(
     "12 action, 13 related *ObjectReference, 14 reportingComponent!, 15 reportingInstance!",
     OBJECT_META,
     OBJECT_REFERENCE,
-    struct("EventSource", "1 component, 2 host"),
+    EVENT_SOURCE,
     struct("EventSeries", "1 count int32, 2 lastObservedTime! MicroTime"),
 )

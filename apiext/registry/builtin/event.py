@@ -56,8 +56,8 @@ class EventStrategy(Strategy):
         return event_errors(obj)
 
 
-def event_errors(event: Object) -> list[FieldError]:
-    """Return the errors of an event of the core group (legacyValidateEvent)."""
+def event_errors(event: Object, *, reporter: str = "reportingComponent") -> list[FieldError]:
+    """Return the errors of an event in the form of the core group (legacyValidateEvent). Messages name the reporter's field so."""
     namespace = event["metadata"].get("namespace", "")
     involved = event["involvedObject"].get("namespace", "")
     series = event.get("eventTime") is not None
@@ -69,14 +69,14 @@ def event_errors(event: Object) -> list[FieldError]:
     if not agrees:
         problems.append(field.invalid(_INVOLVED_NAMESPACE, involved, "does not match event.namespace"))
     if series:
-        problems += _series_errors(event)
+        problems += _series_errors(event, reporter)
     return problems
 
 
-def _series_errors(event: Object) -> list[FieldError]:
-    reporter, where = event.get("reportingComponent", ""), field.Path("reportingComponent")
-    problems = [] if reporter else [field.required(where)]
-    problems += [field.invalid(where, reporter, message) for message in names.label_key(reporter)]
+def _series_errors(event: Object, reporter: str) -> list[FieldError]:
+    name, where = event.get("reportingComponent", ""), field.Path(reporter)
+    problems = [] if name else [field.required(where)]
+    problems += [field.invalid(where, name, message) for message in names.label_key(name)]
     for name in ("reportingInstance", "action", "reason"):
         text = event.get(name, "")
         if not text:

@@ -31,11 +31,12 @@ class BuiltinKind:
     """Sets the defaults of an object in its canonical form, in place."""
     stored_version: str = ""
     """The apiVersion of stored objects, whose form is the same in all versions; empty for the kind's own."""
+    codec_type: type[TypedCodec] = TypedCodec
     rest_type: type[ResourceRest] = ResourceRest
 
     def codec(self) -> TypedCodec:
         """Return a codec of the kind."""
-        return TypedCodec(
+        return self.codec_type(
             gvk=self.resource.kind,
             struct=self.struct,
             selectable=self.selectable,

@@ -53,7 +53,6 @@ _CONTENTS: Final[Mapping[GoType, Scalar | Message]] = {
     types.SCHEMA_OR_BOOL: _SchemaOrBool({1: ("allows", Scalar.BOOL), 2: ("schema", SCHEMA_WIRE)}, optional={"schema"}),
     types.SCHEMA_OR_ARRAY: _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", SCHEMA_WIRE)}, {"list"}, {"schema"}),
     types.SCHEMA_OR_STRINGS: _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", Scalar.TEXT)}, {"list"}, {"schema"}),
-    types.BYTES: Scalar.BASE64,
 }
 SCHEMA_WIRE.define_as(message_of(types.SCHEMA, _CONTENTS))
 

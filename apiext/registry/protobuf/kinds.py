@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta import time
 from apiext.meta.encoding import json_codec, protobuf_wire
 from apiext.meta.encoding.protobuf_wire import field, read_fields
+from apiext.meta.golang.byte_type import Bytes
 from apiext.meta.golang.time_types import MicroTime, Time
 from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.golang.value_types import Bytes, CompositeStruct, IntOrString, QuantityText
+from apiext.meta.golang.value_types import CompositeStruct, IntOrString, QuantityText
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -142,8 +143,9 @@ class Embedded:
 
 _SCALARS: Final[tuple[tuple[type[GoType], Scalar], ...]] = (
     *((String, Scalar.TEXT), (Int, Scalar.INT), (Bool, Scalar.BOOL), (Float, Scalar.FLOAT)),
+    (Bytes, Scalar.BASE64),
     *((MicroTime, Scalar.MICRO_TIME), (Time, Scalar.TIME), (Raw, Scalar.JSON)),
-    *((Bytes, Scalar.BASE64), (QuantityText, Scalar.QUANTITY), (IntOrString, Scalar.INT_OR_STRING)),
+    *((QuantityText, Scalar.QUANTITY), (IntOrString, Scalar.INT_OR_STRING)),
 )
 _NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
 

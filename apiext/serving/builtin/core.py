@@ -1,33 +1,21 @@
-"""core/v1: namespaces, events and ServiceAccounts."""
+"""core/v1: namespaces, ServiceAccounts, ConfigMaps and Secrets."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.parameters.options import known_field_labels
-from apiext.endpoints.responsewriters.human_duration import age
-from apiext.endpoints.responsewriters.table import NAME, Column, TableConvertor
+from apiext.endpoints.responsewriters.table import NAME, TableConvertor
 from apiext.endpoints.serializers.negotiation import TABLELESS_OFFERS
 from apiext.meta.encoding.json_codec import Object
-from apiext.registry.builtin.event import EVENT_KIND, FIELD_LABELS
+from apiext.registry.builtin.configmap import CONFIG_MAP_KIND
 from apiext.registry.builtin.namespace import NAMESPACE_KIND, NamespaceFinalizeStrategy, NamespaceStatusStrategy
+from apiext.registry.builtin.secret import SECRET_KIND
 from apiext.registry.builtin.serviceaccount import SERVICE_ACCOUNT_KIND
 from apiext.serving.builtin.printing import AGE, at, text
 from apiext.serving.builtin.served_kind import WITH_CONDITIONS, ServedKind, ServedSubresource
-
-_FIELD_PATH: Final = (
-    "If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access "
-    "statement, such as desiredState.manifest.containers[2]. For example, if the object reference is to a container within a pod, "
-    'this would take on a value like: "spec.containers{name}" (where "name" refers to the name of the container that triggered '
-    'the event) or if no container name is specified "spec.containers[2]" (container with index 2 in this pod). This syntax is '
-    "chosen only to have some well-defined way of referencing a part of an object."
-)
-_REASON: Final = (
-    "This should be a short, machine understandable string that gives the reason for the transition into the object's current status."
-)
-
 
 # --- namespaces -----------------------------------------------------------------------------------------------------
 
@@ -50,74 +38,6 @@ NAMESPACES: Final = ServedKind(
 )
 
 
-# --- events ---------------------------------------------------------------------------------------------------------
-
-
-def _since(timestamp: Any, now: datetime) -> str:
-    return age(timestamp or "", now)
-
-
-def _first_seen(obj: Object, now: datetime) -> str:
-    return _since(obj.get("firstTimestamp") or obj.get("eventTime"), now)
-
-
-def _last_seen(obj: Object, now: datetime) -> str:
-    series = obj.get("series")
-    if series:
-        return _since(series.get("lastObservedTime"), now)
-    return _since(obj["lastTimestamp"], now) if obj.get("lastTimestamp") else _first_seen(obj, now)
-
-
-def _count(obj: Object, _now: datetime) -> int:
-    series = obj.get("series")
-    return int(series.get("count", 0) if series else obj.get("count") or 1)
-
-
-def _target(obj: Object, _now: datetime) -> str:
-    involved = obj.get("involvedObject") or {}
-    kind = str(involved.get("kind", "")).lower()
-    return f"{kind}/{involved['name']}" if involved.get("name") else kind
-
-
-def _source(obj: Object, _now: datetime) -> str:
-    source = obj.get("source") or {}
-    component = source.get("component") or obj.get("reportingComponent") or ""
-    host = source.get("host") or obj.get("reportingInstance") or ""
-    return f"{component}, {host}" if host else component
-
-
-def _message(obj: Object, _now: datetime) -> str:
-    return str(obj.get("message") or "").strip()
-
-
-_EVENT_COLUMNS: Final = (
-    text("Last Seen", "The time at which the most recent occurrence of this event was recorded.", _last_seen),
-    text("Type", "Type of this event (Normal, Warning), new types could be added in the future", at("type")),
-    text("Reason", _REASON, at("reason")),
-    text("Object", "The object that this event is about.", _target),
-    text("Subobject", _FIELD_PATH, at("involvedObject", "fieldPath"), priority=1),
-    text(
-        "Source",
-        "The component reporting this event. Should be a short machine understandable string.",
-        _source,
-        priority=1,
-    ),
-    text("Message", "A human-readable description of the status of this operation.", _message),
-    text(
-        "First Seen",
-        "The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)",
-        _first_seen,
-        priority=1,
-    ),
-    text("Count", "The number of times this event has occurred.", _count, priority=1),
-    Column("Name", "string", description=NAME.description, format="name", priority=1, value=NAME.value),
-)
-
-EVENTS: Final = ServedKind(
-    kind=EVENT_KIND, table=TableConvertor(_EVENT_COLUMNS), field_label=known_field_labels(FIELD_LABELS), creates_on_update=True
-)
-
-
 # --- service accounts -----------------------------------------------------------------------------------------------
 
 
@@ -126,4 +46,35 @@ SERVICE_ACCOUNTS: Final = ServedKind(
     table=TableConvertor((NAME, AGE)),
     strategic_keys={**OBJECT_META_KEYS, ".secrets": "name"},
     returns_deleted=True,
+)
+
+
+# --- config maps and secrets ----------------------------------------------------------------------------------------
+
+
+_CONFIG_MAP_DATA: Final = (
+    "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values with non-UTF-8 "
+    "byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the keys in the BinaryData field, "
+    "this is enforced during validation process."
+)
+_ENTRIES: Final = (
+    "Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The serialized form of the "
+    "secret data is a base64 encoded string, representing the arbitrary (possibly non-string) data value here. Described in "
+    "https://tools.ietf.org/html/rfc4648#section-4"
+)
+_PURPOSE: Final = (
+    "Used to facilitate programmatic handling of secret data. More info: "
+    "https://kubernetes.io/docs/concepts/configuration/secret/#secret-types"
+)
+
+
+def _entries(obj: Object, _now: datetime) -> int:
+    return len(obj.get("data", {})) + len(obj.get("binaryData", {}))
+
+
+CONFIG_MAPS: Final = ServedKind(kind=CONFIG_MAP_KIND, table=TableConvertor((NAME, text("Data", _CONFIG_MAP_DATA, _entries), AGE)))
+SECRETS: Final = ServedKind(
+    kind=SECRET_KIND,
+    table=TableConvertor((NAME, text("Type", _PURPOSE, at("type")), text("Data", _ENTRIES, _entries), AGE)),
+    field_label=known_field_labels(frozenset({"metadata.name", "metadata.namespace", "type"})),
 )

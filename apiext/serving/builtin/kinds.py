@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.serving.builtin import core, flowcontrol, rbac, storage_versions
+from apiext.serving.builtin import coordination, core, events, flowcontrol, rbac, storage_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,12 @@ _KINDS: Final = {
     served.kind.resource.resource: served
     for served in (
         core.NAMESPACES,
-        core.EVENTS,
+        events.EVENTS,
+        events.EVENTS_V1,
         core.SERVICE_ACCOUNTS,
+        core.CONFIG_MAPS,
+        core.SECRETS,
+        coordination.LEASES,
         rbac.ROLES,
         rbac.CLUSTER_ROLES,
         rbac.ROLE_BINDINGS,

@@ -114,7 +114,10 @@ class ServedKind:
 
         def complete(obj: Object) -> Object:
             completed: Object = json_values.copy(obj)
-            codec.decode_body(completed, False)  # noqa: FBT003
+            try:
+                codec.decode_body(completed, False)  # noqa: FBT003
+            except ValueError as error:
+                raise ValueError(f"unable to convert unstructured object to {kind.api_version}, Kind={kind.kind}: {error}") from error
             return completed
 
         fields = {kind.api_version: from_paths(*((f"f:{name}",) for name in reset))} if reset else {}

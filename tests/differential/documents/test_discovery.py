@@ -30,9 +30,10 @@ ROOT: Final = f"/apis/{GROUP}"
 PARAMS: Final = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 AGGREGATED: Final = f"application/json{PARAMS}"
 VERSIONS: Final = ("v1", "v11", "v1beta1", "v1alpha1", "v2alpha1", "v3beta2", "v12alpha10", "foo")
-OWN: Final = frozenset({GROUP, "apiextensions.k8s.io", "rbac.authorization.k8s.io", "storagemigration.k8s.io"})
-CORE: Final = frozenset({"namespaces", "events", "serviceaccounts"})
-BUILTIN: Final = ("/apis/apiextensions.k8s.io/v1", "/apis/rbac.authorization.k8s.io/v1", "/apis/storagemigration.k8s.io/v1")
+GROUPS: Final = ("apiextensions.k8s.io", "coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "storagemigration.k8s.io")
+OWN: Final = frozenset({GROUP, *GROUPS})
+CORE: Final = frozenset({"configmaps", "events", "namespaces", "secrets", "serviceaccounts"})
+BUILTIN: Final = tuple(f"/apis/{group}/v1" for group in GROUPS)
 TOKEN: Final = "serviceaccounts/token"
 """A subresource of the reference."""
 PATHS: Final = (

@@ -26,14 +26,13 @@ from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.warning import WarningRecorder
 from apiext.managedfields.field_manager import SERVER
 from apiext.meta.builtin_resources import (
-    CORE_V1,
+    BUILTINS,
     CUSTOM_RESOURCE_DEFINITIONS,
+    FLOWCONTROL_V1,
     INTERNAL_V1ALPHA1,
     NAMESPACES,
-    RBAC_V1,
     STORAGE_VERSION_MIGRATIONS,
     STORAGE_VERSIONS,
-    STORAGEMIGRATION_V1,
 )
 from apiext.meta.request import UserInfo
 from apiext.registry.builtin.namespace import NAMESPACE_KIND
@@ -112,7 +111,8 @@ class InProcess:
         self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, guard, admission, Watches()))
         record = own.scopes["status"].fields.recorder(SERVER)
         self.controllers = DefinitionControllers(self.informer, DefinitionInstances(self.cache), record, self.converters.circuits)
-        endpoints = endpoints_of((CORE_V1, RBAC_V1, STORAGEMIGRATION_V1, INTERNAL_V1ALPHA1), self.stores, admission, Watches())
+        groups = [*(group for group in BUILTINS if group is not FLOWCONTROL_V1), INTERNAL_V1ALPHA1]
+        endpoints = endpoints_of(groups, self.stores, admission, Watches())
         served = {endpoint.resource: endpoint for endpoint in endpoints}
         self.namespaces = served[NAMESPACES]
         self.namespace_controller = NamespaceController(self.namespaces, endpoints, self.catalog, self.cache)

@@ -17,7 +17,14 @@ from tests.support.servers.handler_server import Client, client_of
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 FLOWS: Final = "flowcontrol.apiserver.k8s.io"
-RBAC: Final = "rbac.authorization.k8s.io"
+BUILTIN: Final = (
+    "events.k8s.io",
+    "rbac.authorization.k8s.io",
+    "apiextensions.k8s.io",
+    "coordination.k8s.io",
+    FLOWS,
+    "storagemigration.k8s.io",
+)
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -55,8 +62,8 @@ async def test_group_list_and_group_agree(client: Client) -> None:
     groups = (await _json(client, "/apis"))["groups"]
     group = await _json(client, "/apis/example.com")
 
-    assert [one["name"] for one in groups] == [RBAC, "apiextensions.k8s.io", FLOWS, "storagemigration.k8s.io", "example.com"]
-    assert group == {"kind": "APIGroup", "apiVersion": "v1", **groups[4]}
+    assert [one["name"] for one in groups] == [*BUILTIN, "example.com"]
+    assert group == {"kind": "APIGroup", "apiVersion": "v1", **groups[-1]}
     assert group["preferredVersion"] == {"groupVersion": "example.com/v1", "version": "v1"}
 
 
@@ -96,10 +103,12 @@ async def test_core_resources_have_no_api_version(client: Client) -> None:
 
     assert "apiVersion" not in listed
     assert [one["name"] for one in listed["resources"]] == [
+        "configmaps",
         "events",
         "namespaces",
         "namespaces/finalize",
         "namespaces/status",
+        "secrets",
         "serviceaccounts",
     ]
 
@@ -116,13 +125,10 @@ async def test_aggregated_discovery_has_an_etag(client: Client) -> None:
     assert (first.headers["Vary"], first.headers["Cache-Control"]) == ("Accept", "public")
     assert first.headers["Content-Type"] == AGGREGATED
     assert [item["metadata"]["name"] for item in document["items"]] == [
-        RBAC,
-        "apiextensions.k8s.io",
-        FLOWS,
-        "storagemigration.k8s.io",
+        *BUILTIN,
         "example.com",
     ]
-    assert [one["freshness"] for one in document["items"][4]["versions"]] == ["Current", "Current"]
+    assert [one["freshness"] for one in document["items"][-1]["versions"]] == ["Current", "Current"]
 
 
 async def test_api_aggregates_the_core_group(client: Client) -> None:

@@ -40,8 +40,10 @@ def test_sorts_groups() -> None:
 
     assert names == [
         "",
+        "events.k8s.io",
         "rbac.authorization.k8s.io",
         "apiextensions.k8s.io",
+        "coordination.k8s.io",
         "flowcontrol.apiserver.k8s.io",
         "storagemigration.k8s.io",
         "a.example.com",

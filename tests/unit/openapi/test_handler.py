@@ -51,7 +51,8 @@ async def test_index_links_immutable_documents(client: Client) -> None:
     flows = ["apis/flowcontrol.apiserver.k8s.io", "apis/flowcontrol.apiserver.k8s.io/v1"]
     migration = ["apis/storagemigration.k8s.io", "apis/storagemigration.k8s.io/v1"]
     rbac = ["apis/rbac.authorization.k8s.io", "apis/rbac.authorization.k8s.io/v1"]
-    assert list(index) == [*own, "apis/example.com/v1", *flows, *rbac, *migration, "version"]
+    more = [f"apis/{group}.k8s.io{version}" for group in ("coordination", "events") for version in ("", "/v1")]
+    assert list(index) == [*own, *more, "apis/example.com/v1", *flows, *rbac, *migration, "version"]
     for url in index.values():
         async with client.get(url) as response:
             document: dict[str, Any] = await response.json()

@@ -1,5 +1,6 @@
 """The sources of OpenAPI documents, and the documents."""
 
+import re
 from typing import Any, Final
 
 import pytest
@@ -46,6 +47,10 @@ def test_each_served_version_has_a_document() -> None:
         "apis",
         "apis/apiextensions.k8s.io",
         "apis/apiextensions.k8s.io/v1",
+        "apis/coordination.k8s.io",
+        "apis/coordination.k8s.io/v1",
+        "apis/events.k8s.io",
+        "apis/events.k8s.io/v1",
         "apis/flowcontrol.apiserver.k8s.io",
         "apis/flowcontrol.apiserver.k8s.io/v1",
         "apis/rbac.authorization.k8s.io",
@@ -202,7 +207,11 @@ def test_watches_of_builtin_kinds() -> None:
     """Document the deprecated watch paths with WatchEvent."""
     paths = _sources()["api/v1"].v3("1.37")["paths"]
 
-    assert {path: paths[path]["get"]["operationId"] for path in paths if "/watch/" in path and "accounts" not in path} == {
+    assert {
+        path: paths[path]["get"]["operationId"]
+        for path in paths
+        if "/watch/" in path and re.search("/(events|namespaces)(/{name})?$", path)
+    } == {
         "/api/v1/watch/events": "watchCoreV1EventListForAllNamespaces",
         "/api/v1/watch/namespaces": "watchCoreV1NamespaceList",
         "/api/v1/watch/namespaces/{name}": "watchCoreV1Namespace",
@@ -240,8 +249,10 @@ def test_groups_of_shared_kinds() -> None:
     assert groups == {
         "api/v1": [""],
         "apis/apiextensions.k8s.io/v1": ["", "apiextensions.k8s.io"],
+        "apis/coordination.k8s.io/v1": ["", "coordination.k8s.io"],
+        "apis/events.k8s.io/v1": ["", "events.k8s.io"],
         "apis/example.com/v1": [""],
         "apis/rbac.authorization.k8s.io/v1": ["", "rbac.authorization.k8s.io"],
         "apis/storagemigration.k8s.io/v1": ["", "storagemigration.k8s.io"],
     }
-    assert len(_v2()["definitions"][name]["x-kubernetes-group-version-kind"]) == 7
+    assert len(_v2()["definitions"][name]["x-kubernetes-group-version-kind"]) == 11

@@ -10,7 +10,8 @@ from apiext.server.options.options import KubeconfigSource, ServerOptions, Servi
 
 CORE = "v1"
 FLOWS = "flowcontrol.apiserver.k8s.io/v1"
-RBAC = "rbac.authorization.k8s.io/v1"
+FIRST = CORE, "events.k8s.io/v1", "rbac.authorization.k8s.io/v1"
+LEASES = "coordination.k8s.io/v1"
 CRDS = "apiextensions.k8s.io/v1"
 MIGRATIONS = "storagemigration.k8s.io/v1"
 VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
@@ -19,9 +20,9 @@ VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
 @pytest.mark.parametrize(
     "gates, host, expected",
     [
-        ([], None, [CORE, RBAC, CRDS, FLOWS, MIGRATIONS]),
-        (["StorageVersionMigrator=false"], None, [CORE, RBAC, CRDS, FLOWS]),
-        (["StorageVersionAPI=true"], None, [CORE, RBAC, CRDS, FLOWS, MIGRATIONS, VERSIONS]),
+        ([], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS]),
+        (["StorageVersionMigrator=false"], None, [*FIRST, CRDS, LEASES, FLOWS]),
+        (["StorageVersionAPI=true"], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS, VERSIONS]),
         (["StorageVersionAPI=true"], KubeconfigSource("--kubeconfig"), [CRDS]),
     ],
 )
