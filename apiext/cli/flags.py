@@ -93,6 +93,7 @@ _LISTS: Final = {
 }
 _SWITCHES: Final = {
     "watch-cache": "Serve reads from memory (default true).",
+    "builtin-kinds": "Serve Deployments, Services and the other built-in kinds as stored objects, without controllers (default false).",
     "guard-stored-versions": "Refuse to remove versions from CRDs while objects are stored in them (default false).",
     "anonymous-auth": "Accept anonymous requests, to the health endpoints only (default true).",
     "authentication-skip-lookup": "Ignore the ConfigMap extension-apiserver-authentication (default false).",

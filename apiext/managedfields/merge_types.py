@@ -44,6 +44,10 @@ class MapType:
         self.atomic = atomic
         """Whether the map has one owner."""
 
+    def with_owner(self, *, atomic: bool) -> MapType:
+        """Return the same map with or without one owner."""
+        return MapType(self._make, atomic=atomic)
+
     @cached_property
     def _made(self) -> tuple[dict[str, Field], MergeType | None]:
         types, other = self._make()

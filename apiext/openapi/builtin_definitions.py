@@ -44,12 +44,23 @@ def builtin_types() -> dict[str, dict[str, Any]]:
     return merged
 
 
+@cache
+def _all_types() -> dict[str, dict[str, Any]]:
+    """Return the definitions of generated data, too."""
+    from apiext.meta.generated import archive
+
+    return {**archive.read("schemas"), **builtin_types()}
+
+
 def closure(names: Iterable[str], groups: Iterable[GroupVersion] = ()) -> dict[str, dict[str, Any]]:
     """Return the built-in definitions among `names` and, recursively, those that they refer to, sorted by name.
 
     DeleteOptions and WatchEvent list `groups` as their groups and versions.
     """
     types = builtin_types()
+    names = tuple(names)
+    if any(name.startswith(naming.GENERATED_PREFIXES) and name not in types for name in names):
+        types = _all_types()
     found: dict[str, dict[str, Any]] = {}
     queue = [name for name in names if name in types]
     while queue:

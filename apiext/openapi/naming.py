@@ -12,8 +12,13 @@ from apiext.meta.gvk import GroupVersion, GroupVersionKind
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_API: Final = "io.k8s.api."
+_AGGREGATOR: Final = "io.k8s.kube-aggregator.pkg.apis."
+GENERATED_PREFIXES: Final = (_API, _AGGREGATOR)
+"""Prefixes of the names of built-in definitions that generated data may have."""
 _BUILTIN_PACKAGES: Final = {
     "": "io.k8s.api.core",
+    "apiregistration.k8s.io": f"{_AGGREGATOR}apiregistration",
     "authentication.k8s.io": "io.k8s.api.authentication",
     "authorization.k8s.io": "io.k8s.api.authorization",
     "coordination.k8s.io": "io.k8s.api.coordination",
@@ -33,12 +38,9 @@ def model_name(kind: GroupVersionKind) -> str:
 
 
 def builtin_model_name(kind: GroupVersionKind) -> str:
-    """Return the definition name of a built-in kind.
-
-    Raises:
-        KeyError: the group has no built-in definitions.
-    """
-    return f"{_BUILTIN_PACKAGES[kind.group]}.{kind.version}.{kind.kind}"
+    """Return the definition name of a built-in kind."""
+    package = _BUILTIN_PACKAGES.get(kind.group) or f"{_API}{kind.group.partition('.')[0]}"
+    return f"{package}.{kind.version}.{kind.kind}"
 
 
 def document_path(group_version: GroupVersion) -> str:

@@ -37,6 +37,7 @@ from apiext.registry.reviews.resources import REVIEWS
 from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.admission import open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
+from apiext.server.composition.builtin_kinds import NO_KINDS, open_builtin_kinds
 from apiext.server.composition.flow_control import serve_bootstrap_objects
 from apiext.server.composition.reviews import serve_reviews
 from apiext.server.composition.storage_version_migrations import start_migrations
@@ -107,7 +108,7 @@ class API:
     @property
     def has_core(self) -> bool:
         """Report whether this server serves core/v1: namespaces and events."""
-        return CORE_V1 in self.builtins
+        return any(builtin.group_version == CORE_V1.group_version for builtin in self.builtins)
 
     def paths(self) -> list[str]:
         """Return the paths of the API for the index of `/`."""
@@ -206,14 +207,16 @@ async def open_api(
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
     stored = endpoints_of((group for group in builtins if group is not FLOWCONTROL_V1), stores, admission, watches)
     endpoints = await _with_policy(stored, access, stack)
-    await _start_core_controllers(endpoints, catalog, cache, options, stack)
+    further = open_builtin_kinds(stores, admission, watches) if options.builtin_kinds else NO_KINDS
+    await _start_core_controllers([*endpoints, *further.endpoints], catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, url, catalog, cache, stack)
     start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
     served, openid = _with_reviews(options, url, own, access, admission)
     fixed = _fixed_endpoints(builtins, stores, admission, watches)
+    builtins = further.beside(builtins)
     return API(
-        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*served, *fixed]), workers),
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*served, *fixed, *further.endpoints]), workers),
         discovery=DiscoveryHandler(catalog, builtins),
         others={**_others(catalog, cache, workers, replicas, builtins), **openid},
         catalog=catalog,

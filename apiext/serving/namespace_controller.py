@@ -64,7 +64,7 @@ class NamespaceController:
     def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
         self._endpoint = endpoint
         self._namespaces = cast("ResourceRest", endpoint.scopes[""].rest)
-        self._builtins = tuple(other.scopes[""] for other in others if other.scopes[""].namespaced)
+        self._builtins = tuple(other for other in others if other.resource.namespaced)
         self._catalog = catalog
         self._cache = cache
         self._terminating: dict[str, str] = {}
@@ -168,7 +168,8 @@ class NamespaceController:
     def _scopes(self) -> list[Scope]:
         """Return the scopes of all namespaced resources, custom resources in their storage version."""
         custom = (one for one in self._catalog.all() if one.namespaced and (one.names_accepted or one.is_established))
-        return [*self._builtins, *(self._cache.storage_version(self._cache.info(definition)).scopes[""] for definition in custom)]
+        builtins = (other.scopes[""] for other in self._builtins)
+        return [*builtins, *(self._cache.storage_version(self._cache.info(definition)).scopes[""] for definition in custom)]
 
     async def _remove_finalizer(self, name: str) -> None:
         """Remove the finalizer `kubernetes`. Without another one, this deletes the namespace."""

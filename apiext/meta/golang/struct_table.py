@@ -14,8 +14,9 @@ from apiext.meta.golang.time_types import MicroTime, Time
 from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Slice, String, Struct
 
 _STRING: Final = String()
-_TYPE_META: Final = (Field("kind", _STRING, embedded=("TypeMeta",)), Field("apiVersion", _STRING, embedded=("TypeMeta",)))
-_SIMPLE: Final[dict[str, GoType]] = {
+TYPE_META: Final = (Field("kind", _STRING, embedded=("TypeMeta",)), Field("apiVersion", _STRING, embedded=("TypeMeta",)))
+"""The fields of every kind."""
+SIMPLE_TYPES: Final[dict[str, GoType]] = {
     "": _STRING,
     "string": _STRING,
     "bool": Bool(),
@@ -24,17 +25,18 @@ _SIMPLE: Final[dict[str, GoType]] = {
     "Time": Time(),
     "MicroTime": MicroTime(),
 }
+"""Types by their names in tables."""
 
 
 def struct(name: str, table: str, *types: GoType, package: str = "v1") -> Struct:
     """Return the struct of a table; `types` are those that it names besides Go's own. Another name with a point is a string type's."""
-    known = _SIMPLE | {each.struct if isinstance(each, Struct) else each.name: each for each in types}
+    known = SIMPLE_TYPES | {each.struct if isinstance(each, Struct) else each.name: each for each in types}
     return Struct(name, package).define(*(field for entry in table.split(",") if entry for field in _fields(entry.split(), known)))
 
 
 def _fields(words: list[str], known: dict[str, GoType]) -> tuple[Field, ...]:
     if words == ["TypeMeta"]:
-        return _TYPE_META
+        return TYPE_META
     number = int(words.pop(0)) if words[0].isdigit() else 0
     name, go_type = words[0].removesuffix("!"), _type(words[1] if len(words) > 1 else "", known)
     return (Field(name, go_type, omit_empty=not words[0].endswith("!"), number=number),)

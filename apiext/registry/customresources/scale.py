@@ -148,7 +148,7 @@ class ScaleRest:
         try:
             wanted = unstructured.get_int(obj, self._spec)
             current = unstructured.get_int(obj, self._status) or 0
-            selector = unstructured.get_string(obj, self._selector) if self._selector else None
+            selector = self.selector_of(obj)
         except ValueError as error:
             raise errors.unknown(str(error)) from error
         metadata = obj["metadata"]
@@ -164,6 +164,14 @@ class ScaleRest:
             "status": status,
         }
         return scale, wanted is not None
+
+    def selector_of(self, obj: Object) -> str | None:
+        """Return the label selector of an object's pods as text.
+
+        Raises:
+            ValueError: the path holds a value of the wrong type.
+        """
+        return unstructured.get_string(obj, self._selector) if self._selector else None
 
 
 def _translated(translate: Callable[..., Entries], *entries: Entries) -> Entries:

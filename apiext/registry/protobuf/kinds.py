@@ -19,6 +19,7 @@ from apiext.meta.encoding.protobuf_wire import field, read_fields
 from apiext.meta.golang.byte_type import Bytes
 from apiext.meta.golang.time_types import MicroTime, Time
 from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.golang.value_types import CompositeStruct, IntOrString, QuantityText
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -48,6 +49,8 @@ class Scalar(Enum):
     """Bytes; base64 in JSON."""
     JSON = auto()
     """A message that contains JSON text."""
+    QUANTITY = auto()
+    INT_OR_STRING = auto()
 
 
 class Message:
@@ -60,7 +63,7 @@ class Message:
 
     def __init__(
         self,
-        fields: Mapping[int, tuple[str, Scalar | Message | MapOf]],
+        fields: Mapping[int, tuple[str, Scalar | Message | MapOf | Embedded]],
         repeated: AbstractSet[str] = frozenset(),
         optional: AbstractSet[str] = frozenset(),
     ) -> None:
@@ -88,6 +91,9 @@ class Message:
                 entry = content.entry.read(_expect(raw))
                 out.setdefault(name, {})[entry.get("key", "")] = entry.get("value", content.default())
                 continue
+            if isinstance(content, Embedded):
+                out.update(content.message.read(_expect(raw)))
+                continue
             value = content.read(_expect(raw)) if isinstance(content, Message) else _scalar(content, raw)
             if name in self.repeated:
                 out.setdefault(name, []).append(value)
@@ -105,6 +111,8 @@ class Message:
                 # a loop: a comprehension adds a frame for each level of a schema
                 for key in sorted(members):
                     parts.append(field(number, content.entry.write({"key": key, "value": members[key]})))  # noqa: PERF401
+            elif isinstance(content, Embedded):
+                parts.append(field(number, content.message.write(obj)))
             elif name in self.repeated or value is not None or name not in self.optional:
                 for member in (value or ()) if name in self.repeated else (value,):
                     if isinstance(content, Message):
@@ -141,10 +149,20 @@ class MapOf:
         self.default: type = list if isinstance(value, Items) else dict if isinstance(value, Message) else str
 
 
+class Embedded:
+    """A message whose fields are those of the message that contains it."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+
+
 _SCALARS: Final[tuple[tuple[type[GoType], Scalar], ...]] = (
     *((String, Scalar.TEXT), (Int, Scalar.INT), (Bool, Scalar.BOOL), (Float, Scalar.FLOAT)),
     (Bytes, Scalar.BASE64),
     *((MicroTime, Scalar.MICRO_TIME), (Time, Scalar.TIME), (Raw, Scalar.JSON)),
+    *((QuantityText, Scalar.QUANTITY), (IntOrString, Scalar.INT_OR_STRING)),
 )
 _NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
 
@@ -152,11 +170,17 @@ _NO_CONTENTS: Final[Mapping[GoType, Scalar | Message]] = MappingProxyType({})
 def message_of(struct: Struct, contents: Mapping[GoType, Scalar | Message] = _NO_CONTENTS) -> Message:
     """Return the message of a Go struct, from the numbers of its fields; `contents` has the types whose form is another than the usual."""
     fields = [field for field in struct.by_name.values() if field.number]
+    plain = {field.number: (field.name, _content(field.type, contents)) for field in fields}
     return Message(
-        {field.number: (field.name, _content(field.type, contents)) for field in fields},
+        {**plain, **_embedded(struct, contents)},
         repeated={field.name for field in fields if isinstance(field.type, Slice) and field.type not in contents},
         optional={field.name for field in fields if isinstance(field.type, Pointer | Bytes)},
     )
+
+
+def _embedded(struct: Struct, contents: Mapping[GoType, Scalar | Message]) -> dict[int, tuple[str, Embedded]]:
+    embedded = struct.embedded if isinstance(struct, CompositeStruct) else ()
+    return {number: (each.struct, Embedded(message_of(each, contents))) for number, each in embedded}
 
 
 def _content(go_type: GoType, contents: Mapping[GoType, Scalar | Message]) -> Scalar | Message | MapOf:
@@ -167,7 +191,8 @@ def _content(go_type: GoType, contents: Mapping[GoType, Scalar | Message]) -> Sc
     if isinstance(go_type, Slice):
         return _content(go_type.of, contents)
     if isinstance(go_type, Map):
-        return MapOf(_content(go_type.of, contents))
+        content = _content(go_type.of, contents)
+        return MapOf(_Items({1: ("items", content)}, repeated={"items"}) if isinstance(go_type.of, Slice) else content)
     if isinstance(go_type, Struct):
         return message_of(go_type, contents)
     return next(scalar for kind, scalar in _SCALARS if isinstance(go_type, kind))
@@ -205,6 +230,11 @@ def _scalar_bytes(content: Scalar, value: Any) -> bytes:
         return base64.b64decode(value or "")
     if content is Scalar.JSON:
         return b"" if value is None else field(1, json_codec.dumps(value, sort_keys=False))
+    if content is Scalar.QUANTITY:
+        return field(1, str(value or "0").encode())
+    if content is Scalar.INT_OR_STRING:
+        is_text = isinstance(value, str)
+        return _INT_OR_STRING.write({"type": int(is_text), "intVal": 0 if is_text else value, "strVal": value if is_text else ""})
     return _time_bytes(value)
 
 
@@ -240,6 +270,11 @@ def _scalar(kind: Scalar, raw: int | bytes) -> Any:
     if kind is Scalar.JSON:
         wrapped = _JSON.read(data).get("raw", b"")
         return json_codec.loads(wrapped) if wrapped else None
+    if kind is Scalar.QUANTITY:
+        return _QUANTITY.read(data).get("string", "0")
+    if kind is Scalar.INT_OR_STRING:
+        either = _INT_OR_STRING.read(data)
+        return either.get("strVal", "") if either.get("type") else either.get("intVal", 0)
     return _time(data, micro=kind is Scalar.MICRO_TIME)
 
 
@@ -253,6 +288,20 @@ def _time(data: bytes, *, micro: bool) -> str | None:
     except OverflowError as error:
         raise ValueError("protobuf: time out of range") from error
     return f"{text[:-1]}.{nanos // 1000:06}Z" if micro else text
+
+
+class _Items(Message):
+    """A message that is a list in JSON."""
+
+    __slots__ = ()
+
+    def read(self, data: bytes) -> Any:
+        """Return the list."""
+        return super().read(data).get("items", [])
+
+    def write(self, obj: Any) -> bytes:
+        """Encode a list."""
+        return super().write({"items": obj})
 
 
 class _Raw(Message):
@@ -272,6 +321,8 @@ class _Raw(Message):
 BYTES_OF: Final = _Raw({})
 """A message that stays bytes."""
 _JSON: Final = Message({1: ("raw", BYTES_OF)})
+_QUANTITY: Final = Message({1: ("string", Scalar.TEXT)})
+_INT_OR_STRING: Final = Message({1: ("type", Scalar.INT), 2: ("intVal", Scalar.INT), 3: ("strVal", Scalar.TEXT)})
 _TIMESTAMP: Final = Message({1: ("seconds", Scalar.INT), 2: ("nanos", Scalar.INT)})
 _TYPE_META: Final = Message({1: ("apiVersion", Scalar.TEXT), 2: ("kind", Scalar.TEXT)})
 _ENVELOPE: Final = Message(

@@ -62,6 +62,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         crd_dir=_folder(reader, "crd_dir"),
         crd_selector=_crd_selector(reader),
         guard_stored_versions=reader.flag("guard_stored_versions", default=False),
+        builtin_kinds=_builtin_kinds(reader),
         host=_host(reader),
         service_addresses=_service_addresses(reader),
         migrates=_migrates(reader),
@@ -265,6 +266,13 @@ def _host(reader: FlagReader) -> KubeconfigSource | None:
         return KubeconfigSource("the pod's service account")
     reader.add_problem("crd_selector", "needs --kubeconfig too outside of a cluster's pod")
     return None
+
+
+def _builtin_kinds(reader: FlagReader) -> bool:
+    enabled = reader.flag("builtin_kinds", default=False)
+    if enabled and (reader.value("kubeconfig") or reader.value("crd_selector") is not None):
+        reader.add_problem("builtin_kinds", "is for standalone servers, without --kubeconfig and --crd-selector")
+    return enabled
 
 
 def _migrates(reader: FlagReader) -> bool:

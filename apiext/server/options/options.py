@@ -173,6 +173,8 @@ class ServerOptions:
     """Label selector of the host's definitions to serve; empty selects all, None none."""
     guard_stored_versions: bool = False
     """Whether versions with stored objects cannot be removed from definitions."""
+    builtin_kinds: bool = False
+    """Whether a standalone server has the other built-in kinds of kube-apiserver, too."""
     host: KubeconfigSource | None = None
     """The cluster whose namespaces, quotas and definitions apply; None for a standalone server."""
     service_addresses: ServiceAddresses = field(default_factory=dict)

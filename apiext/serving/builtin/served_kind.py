@@ -23,6 +23,7 @@ from apiext.serving.builtin.endpoints import BuiltinEndpoint
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.endpoints.scopes.open_watches import Watches
+    from apiext.managedfields.merge_types import MergeType
     from apiext.meta.encoding.json_codec import Object
     from apiext.registry.builtin.kind import BuiltinKind
     from apiext.registry.rest import ResourceRest
@@ -59,6 +60,8 @@ class ServedKind:
     other_versions: Sequence[str] = ()
     message: Message | None = None
     """The Protobuf message, if the struct does not give it."""
+    merge_type: MergeType | None = None
+    """The merge type, if the struct does not give it."""
     subresources: Mapping[str, ServedSubresource] = dataclasses.field(default_factory=dict)
 
     def endpoint(self, store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
@@ -118,4 +121,6 @@ class ServedKind:
             return completed
 
         fields = {kind.api_version: from_paths(*((f"f:{name}",) for name in reset))} if reset else {}
-        return FieldManager(kind, BuiltinVersions(from_go_type(struct), empty, complete), fields, subresource=subresource)
+        return FieldManager(
+            kind, BuiltinVersions(self.merge_type or from_go_type(struct), empty, complete), fields, subresource=subresource
+        )

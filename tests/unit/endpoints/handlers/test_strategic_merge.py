@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, strategic_merge
+from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, REPLACE, strategic_merge
 from apiext.meta.errors import StatusError
 
 KEYS = {**OBJECT_META_KEYS, "status.conditions": "type"}
@@ -58,15 +58,41 @@ def test_merges(patch: dict[str, Any], path: tuple[str, str], result: Any) -> No
     "patch",
     [
         {"metadata": {"$patch": "x"}},
-        {"metadata": {"$deleteFromPrimitiveList/finalizers": "x"}},
+        {"metadata": {"$patch": "merge"}},
+        {"status": {"conditions": [{"type": "A", "$patch": "merge"}]}},
+        {"status": {"conditions": [{"type": "A", "$patch": "x"}]}},
+        {"status": {"conditions": ["A"]}},
+        {"status": {"$setElementOrder/conditions": "x"}},
+        {"status": {"$setElementOrder/conditions": [{"type": "B"}, {"type": "A"}], "conditions": [{"type": "A"}, {"type": "B"}]}},
     ],
 )
-def test_rejects_invalid_directives(patch: dict[str, Any]) -> None:
-    """Return 400 for invalid directives."""
+def test_rejects_invalid_patches(patch: dict[str, Any]) -> None:
+    """Return 500 for unknown directives, and for lists that do not fit."""
     with pytest.raises(StatusError) as caught:
         strategic_merge(OBJECT, patch, KEYS)
 
-    assert caught.value.code == 400
+    assert caught.value.code == 500
+
+
+@pytest.mark.parametrize("kept", ["x", ["finalizers"]])
+def test_rejects_members_that_are_not_retained(kept: Any) -> None:
+    """Return 400 for a directive that does not name the members of the patch, or is no list."""
+    with pytest.raises(StatusError) as caught:
+        strategic_merge(OBJECT, {"metadata": {"$retainKeys": kept, "labels": {}}}, KEYS)
+
+    assert (caught.value.code, str(caught.value)) == (400, "invalid patch format of retainKeys")
+
+
+def test_merges_lists_inside_list_items() -> None:
+    """Find the merge key of a list in an item by the name of the item's list."""
+    keys = {"spec.containers": "name", "containers.env": "name", "spec.selector": REPLACE}
+    document = {"spec": {"containers": [{"name": "a", "env": [{"name": "x", "value": "1"}]}], "selector": {"a": "b"}}}
+    patch = {"spec": {"containers": [{"name": "a", "env": [{"name": "y", "value": None}]}], "selector": {"c": "d"}}}
+
+    assert strategic_merge(document, patch, keys)["spec"] == {
+        "containers": [{"name": "a", "env": [{"name": "y", "value": None}, {"name": "x", "value": "1"}]}],
+        "selector": {"c": "d"},
+    }
 
 
 def test_rejects_items_without_merge_key() -> None:

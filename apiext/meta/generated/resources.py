@@ -1,0 +1,69 @@
+"""The built-in resources of the data, beside those that apiext always serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource, BuiltinSubresource
+from apiext.meta.generated import archive
+from apiext.meta.gvk import GroupResource, GroupVersion, GroupVersionKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+_DIRECTORIES: Final = {
+    "apiservices": "apiregistration.k8s.io/apiservices",
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+"""Resources that are not stored under their plural (kubernetes pkg/kubeapiserver/default_storage_factory_builder.go)."""
+
+
+def further_resources(served: Iterable[BuiltinGroupVersion]) -> tuple[BuiltinGroupVersion, ...]:
+    """Return the group versions of the data without the resources of `served`."""
+    own = {resource.resource for one in served for resource in one.resources}
+    found = []
+    for data in archive.read("resources"):
+        version = GroupVersion(data["group"], data["version"])
+        resources = tuple(resource for each in data["resources"] if (resource := _resource(version, each)).resource not in own)
+        if resources:
+            found.append(BuiltinGroupVersion(version, data["groupPriority"], data["versionPriority"], resources))
+    return tuple(found)
+
+
+def joined(served: Iterable[BuiltinGroupVersion], further: Iterable[BuiltinGroupVersion]) -> tuple[BuiltinGroupVersion, ...]:
+    """Return the group versions with the resources of both."""
+    found = {one.group_version: one for one in further}
+    for one in served:
+        more = found.get(one.group_version)
+        resources = one.resources if more is None else tuple(sorted((*one.resources, *more.resources), key=lambda each: each.plural))
+        found[one.group_version] = BuiltinGroupVersion(one.group_version, one.group_priority, one.version_priority, resources)
+    return tuple(found.values())
+
+
+def directories(groups: Iterable[BuiltinGroupVersion]) -> dict[GroupResource, str]:
+    """Return the path below the key prefix at which kube-apiserver stores each resource."""
+    resources = (resource.resource.group_resource for one in groups for resource in one.resources)
+    return {resource: _DIRECTORIES.get(resource.resource, resource.resource) for resource in resources}
+
+
+def _resource(version: GroupVersion, data: Mapping[str, Any]) -> BuiltinResource:
+    kind = GroupVersionKind(*version, data["kind"])
+    return BuiltinResource(
+        kind=kind,
+        plural=data["plural"],
+        singular=data["singular"],
+        namespaced=data["namespaced"],
+        verbs=tuple(data["verbs"]),
+        short_names=tuple(data.get("shortNames", ())),
+        categories=tuple(data.get("categories", ())),
+        subresources=tuple(
+            BuiltinSubresource(each["name"], tuple(each["verbs"]), SCALE if each["kind"] == SCALE.kind else kind)
+            for each in sorted(data.get("subresources", ()), key=lambda each: each["name"])
+        ),
+        hashed_kind=GroupVersionKind(*data["hashed"].split("/")) if "hashed" in data else None,
+    )

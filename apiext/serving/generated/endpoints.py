@@ -1,0 +1,182 @@
+"""The endpoints of kinds from generated data. Each is made on its first request."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from apiext.endpoints.handlers.strategic_keys import keys_from_openapi
+from apiext.endpoints.responsewriters.table import NAME, TableConvertor
+from apiext.managedfields.field_manager import FieldManager
+from apiext.managedfields.field_set import from_paths
+from apiext.managedfields.openapi_types import OpenAPITypes
+from apiext.managedfields.scale import ScaleManagers
+from apiext.managedfields.versions import BuiltinVersions
+from apiext.meta.generated import archive
+from apiext.meta.generated.go_types import definition_name, struct_of
+from apiext.meta.generated.resources import SCALE
+from apiext.registry.builtin.kind import BuiltinKind
+from apiext.registry.customresources.scale import ScaleCodec
+from apiext.registry.generated.defaulting import default_of
+from apiext.registry.generated.scale import WorkloadScaleRest
+from apiext.registry.generated.strategies import (
+    ApprovalStrategy,
+    EphemeralContainersStrategy,
+    GeneratedStatusStrategy,
+    GeneratedStrategy,
+    ResizeStrategy,
+)
+from apiext.registry.protobuf.kinds import message_of
+from apiext.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.serving.builtin.printing import AGE
+from apiext.serving.builtin.served_kind import ServedKind, ServedSubresource
+from apiext.serving.generated.cells import number
+from apiext.serving.generated.selectable_fields import field_label_of, selectable_of
+from apiext.serving.generated.tables import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apiext.admission.attributes import Admission
+    from apiext.endpoints.scopes.open_watches import Watches
+    from apiext.endpoints.scopes.scope import CollectionRest, Scope
+    from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.registry.rest import ResourceRest
+    from apiext.storage.factory import StoreFactory
+
+_STRATEGIES: Final = {
+    "approval": ApprovalStrategy,
+    "ephemeralcontainers": EphemeralContainersStrategy,
+    "resize": ResizeStrategy,
+    "status": GeneratedStatusStrategy,
+}
+_CREATED_ON_UPDATE: Final = frozenset({"endpoints", "limitranges", "runtimeclasses", "services"})
+_RETURNED_ON_DELETION: Final = frozenset(
+    {
+        *("persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas", "services"),
+        *("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"),
+        *("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    }
+)
+_REPLICAS: Final = from_paths(("f:spec", "f:replicas"))
+_SCALE_COLUMNS: Final = (
+    dataclasses.replace(NAME, format=""),
+    number("Desired", "spec.replicas", "How many pods are wanted."),
+    number("Available", "status.replicas", "How many pods there are."),
+    AGE,
+)
+
+
+@cache
+def _schemas() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = archive.read("schemas")
+    return found
+
+
+@cache
+def _merge_types() -> OpenAPITypes:
+    return OpenAPITypes(_schemas())
+
+
+def further_endpoints(
+    groups: Iterable[BuiltinGroupVersion], stores: StoreFactory, admission: Admission, watches: Watches
+) -> Iterator[BuiltinEndpoint]:
+    """Yield the endpoints of all resources of the group versions."""
+    for group in groups:
+        for resource in group.resources:
+            yield BuiltinEndpoint(resource, _LazyScopes(resource, stores, admission, watches))
+
+
+@dataclass(slots=False, eq=False)
+class _LazyScopes(Mapping[str, "Scope"]):
+    """The scopes of a resource, made on first use."""
+
+    _resource: BuiltinResource
+    _stores: StoreFactory
+    _admission: Admission
+    _watches: Watches
+
+    @cached_property
+    def _made(self) -> Mapping[str, Scope]:
+        store = self._stores.store(self._resource.resource.group_resource)
+        endpoint = _served(self._resource).endpoint(store, self._admission, self._watches)
+        scopes = dict(endpoint.scopes)
+        if self._resource.subresource("scale") is not None:
+            scopes["scale"] = _scale_scope(scopes[""], self._resource)
+        return scopes
+
+    def __getitem__(self, subresource: str) -> Scope:
+        return self._made[subresource]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+def _served(resource: BuiltinResource) -> ServedKind:
+    plural, struct = resource.plural, struct_of(resource.kind)
+    name = definition_name(struct)
+    kind = BuiltinKind(
+        resource=resource,
+        struct=struct,
+        strategy=GeneratedStrategy(resource),
+        selectable=selectable_of(plural),
+        default=default_of(struct),
+    )
+    return ServedKind(
+        kind=kind,
+        table=table_of(plural),
+        field_label=field_label_of(plural),
+        strategic_keys=keys_from_openapi(_schemas(), name),
+        creates_on_update=plural in _CREATED_ON_UPDATE,
+        returns_deleted=plural in _RETURNED_ON_DELETION,
+        merge_type=_merge_types().of(name),
+        subresources={
+            sub.name: ServedSubresource(strategy=_STRATEGIES[sub.name](resource), reset=_reset(sub.name))
+            for sub in resource.subresources
+            if sub.name in _STRATEGIES
+        },
+    )
+
+
+def _reset(subresource: str) -> tuple[str, ...]:
+    """Return the members that the reference's strategy resets."""
+    return ("spec",) if subresource in {"status", "approval"} else ()
+
+
+def _scale_managers(resource: BuiltinResource) -> ScaleManagers:
+    version = resource.kind.api_version
+    return ScaleManagers(version, {version: _REPLICAS})
+
+
+def _scale_scope(main: Scope, resource: BuiltinResource) -> Scope:
+    codec = ScaleCodec()
+    struct = struct_of(SCALE)
+
+    def empty() -> Object:
+        return {"apiVersion": SCALE.api_version, "kind": SCALE.kind, "metadata": {}, "spec": {}, "status": {"replicas": 0}}
+
+    def complete(obj: Object) -> Object:
+        completed = dict(obj)
+        codec.decode_body(completed, False)  # noqa: FBT003
+        return completed
+
+    versions = BuiltinVersions(_merge_types().of(definition_name(struct)), empty, complete)
+    return dataclasses.replace(
+        main,
+        subresource="scale",
+        kind=SCALE,
+        package=SCALE.group,
+        rest=cast("CollectionRest", WorkloadScaleRest(cast("ResourceRest", main.rest), resource.kind, _scale_managers(resource))),
+        codec=codec,
+        fields=FieldManager(SCALE, versions, subresource="scale"),
+        message=message_of(struct),
+        table=TableConvertor(_SCALE_COLUMNS),
+        strategic_keys={},
+    )
