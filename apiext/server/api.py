@@ -194,8 +194,7 @@ async def open_api(
         StatusError, BackendError, StorageError: the store cannot be read.
     """
     admission, informers = open_admission(options, stores, clients, access, stack)
-    builtins = _builtins(options)
-    catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
+    builtins, catalog, watches = _builtins(options), Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
     converters = ConverterFactory(options.service_addresses)
