@@ -153,6 +153,19 @@ def test_first_failure_ends_the_run(write: Write) -> None:
     run(path, "-k", "nothing", code=NOTHING)
 
 
+def test_finalizers_do_not_keep_objects(write: Write) -> None:
+    """Objects with finalizers are gone after their case or scenario, and so is the definition."""
+    finalized = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, finalizers: [example.com/x]}\n"
+    steps = [{"create": finalized}, {"delete": {"name": "a"}}, {"get": {"name": "a"}}]
+    tests = {
+        "onCreate": [{"name": name, "initial": finalized, "expected": finalized} for name in ("one", "two")],
+        "scenarios": [{"name": name, "steps": steps} for name in ("three", "four")],
+    }
+    path = write(yaml.safe_dump({"crdName": "widgets.example.com", "crds": ["crd.yaml"], "tests": tests}))
+
+    assert "4 passed" in run(path).output
+
+
 def test_coverage_names_what_no_case_touched(write: Write) -> None:
     """--coverage counts properties, values, rules and limits, in text and JSON."""
     done = run(write(), "--coverage")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from apiext.cli.printable import printable
+from apiext.lab.plan.summary import counted
 from apiext.lab.suites.coverage.text import coverage_lines
 from apiext.lab.suites.model import CaseOutcome
 
@@ -33,7 +34,7 @@ class SessionText:
     def begin(self, suites: int, processes: int) -> None:
         """Write the head."""
         self._rule("apiext test starts")
-        self._line(f"{self._total} cases of {suites} suites on {processes} servers")
+        self._line(f"{counted(self._total, 'case')} of {counted(suites, 'suite')} on {counted(processes, 'server')}")
         self._line("")
 
     def finished(self, each: FinishedCase) -> None:

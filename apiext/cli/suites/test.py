@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from apiext.lab.suites.report import RunReport
 
 FAILED: Final = 1
+INTERRUPTED: Final = 2
 USAGE: Final = 4
 NOTHING: Final = 5
-"""Exit codes as pytest's: a case failed, the command line is wrong, no case was found."""
+"""Exit codes as pytest's: a case failed, Ctrl-C, the command line is wrong, no case was found."""
 _FORMATS: Final = ("text", "json", "junit")
 _PARAMS: Final = [
     click.Argument(["paths"], metavar="PATH...", nargs=-1, required=True),
@@ -69,7 +70,7 @@ def test(paths: tuple[str, ...], **flags: Any) -> int:
     """Run the suites in PATH...: cases about CRDs in YAML files, each on a server of its own in a temporary folder.
 
     Suites are files *.testsuite.yaml, and those in tests/<crdName>/ with the layout of openshift/api. Exit codes: 0 all cases passed, 1 a
-    case failed, 4 the command line is wrong, 5 there are no cases.
+    case failed, 2 interrupted, 4 the command line is wrong, 5 there are no cases.
     """
     outputs = parse_outputs(flags["output"], _FORMATS)
     found = _collect(paths, flags["expression"])
@@ -88,6 +89,8 @@ def test(paths: tuple[str, ...], **flags: Any) -> int:
         from apiext.cli.suites.update_prompt import update_files
 
         update_files(report, asks=not flags["yes"])
+    if report.is_interrupted:
+        return INTERRUPTED
     if report.is_failure:
         return FAILED
     return 0 if report.finished else NOTHING
@@ -121,7 +124,7 @@ def _run(found: CollectedSuites, outputs: Sequence[Output], flags: Mapping[str, 
 
     report = RunReport(problems=[str(each) for each in found.problems], warnings=found.warnings, deselected=found.deselected)
     processes = flags["processes"] or len(os.sched_getaffinity(0))
-    text = SessionText(shown=("text", "") in outputs, verbose=flags["verbose"], total=found.count)
+    text = SessionText(shown=all(each.file or each.format == "text" for each in outputs), verbose=flags["verbose"], total=found.count)
     text.begin(len({job.variant.suite.path for job in found.jobs}), min(processes, len(found.jobs)))
 
     def finished(each: FinishedCase) -> bool:
@@ -133,6 +136,8 @@ def _run(found: CollectedSuites, outputs: Sequence[Output], flags: Mapping[str, 
     if found.jobs:
         try:
             run_interruptible(run_jobs(found.jobs, finished, processes=processes, services=flags["service_address"]))
+        except click.exceptions.Abort:
+            report.is_interrupted = True
         except WorkerError as error:
             raise click.ClickException(str(error)) from error
     report.seconds = time.monotonic() - start

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.codec import GVK
-from apiext.lab.replay.server_client import DEFINITIONS, RefusedError
+from apiext.lab.releases.definition_creation import parse_definition
+from apiext.lab.releases.object_pages import object_key
+from apiext.lab.replay.server_client import DEFINITIONS, MERGE_PATCH, RefusedError, object_path
 from apiext.lab.suites.model import SuiteError
+from apiext.lab.suites.resource_client import NO_FINALIZERS
 from apiext.meta.encoding import json_values
 from apiext.meta.errors import StatusError
 from apiext.meta.patch import json_patch, parse_json_patch
@@ -66,7 +70,9 @@ class InstalledDefinition:
             return
         name, self._crd = self._crd["metadata"]["name"], None
         await self._send("DELETE", f"{DEFINITIONS}/{name}")
-        await _until(lambda: self._is_gone(name))
+        if not await self._is_gone(name):
+            await self._drop_finalizers(name)
+            await _until(lambda: self._is_gone(name))
 
     async def current(self, name: str) -> Object:
         """Return the definition as the server has it."""
@@ -96,6 +102,18 @@ class InstalledDefinition:
         except RefusedError as error:
             return error.code == _NOT_FOUND
         return False
+
+    async def _drop_finalizers(self, name: str) -> None:
+        """Remove the finalizers of the objects of a definition, which would keep it."""
+        # what is gone meanwhile, or cannot be converted, has no finalizers that could be removed
+        with suppress(RefusedError, DefinitionError):
+            spec = (await self.current(name))["spec"]
+            version = next(each["name"] for each in spec["versions"] if each["storage"])
+            root = f"/apis/{spec['group']}/{version}"
+            for obj in (await self._server.ask("GET", f"{root}/{spec['names']['plural']}")).get("items") or ():
+                if obj["metadata"].get("finalizers"):
+                    path = object_path(parse_definition(await self.current(name)), version, object_key(obj))
+                    await self._server.ask("PATCH", path, NO_FINALIZERS, content=MERGE_PATCH)
 
     async def _send(self, method: str, path: str, body: Any = None, *, content: str = "application/json") -> Object:
         try:

@@ -31,6 +31,7 @@ class RunReport:
     warnings: Sequence[str] = ()
     deselected: int = 0
     seconds: float = 0.0
+    is_interrupted: bool = False
     coverage: Sequence[VersionCoverage] | None = None
     """None if it was not asked for."""
 
@@ -55,7 +56,8 @@ class RunReport:
             (len(self.warnings), "warning" if len(self.warnings) == 1 else "warnings"),
             (errors, "error" if errors == 1 else "errors"),
         ]
-        return ", ".join(f"{count} {name}" for count, name in parts if count) or "no cases ran"
+        texts = [f"{count} {name}" for count, name in parts if count] or ["no cases ran"]
+        return ", ".join([*texts, *(["interrupted"] if self.is_interrupted else [])])
 
     def as_document(self) -> Object:
         """Return the report as JSON."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from apiext.lab.replay.server_client import APPLY_PATCH, RefusedError
+from apiext.lab.replay.server_client import APPLY_PATCH, MERGE_PATCH, RefusedError
 from apiext.lab.suites.objects import NAMESPACE
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MANAGER: Final = "apiext-test"
 """The field manager of all writes that name none."""
+NO_FINALIZERS: Final = {"metadata": {"finalizers": None}}
+"""The patch with which a deleted object goes away."""
 _NO_RESOURCE: Final = "the server could not find the requested resource"
 
 
@@ -66,9 +68,15 @@ class ResourceClient:
         """Return the object with the apiVersion, kind, namespace and name of another."""
         return await self._ask("GET", self._path(obj, subresource))
 
-    async def delete(self, obj: Object) -> None:
-        """Delete the object with the apiVersion, kind, namespace and name of another."""
-        await self._ask("DELETE", self._path(obj, ""))
+    async def delete(self, obj: Object) -> Object:
+        """Delete the object with the apiVersion, kind, namespace and name of another; return the answer."""
+        return await self._ask("DELETE", self._path(obj, ""))
+
+    async def purge(self, obj: Object) -> None:
+        """Delete such an object in spite of its finalizers."""
+        left = await self.delete(obj)
+        if (left.get("metadata") or {}).get("finalizers"):
+            await self._ask("PATCH", self._path(obj, ""), NO_FINALIZERS, content=MERGE_PATCH)
 
     def reference(self, version: str, name: str, namespace: str = "") -> Object:
         """Return an object that only names one."""

@@ -119,8 +119,7 @@ class Scenario:
         return await answer_of(self._client.get(self._reference(given), subresource=step.get("subresource") or ""))
 
     async def _delete(self, step: Object, given: Object) -> CallAnswer:
-        await self._client.delete(self._reference(given))
-        return CallAnswer({}, "", [])
+        return await answer_of(self._client.delete(self._reference(given)))
 
     async def _release(self, step: Object, given: str) -> CallAnswer:
         crd = with_webhook(read_definition(Path(self._job["folder"]) / given, self._name), self._job["conversion"])

@@ -48,7 +48,7 @@ class TableCases:
         for obj in self._written:
             # an object that is gone, or not served, needs no deletion
             with contextlib.suppress(ClientError):
-                await self._client.delete(obj)
+                await self._client.purge(obj)
         return replace(result, refusals=[{"field": field, "message": message} for field, message in self._causes])
 
     async def _create_once(self, spec: Object) -> CaseObservation:

@@ -1,12 +1,16 @@
 """Differences between the results of two runs."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 from hack.lib.suites.ginkgo_report import Key, Results
 
-_LONGEST = 600
+_LONGEST: Final = 600
 """Characters of a message that are shown."""
+_GENERATED: Final = re.compile(r"\btest-[a-z0-9]{5}\b")
+_OBJECT: Final = re.compile(r'^Expected\s+<\*errors\.StatusError|"[^"]*" is invalid: ')
 
 
 def differences(reference: Results, ours: Results) -> list[Key]:
@@ -27,7 +31,30 @@ def report_lines(reference: Results, ours: Results, different: list[Key]) -> Ite
             yield f"  {name}: {dict(results.outcomes.get(key, Counter()))}"
             for message in results.messages.get(key, ())[:1]:
                 yield f"    {' '.join(message.split())[:_LONGEST]}"
+    same, every = equal_errors(reference, ours)
+    yield f"{same} of {every} errors that both show are equal"
     yield f"{len(different)} differences"
+
+
+def equal_errors(reference: Results, ours: Results) -> tuple[int, int]:
+    """Return how many errors of ours the reference has, too, of those about objects of failed cases of both."""
+    pairs = [
+        (_plain(message), [_plain(_error(found)) for found in ours.messages.get(key, ())])
+        for key, messages in reference.messages.items()
+        for message in messages
+        if _OBJECT.search(message)
+    ]
+    return sum(any(found in message for found in errors) for message, errors in pairs), len(pairs)
+
+
+def _error(message: str) -> str:
+    """Return the server's error in a message of `apiext test`."""
+    _, mark, found = message.rpartition("\n+ ")
+    return found if mark else message.partition(": ")[2]
+
+
+def _plain(text: str) -> str:
+    return " ".join(_GENERATED.sub("NAME", text).split())
 
 
 def _equal(reference: Counter[str], ours: Counter[str]) -> bool:
