@@ -166,15 +166,15 @@ def test_finalizers_do_not_keep_objects(write: Write) -> None:
     assert "4 passed" in run(path).output
 
 
-def test_coverage_names_what_no_case_touched(write: Write) -> None:
+def test_coverage_names_what_no_case_touched(write: Write, tmp_path: Path) -> None:
     """--coverage counts properties, values, rules and limits, in text and JSON."""
-    done = run(write(), "--coverage")
+    done = run(write(), "--coverage", "-o", "text", "-o", f"json={tmp_path / 'report.json'}")
 
     assert "not touched: enum value spec.colour" in done.output
     assert "not touched: limit spec.size maximum" in done.output
     assert "not touched: rule" not in done.output
 
-    document = json.loads(run(write(), "--coverage", "-o", "json").output)
+    document = json.loads((tmp_path / "report.json").read_text())
     (covered,) = document["coverage"]
     assert covered["counts"]["rule"] == {"touched": 1, "all": 1}
     assert {"kind": "limit", "path": "spec.size", "text": "maximum"} in covered["untouched"]

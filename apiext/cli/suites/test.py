@@ -53,19 +53,19 @@ _PARAMS: Final = [
 ]
 
 
-class TestFailure(click.ClickException):
+class SuiteCommandFailure(click.ClickException):
     """The command line or the suites are wrong."""
 
     exit_code = USAGE
 
 
-class TestCommand(VerdictCommand):
+class SuiteCommand(VerdictCommand):
     """A command with pytest's exit codes."""
 
-    failure = TestFailure
+    failure = SuiteCommandFailure
 
 
-@click.command(cls=TestCommand, params=_PARAMS)
+@click.command(cls=SuiteCommand, params=_PARAMS)
 def test(paths: tuple[str, ...], **flags: Any) -> int:
     """Run the suites in PATH...: cases about CRDs in YAML files, each on a server of its own in a temporary folder.
 

@@ -51,6 +51,9 @@ class JobRunner:
             result = CaseResult(CaseOutcome.ERROR, f"{job['manifest']}: {error}")
         except ReplayError as error:
             result = CaseResult(CaseOutcome.ERROR, str(error))
+        except (LookupError, TypeError, AttributeError) as error:
+            # a manifest that lacks what every definition has; the server refuses most of these before
+            result = CaseResult(CaseOutcome.ERROR, f"{job['manifest']}: not the form of a CRD: {type(error).__name__}: {error}")
         result.seconds = time.perf_counter() - start
         return result
 

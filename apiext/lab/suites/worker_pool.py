@@ -47,7 +47,6 @@ async def run_jobs(jobs: Sequence[SuiteJob], on_finished: Finished, *, processes
     pending = _in_order(jobs)
     count = min(processes or len(os.sched_getaffinity(0)), len(pending))
     stop = asyncio.Event()
-
     tasks = [asyncio.ensure_future(_work(pending, on_finished, stop, services)) for _ in range(count)]
     try:
         await asyncio.gather(*tasks)
