@@ -51,7 +51,7 @@ SPECS: Final[tuple[dict[str, Any], ...]] = (
     {"groups": ["system:masters"], **RESOURCE},
     {"user": "u", "groups": ["system:authenticated"], "extra": {"a": ["b"], "c": []}, "uid": "3", **RESOURCE},
     {"user": "u", **RESOURCE, "nonResourceAttributes": {"path": "/x"}},
-    {"user": "u", "groups": ["system:authenticated"], "nonResourceAttributes": {"path": "/healthz", "verb": "get"}},
+    {"user": "u", "groups": ["system:authenticated"], "nonResourceAttributes": {"path": "/api", "verb": "get"}},
     {"user": "u", "nonResourceAttributes": {}},
     *({"user": "u", "resourceAttributes": {"verb": "list", **selector}} for selector in SELECTORS),
 )

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 ACCOUNTS: Final = "/api/v1/namespaces/rbac-a/serviceaccounts"
 TOKEN: Final = f"{ACCOUNTS}/bot/token"
+SECRETS: Final = "/api/v1/namespaces/rbac-a/secrets"
 REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 _SECRET_REF: Final = {"kind": "Secret", "apiVersion": "v1", "name": "bound"}
 _TOKENS: Final = 100
@@ -158,6 +159,28 @@ def _status(side: Side, token: str) -> Any:
     """Return the status of a review, without uids."""
     status = must(side, Step("POST", REVIEWS, {"spec": {"token": token}}))["status"]
     return json.loads(re.sub(r"\([0-9a-f-]{36}\)", "(uid)", json.dumps(status)))
+
+
+def test_bound_tokens(servers: RBACPair) -> None:
+    """Bind tokens to secrets, and refuse them without the secret."""
+    sides = (servers.pair.reference, servers.pair.ours)
+    for side in sides:
+        must(side, Step("POST", SECRETS, {"metadata": {"name": "bound"}}))
+    changes: tuple[dict[str, str], ...] = ({}, {"uid": "x"}, {"name": "no"}, {"apiVersion": ""})
+    steps = [Step("POST", TOKEN, {"spec": {"boundObjectRef": {**_SECRET_REF, **change}}}) for change in changes]
+    lines = [line for step in steps for line in _equal(servers.pair, (step, step))]
+    issue = {"boundObjectRef": _SECRET_REF}
+    theirs, ours = ([_issued(side, issue) for _ in range(_TOKENS)] for side in sides)
+    assert list(_claims(theirs[0])[1]["kubernetes.io"]) == list(_claims(ours[0])[1]["kubernetes.io"])
+    valid = _equal(servers.pair, _reviews((theirs[0], ours[0]), []))
+    for side in sides:
+        must(side, Step("DELETE", f"{SECRETS}/bound"))
+
+    refused = [[_status(side, token) for token in own[1:]][-1] for side, own in zip(sides, (theirs, ours), strict=True)]
+
+    assert_none([*lines, *valid])
+    assert refused[0] == refused[1]
+    assert "has been invalidated" in refused[0]["error"]
 
 
 def test_openid_documents(servers: RBACPair) -> None:
