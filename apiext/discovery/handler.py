@@ -34,6 +34,7 @@ from apiext.meta import errors
 from apiext.meta.builtin_resources import BuiltinGroupVersion
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
+from apiext.meta.gvk import GroupVersion
 
 _CONVERT: Final = Convert(**AGGREGATED._asdict())
 _PARAMS: Final = f"g={AGGREGATED.group};v={AGGREGATED.version};as={AGGREGATED.kind}"
@@ -63,7 +64,8 @@ class DiscoveryHandler:
     def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion]) -> None:
         self._catalog = catalog
         self._builtins = builtins
-        self._own_groups = frozenset(builtin.group_version.group for builtin in builtins)
+        self._own_versions = frozenset(builtin.group_version for builtin in builtins)
+        self._own_groups = frozenset(group for group, _ in self._own_versions)
         self._generation: int | None = None
         self._groups: tuple[APIGroup, ...] = ()
         self._paths: dict[tuple[str, ...], Object] = {}
@@ -80,6 +82,9 @@ class DiscoveryHandler:
         parts = tuple(part for part in request.path.split("/") if part)
         document = self._paths.get(parts)
         is_builtin = parts[:1] == ("api",) or (len(parts) == _VERSION_PARTS and parts[1] in self._own_groups)
+        if is_builtin and len(parts) == _VERSION_PARTS and GroupVersion(*parts[1:]) not in self._own_versions:
+            # the handler of a built-in group also gets requests for its custom versions, which it does not know
+            document = None
         if document is None or request.path == "/apis//":
             if is_builtin:
                 raise errors.path_not_found()

@@ -36,17 +36,25 @@ _KINDS: Final = (
     ROLE_BINDING_KIND,
     CLUSTER_ROLE_BINDING_KIND,
 )
+_RESOURCES: Final = (CUSTOM_RESOURCE_DEFINITIONS, *(kind.resource for kind in _KINDS))
 
 
 def builtin_codecs() -> dict[GroupResource, Codec]:
     """Return the codecs of the built-in kinds by resource."""
-    codecs: dict[GroupResource, Codec] = {CUSTOM_RESOURCE_DEFINITIONS.stored_resource: CRDCodec()}
-    return codecs | {kind.resource.stored_resource: kind.codec() for kind in _KINDS}
+    codecs: dict[GroupResource, Codec] = {CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource: CRDCodec()}
+    return codecs | {kind.resource.resource.group_resource: kind.codec() for kind in _KINDS}
+
+
+def stored_resource(definition: Definition) -> GroupResource:
+    """Return the resource under which the objects of a definition are stored."""
+    if not is_builtin(definition):
+        return definition.resource
+    return next(one.stored_resource for one in _RESOURCES if one.resource.group_resource == definition.resource)
 
 
 def builtin_kinds() -> list[Definition]:
     """Return a definition for each built-in kind, with names and versions only: the schemas are built in."""
-    return [_definition(resource) for resource in (CUSTOM_RESOURCE_DEFINITIONS, *(kind.resource for kind in _KINDS))]
+    return list(map(_definition, _RESOURCES))
 
 
 def is_builtin(definition: Definition) -> bool:

@@ -45,8 +45,10 @@ class BuiltinResource:
     """Kind in discovery's storageVersionHash, if that is not `kind`."""
     delete_returns_object: bool = False
     """Whether OpenAPI says that a delete returns the object."""
-    stored_as: GroupResource | None = None
-    """Resource under which the objects are stored, if that is another one: the same objects in another form."""
+    stored_group: str = ""
+    """Group in the keys of the objects: none for kube-apiserver's own kinds."""
+    stored_name: str = ""
+    """Resource in the keys of the objects; empty for the plural."""
 
     @property
     def list_kind(self) -> str:
@@ -60,8 +62,8 @@ class BuiltinResource:
 
     @property
     def stored_resource(self) -> GroupResource:
-        """Return the resource under which the objects are stored."""
-        return self.stored_as or self.resource.group_resource
+        """Return the resource under which the objects are stored. A custom resource, which has a group, is never equal to it."""
+        return GroupResource(self.stored_group, self.stored_name or self.plural)
 
     def subresource(self, name: str) -> BuiltinSubresource | None:
         """Return the subresource with a name, None if there is none."""
@@ -121,9 +123,8 @@ EVENTS_V1: Final = BuiltinResource(
     singular="event",
     namespaced=True,
     short_names=("ev",),
-    # the events of the core group in another form
+    # These are the events of the core group in another form.
     hashed_kind=EVENTS.kind,
-    stored_as=EVENTS.resource.group_resource,
 )
 
 NAMESPACES: Final = BuiltinResource(
@@ -149,6 +150,7 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = BuiltinResource(
     subresources=(BuiltinSubresource("status", _STATUS_VERBS, _CRD),),
     # The reference hashes the version that it stored first.
     hashed_kind=GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),
+    stored_group="apiextensions.k8s.io",
 )
 
 STORAGE_VERSION_MIGRATIONS: Final = BuiltinResource(

@@ -139,11 +139,11 @@ class API:
 
     async def count_objects(self) -> Mapping[GroupResource, int]:
         """Return the number of stored objects by resource; -1 if the store does not answer in time."""
-        builtins = [resource for group in self.builtins for resource in group.resources]
-        resources = [resource.stored_resource for resource in builtins if resource.stored_as is None]
-        resources += [definition.resource for definition in self.catalog.all() if definition.is_established]
-        counts = await asyncio.gather(*(self._count(resource) for resource in resources))
-        return dict(zip(resources, counts, strict=True))
+        stored = {definition.resource: definition.resource for definition in self.catalog.all() if definition.is_established}
+        for resource in (resource for group in self.builtins for resource in group.resources):
+            stored.setdefault(resource.stored_resource, resource.resource.group_resource)
+        counts = await asyncio.gather(*map(self._count, stored))
+        return dict(zip(stored.values(), counts, strict=True))
 
     def count_stored(self) -> Mapping[tuple[GroupResource, str], int]:
         """Return the number of stored objects by resource and version, for custom resources with a loaded watch cache.

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.builtin_resources import APIEXTENSIONS_V1, BUILTINS, INTERNAL_V1ALPHA1
 from apiext.meta.gvk import GroupResource
 from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"
 """Upper bound of all keys."""
-_WITHOUT_GROUP: Final = frozenset(
-    resource.stored_resource for group in (*BUILTINS, INTERNAL_V1ALPHA1) for resource in group.resources if group is not APIEXTENSIONS_V1
-)
-"""Resources of kube-apiserver itself."""
 
 
 def prefix_end(prefix: str) -> str:
@@ -34,8 +29,8 @@ def root(prefix: str) -> str:
 
 
 def resource_prefix(prefix: str, resource: GroupResource) -> str:
-    """Return the key prefix of a resource, with a final slash."""
-    group = "" if not resource.group or resource in _WITHOUT_GROUP else f"{resource.group}/"
+    """Return the key prefix of a resource, with a final slash; resources of kube-apiserver itself are named without their group."""
+    group = f"{resource.group}/" if resource.group else ""
     return f"{root(prefix)}{group}{resource.resource}/"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.conversion.none import NoneConverter
 from apiext.definitions.codec import RESOURCE, CRDCodec
 from apiext.definitions.definition import Definition
-from apiext.lab.builtin_definitions import builtin_codecs, builtin_kinds, is_builtin
+from apiext.lab.builtin_definitions import builtin_codecs, builtin_kinds, is_builtin, stored_resource
 from apiext.lab.object_access.interface import RescueError
 from apiext.meta import errors
 from apiext.meta.gvk import GroupVersionKind
@@ -78,7 +78,7 @@ class OfflineObjects:
 
     async def all(self, definition: Definition) -> AsyncGenerator[tuple[str, KeyValue]]:
         """Implement StoredObjects.all."""
-        prefix = self._stores.key_prefix(definition.resource)
+        prefix = self._stores.key_prefix(stored_resource(definition))
         async for pairs in self._pages(definition):
             for pair in pairs:
                 yield pair.key.removeprefix(prefix), pair
@@ -121,11 +121,11 @@ class OfflineObjects:
             size.adapt(pairs)
 
     def _stored(self, definition: Definition) -> StoredVersions:
-        return self._stores.stored_versions(definition.resource)
+        return self._stores.stored_versions(stored_resource(definition))
 
     def _repair(self, definition: Definition) -> Repair:
         guard = _PhaseGuard(definition, self._stores.key_prefix(RESOURCE) + definition.name)
-        return self._stores.repair(definition.resource, _codec(definition), guard)
+        return self._stores.repair(stored_resource(definition), _codec(definition), guard)
 
 
 def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definition | None:

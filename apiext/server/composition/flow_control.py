@@ -9,7 +9,7 @@ from apiext.flowcontrol.configuration.bootstrap import bootstrap_flow_schemas, b
 from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
 from apiext.flowcontrol.estimation.work_estimator import ObjectStats
 from apiext.flowcontrol.flow_control import FlowControl
-from apiext.meta.builtin_resources import FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS
+from apiext.meta.builtin_resources import BUILTINS, FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS
 from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource
 from apiext.scheduling.tasks import run_until_closed
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from apiext.server.options.options import ServerOptions
     from apiext.storage.factory import StoreFactory
 
+_STORED: Final = {one.resource.group_resource: one.stored_resource for group in BUILTINS for one in group.resources}
 _REVISION: Final = 1
 """The resourceVersion of the bootstrap objects; it grows when a release changes them."""
 
@@ -49,7 +50,8 @@ def open_flow_control(options: ServerOptions, stores: StoreFactory, clients: Hos
 
 
 def _objects(stores: StoreFactory, group: str, resource: str) -> ObjectStats | None:
-    known = stores.known_size(GroupResource(group, resource))
+    asked = GroupResource(group, resource)
+    known = stores.known_size(_STORED.get(asked, asked))
     if known is None:
         return None
     number, stored_bytes = known
@@ -60,4 +62,4 @@ def serve_bootstrap_objects(stores: StoreFactory) -> None:
     """Serve the bootstrap objects of a standalone server, which are not in its store."""
     for resource, objects in ((FLOW_SCHEMAS, bootstrap_flow_schemas()), (PRIORITY_LEVEL_CONFIGURATIONS, bootstrap_priority_levels())):
         encoded = {obj["metadata"]["name"]: json_codec.dumps(obj) for obj in objects}
-        stores.hold(resource.resource.group_resource, encoded, revision=_REVISION)
+        stores.hold(resource.stored_resource, encoded, revision=_REVISION)

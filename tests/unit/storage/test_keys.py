@@ -2,6 +2,7 @@
 
 import pytest
 
+from apiext.meta.builtin_resources import EVENTS_V1, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.gvk import GroupResource
 from apiext.storage import keys
 from apiext.storage.interface import EVERYTHING, Selection
@@ -18,8 +19,10 @@ from tests.support.builders.widgets import where
             GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
             "/a/b/apiextensions.k8s.io/customresourcedefinitions/",
         ),
-        ("/registry", GroupResource("storagemigration.k8s.io", "storageversionmigrations"), "/registry/storageversionmigrations/"),
-        ("/registry", GroupResource("internal.apiserver.k8s.io", "storageversions"), "/registry/storageversions/"),
+        ("/registry", STORAGE_VERSION_MIGRATIONS.stored_resource, "/registry/storageversionmigrations/"),
+        ("/registry", EVENTS_V1.stored_resource, "/registry/events/"),
+        ("/registry", GroupResource("rbac.authorization.k8s.io", "roles"), "/registry/rbac.authorization.k8s.io/roles/"),
+        ("/registry", STORAGE_VERSIONS.stored_resource, "/registry/storageversions/"),
         ("/", GroupResource("example.com", "widgets"), "/example.com/widgets/"),
         ("", GroupResource("example.com", "widgets"), "/example.com/widgets/"),
     ],

@@ -10,7 +10,7 @@ from apiext.managedfields.openapi_types import OpenAPITypes
 from apiext.meta.builtin_resources import BUILTINS, CORE_V1, BuiltinResource
 from apiext.meta.generated import archive
 from apiext.meta.generated.go_types import definition_name, struct_of
-from apiext.meta.generated.resources import SCALE, directories, further_resources, joined
+from apiext.meta.generated.resources import SCALE, further_resources, joined
 from apiext.meta.golang.type_model import DecodeError, Decoder
 from apiext.meta.gvk import GroupResource, GroupVersion, GroupVersionKind
 from apiext.registry.generated.strategies import GeneratedStrategy
@@ -49,12 +49,13 @@ def test_only_further_resources() -> None:
     assert core.group_priority == CORE_V1.group_priority
 
 
-def test_directories() -> None:
+def test_keys() -> None:
     """Store objects where kube-apiserver does."""
-    found = directories(FURTHER)
+    found = {resource.plural: resource.stored_resource for resource in RESOURCES}
 
-    assert found[GroupResource("", "services")] == "services/specs"
-    assert found[GroupResource("apps", "deployments")] == "deployments"
+    assert found["services"] == GroupResource("", "services/specs")
+    assert found["deployments"] == GroupResource("", "deployments")
+    assert found["apiservices"] == GroupResource("apiregistration.k8s.io", "apiservices")
 
 
 def test_scale_is_of_another_group() -> None:
