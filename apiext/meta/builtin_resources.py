@@ -47,6 +47,8 @@ class BuiltinResource:
     """Whether OpenAPI says that a delete returns the object."""
     stored_group: str = ""
     """Group in the keys of the objects: none for kube-apiserver's own kinds."""
+    stored_name: str = ""
+    """Resource in the keys of the objects; empty for the plural."""
 
     @property
     def list_kind(self) -> str:
@@ -61,7 +63,7 @@ class BuiltinResource:
     @property
     def stored_resource(self) -> GroupResource:
         """Return the resource under which the objects are stored. A custom resource, which has a group, is never equal to it."""
-        return GroupResource(self.stored_group, self.plural)
+        return GroupResource(self.stored_group, self.stored_name or self.plural)
 
     def subresource(self, name: str) -> BuiltinSubresource | None:
         """Return the subresource with a name, None if there is none."""

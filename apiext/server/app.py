@@ -9,7 +9,6 @@ from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
 from apiext.server.composition.access import open_access
-from apiext.server.composition.builtin_kinds import builtin_directories
 from apiext.server.composition.flow_control import open_flow_control
 from apiext.server.composition.storage_backend import describe_storage, open_backend
 from apiext.server.handler_chain import ChainParts, build_chain
@@ -218,7 +217,6 @@ async def open_app(
         prefix=storage.prefix,
         watch_cache=storage.watch_cache,
         compaction_interval=storage.compaction_interval,
-        directories=builtin_directories() if options.builtin_kinds else {},
     )
     access = open_access(options, clients, credentials, delegation)
     try:

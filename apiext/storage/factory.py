@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.gvk import GroupResource
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 COMPACTION_INTERVAL_SECONDS: Final = 300.0
 BOOKMARK_INTERVAL_SECONDS: Final = 60.0
 _TICK_SECONDS: Final = 1.0
-_NO_DIRECTORIES: Final[Mapping[GroupResource, str]] = MappingProxyType({})
 
 _LOG: Final = get_logger(__name__)
 
@@ -53,12 +51,9 @@ class StoreFactory:
         bookmark_interval: float = BOOKMARK_INTERVAL_SECONDS,
         max_wait: float = MAX_WAIT,
         clock: Callable[[], float] = time.monotonic,
-        directories: Mapping[GroupResource, str] = _NO_DIRECTORIES,
     ) -> None:
-        """Create a factory. `directories` has the paths of resources below the prefix that have others than custom resources."""
         self.backend = backend
         self._prefix = prefix
-        self._directories = directories
         self._watch_cache = watch_cache
         self._bookmark_interval = bookmark_interval
         self._clock = clock
@@ -169,8 +164,7 @@ class StoreFactory:
 
     def key_prefix(self, resource: GroupResource) -> str:
         """Return the key prefix of a resource, with a final slash."""
-        directory = self._directories.get(resource)
-        return keys.resource_prefix(self._prefix, resource) if directory is None else f"{keys.root(self._prefix)}{directory}/"
+        return keys.resource_prefix(self._prefix, resource)
 
     def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
         """Return the raw access to the stored objects of a resource."""

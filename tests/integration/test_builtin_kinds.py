@@ -76,7 +76,7 @@ def test_namespace_deletion(kubectl: Kubectl, admin: Client) -> None:
     kubectl("create", "configmap", "settings", "-n", "going")
     kubectl("delete", "namespace", "going")
     admin.until_gone("/api/v1/namespaces", "going")
-    assert admin.must("GET", "/apis/apps/v1/deployments")["items"] == []
+    assert admin.must("GET", "/apis/apps/v1/deployments?fieldSelector=metadata.namespace%3Dgoing")["items"] == []
 
 
 def test_refuses_other_subresources(admin: Client) -> None:

@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource, BuiltinSubresource
 from apiext.meta.generated import archive
-from apiext.meta.gvk import GroupResource, GroupVersion, GroupVersionKind
+from apiext.meta.gvk import GroupVersion, GroupVersionKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
-_DIRECTORIES: Final = {
-    "apiservices": "apiregistration.k8s.io/apiservices",
+_STORED_GROUPS: Final = frozenset({"apiregistration.k8s.io"})
+"""Groups with a server of their own in kube-apiserver."""
+_STORED_NAMES: Final = {
     "endpoints": "services/endpoints",
     "ingresses": "ingress",
     "nodes": "minions",
     "replicationcontrollers": "controllers",
     "services": "services/specs",
 }
-"""Resources that are not stored under their plural (kubernetes pkg/kubeapiserver/default_storage_factory_builder.go)."""
+"""Resources that are stored under another name (kubernetes pkg/kubeapiserver/default_storage_factory_builder.go)."""
 
 
 def further_resources(served: Iterable[BuiltinGroupVersion]) -> tuple[BuiltinGroupVersion, ...]:
@@ -45,12 +46,6 @@ def joined(served: Iterable[BuiltinGroupVersion], further: Iterable[BuiltinGroup
     return tuple(found.values())
 
 
-def directories(groups: Iterable[BuiltinGroupVersion]) -> dict[GroupResource, str]:
-    """Return the path below the key prefix at which kube-apiserver stores each resource."""
-    resources = (resource.resource.group_resource for one in groups for resource in one.resources)
-    return {resource: _DIRECTORIES.get(resource.resource, resource.resource) for resource in resources}
-
-
 def _resource(version: GroupVersion, data: Mapping[str, Any]) -> BuiltinResource:
     kind = GroupVersionKind(*version, data["kind"])
     return BuiltinResource(
@@ -65,5 +60,7 @@ def _resource(version: GroupVersion, data: Mapping[str, Any]) -> BuiltinResource
             BuiltinSubresource(each["name"], tuple(each["verbs"]), SCALE if each["kind"] == SCALE.kind else kind)
             for each in sorted(data.get("subresources", ()), key=lambda each: each["name"])
         ),
+        stored_group=version.group if version.group in _STORED_GROUPS else "",
+        stored_name=_STORED_NAMES.get(data["plural"], ""),
         hashed_kind=GroupVersionKind(*data["hashed"].split("/")) if "hashed" in data else None,
     )

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from apiext.admission.attributes import Admission
     from apiext.endpoints.scopes.open_watches import Watches
     from apiext.meta.builtin_resources import BuiltinGroupVersion
-    from apiext.meta.gvk import GroupResource
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
 
@@ -39,20 +36,8 @@ NO_KINDS: Final = BuiltinKinds()
 
 def open_builtin_kinds(stores: StoreFactory, admission: Admission, watches: Watches) -> BuiltinKinds:
     """Return the kinds of the data that apiext does not always serve. Each is made on its first request."""
+    from apiext.meta.generated.resources import further_resources
     from apiext.serving.generated.endpoints import further_endpoints
 
-    groups = _groups()
+    groups = further_resources((*BUILTINS, INTERNAL_V1ALPHA1))
     return BuiltinKinds(groups, tuple(further_endpoints(groups, stores, admission, watches)))
-
-
-def builtin_directories() -> Mapping[GroupResource, str]:
-    """Return the paths below the key prefix at which the objects of these kinds are stored."""
-    from apiext.meta.generated.resources import directories
-
-    return directories(_groups())
-
-
-def _groups() -> tuple[BuiltinGroupVersion, ...]:
-    from apiext.meta.generated.resources import further_resources
-
-    return further_resources((*BUILTINS, INTERNAL_V1ALPHA1))

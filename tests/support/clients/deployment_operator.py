@@ -16,11 +16,12 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
 
 @kopf.on.create(GROUP, "widgets")
 @kopf.on.update(GROUP, "widgets", field="spec.replicas")
-def deploy(spec: kopf.Spec, name: str, namespace: str, **_: Any) -> None:
+def deploy(spec: kopf.Spec, name: str, namespace: str | None, **_: Any) -> None:
     """Make the Deployment of a widget, or scale it."""
+    assert namespace is not None
     labels = {"widget": name}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "example.com/main:1"}]}}
-    deployment: dict[str, Any] = {
+    deployment: Any = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": name, "labels": labels},
@@ -37,7 +38,8 @@ def deploy(spec: kopf.Spec, name: str, namespace: str, **_: Any) -> None:
 
 
 @kopf.on.field("apps", "deployments", field="status.readyReplicas", labels={"widget": kopf.PRESENT})
-def report(new: int | None, name: str, namespace: str, **_: Any) -> None:
+def report(new: Any, name: str, namespace: str | None, **_: Any) -> None:
     """Report the ready pods of a Deployment in the status of its widget."""
+    assert namespace is not None
     api = kubernetes.client.CustomObjectsApi()
     api.patch_namespaced_custom_object(GROUP, "v1", namespace, "widgets", name, {"status": {"ready": new}})
