@@ -42,6 +42,8 @@ _CODES: Final = {
 }
 _BUILTIN_PATCH_CODES: Final = ((200, "OK"), (201, "Created"))
 
+_SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentedResource:
@@ -145,7 +147,7 @@ def _operation(resource: DocumentedResource, path: str, action: str, rest: str, 
         id=naming.operation_id(verb, rest, resource.kind.group_version),
         tag=naming.tag(resource.kind.group_version),
         description=_description(action, verb, resource.kind.kind, sub),
-        kind=resource.kind,
+        kind=_SCALE if resource.builtin and sub == "scale" else resource.kind,
         parameters=tuple(sorted(own)),
         body=bodies.get(action, ""),
         response=responses.get(action, model),
