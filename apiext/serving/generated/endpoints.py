@@ -95,7 +95,8 @@ class _LazyScopes(Mapping[str, "Scope"]):
 
     @cached_property
     def _made(self) -> Mapping[str, Scope]:
-        store = self._stores.store(self._resource.stored_resource)
+        resource = self._resource
+        store = self._stores.store(resource.stored_resource, shown=resource.resource.group_resource)
         endpoint = _served(self._resource).endpoint(store, self._admission, self._watches)
         scopes = dict(endpoint.scopes)
         if self._resource.subresource("scale") is not None:
