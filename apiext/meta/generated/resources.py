@@ -23,6 +23,15 @@ _STORED_NAMES: Final = {
 }
 """Resources that are stored under another name (kubernetes pkg/kubeapiserver/default_storage_factory_builder.go)."""
 
+_RETURNED_ON_DELETION: Final = frozenset(
+    {
+        *("persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas", "services"),
+        *("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"),
+        *("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+    }
+)
+"""Resources whose deletion returns the object (ReturnDeletedObject in kubernetes pkg/registry)."""
+
 
 def further_resources(served: Iterable[BuiltinGroupVersion]) -> tuple[BuiltinGroupVersion, ...]:
     """Return the group versions of the data without the resources of `served`."""
@@ -60,6 +69,7 @@ def _resource(version: GroupVersion, data: Mapping[str, Any]) -> BuiltinResource
             BuiltinSubresource(each["name"], tuple(each["verbs"]), SCALE if each["kind"] == SCALE.kind else kind)
             for each in sorted(data.get("subresources", ()), key=lambda each: each["name"])
         ),
+        delete_returns_object=data["plural"] in _RETURNED_ON_DELETION,
         stored_group=version.group if version.group in _STORED_GROUPS else "",
         stored_name=_STORED_NAMES.get(data["plural"], ""),
         hashed_kind=GroupVersionKind(*data["hashed"].split("/")) if "hashed" in data else None,

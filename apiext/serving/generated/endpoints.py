@@ -55,13 +55,6 @@ _STRATEGIES: Final = {
     "status": GeneratedStatusStrategy,
 }
 _CREATED_ON_UPDATE: Final = frozenset({"endpoints", "limitranges", "runtimeclasses", "services"})
-_RETURNED_ON_DELETION: Final = frozenset(
-    {
-        *("persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas", "services"),
-        *("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"),
-        *("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
-    }
-)
 _REPLICAS: Final = from_paths(("f:spec", "f:replicas"))
 _SCALE_COLUMNS: Final = (
     dataclasses.replace(NAME, format=""),
@@ -102,7 +95,8 @@ class _LazyScopes(Mapping[str, "Scope"]):
 
     @cached_property
     def _made(self) -> Mapping[str, Scope]:
-        store = self._stores.store(self._resource.stored_resource)
+        resource = self._resource
+        store = self._stores.store(resource.stored_resource, shown=resource.resource.group_resource)
         endpoint = _served(self._resource).endpoint(store, self._admission, self._watches)
         scopes = dict(endpoint.scopes)
         if self._resource.subresource("scale") is not None:
@@ -135,7 +129,7 @@ def _served(resource: BuiltinResource) -> ServedKind:
         field_label=field_label_of(plural),
         strategic_keys=keys_from_openapi(_schemas(), name),
         creates_on_update=plural in _CREATED_ON_UPDATE,
-        returns_deleted=plural in _RETURNED_ON_DELETION,
+        returns_deleted=resource.delete_returns_object,
         merge_type=_merge_types().of(name),
         subresources={
             sub.name: ServedSubresource(strategy=_STRATEGIES[sub.name](resource), reset=_reset(sub.name))
