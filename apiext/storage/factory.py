@@ -84,11 +84,19 @@ class StoreFactory:
         await self._feed.close()
         await self._barrier.close()
 
-    def store(self, resource: GroupResource, guard: WriteGuard | None = None, waiting: WaitingLimit | None = None) -> Store:
+    def store(
+        self,
+        resource: GroupResource,
+        guard: WriteGuard | None = None,
+        waiting: WaitingLimit | None = None,
+        *,
+        shown: GroupResource | None = None,
+    ) -> Store:
         """Return the store of a resource, the same one until it is dropped.
 
         The first call makes it: all writes depend on `guard`, which is that of the resource, not of the caller, and `waiting` limits
-        the readers that wait for renderings. So each call for a guarded resource must name the guard.
+        the readers that wait for renderings. So each call for a guarded resource must name the guard. Errors name the resource `shown`,
+        if that is not the resource in the keys.
         """
         store = self._stores.get(resource)
         if store is None:
@@ -97,7 +105,7 @@ class StoreFactory:
                 store = CachedStore(
                     backend=self.backend,
                     renderer=renderer,
-                    resource=resource,
+                    resource=shown or resource,
                     feed=self._feed,
                     barrier=self._barrier,
                     clock=self._clock,
@@ -108,7 +116,7 @@ class StoreFactory:
                 store = DirectStore(
                     backend=self.backend,
                     renderer=renderer,
-                    resource=resource,
+                    resource=shown or resource,
                     bookmark_interval=self._bookmark_interval,
                     guard=guard,
                 )

@@ -48,7 +48,7 @@ def endpoints_of(
 ) -> list[BuiltinEndpoint]:
     """Return the endpoints of group versions, without that of definitions."""
     return [
-        served.endpoint(stores.store(resource.stored_resource), admission, watches)
+        served.endpoint(stores.store(resource.stored_resource, shown=resource.resource.group_resource), admission, watches)
         for group in groups
         for resource in group.resources
         if (served := served_kind(resource)) is not None

@@ -180,7 +180,7 @@ def _converter(link: ServerLink, definition: Definition) -> Converter:
 
 def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scope]:
     """Return the scopes of a built-in resource."""
-    resource = place.resource.stored_resource
+    resource = place.resource.resource.group_resource
     store = RemoteStore(AskedStore(link), place.prefix, resource)
     admission = RemoteAdmission(link, place.admitted)
     if (served := served_kind(place.resource)) is not None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -11,10 +11,11 @@ from apiext.registry.builtin import core_types
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
 from apiext.registry.protobuf.kinds import Message, message_of
-from apiext.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
-from hack.lib.differential.pair import Pair, Side, Step, masked
+from apiext.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, list_message
+from hack.lib.differential.pair import Pair, Step, masked
 from tests.differential.helpers.differences import compared
 from tests.differential.helpers.documents import PROTOBUF, definitions
+from tests.differential.helpers.protobuf_objects import asking, frames, read_forms
 from tests.support.builders.crds import widget_crd
 from tests.support.servers.in_process import CRDS
 
@@ -171,49 +172,34 @@ def test_accept(served: Pair, path: str) -> None:
     assert found == {}
 
 
-def _read(side: Side, step: Step, message: Message) -> tuple[Any, bytes, bytes]:
-    """Return an object in JSON, in Protobuf, and apiext's encoding of the JSON."""
-    headers = {**step.headers, "Accept": step.headers["Accept"].replace(PROTOBUF, "application/json")}
-    _, plain = side.raw(Step(step.method, step.path, step.body, headers))
-    response, data = side.raw(step)
-    assert response.headers["Content-Type"] == PROTOBUF, data
-    obj = json.loads(plain)
-    return obj, data, kinds.dumps(obj["apiVersion"], obj["kind"], message.write(obj))
-
-
-def _get(path: str, kind: str = "", version: str = "v1") -> Step:
-    params = f";as={kind};g=meta.k8s.io;v={version}" if kind else ""
-    return Step("GET", path, headers={"Accept": PROTOBUF + params})
-
-
 PARTIALS: Final = "PartialObjectMetadataList"
 
 
 @pytest.mark.parametrize(
     "step,message",
     [
-        (_get(NAMESPACE), message_of(core_types.NAMESPACE)),
-        (_get(f"{NAMESPACE}/status"), message_of(core_types.NAMESPACE)),
-        (_get("/api/v1/namespaces?limit=1"), list_message(message_of(core_types.NAMESPACE))),
-        (_get(f"{EVENTS}/e"), message_of(core_types.EVENT)),
-        (_get(EVENTS), list_message(message_of(core_types.EVENT))),
-        (_get(f"{NAMESPACE}2/events"), list_message(message_of(core_types.EVENT))),
-        (_get(RICH), DEFINITION_WIRE),
-        (_get(f"{RICH}/status"), DEFINITION_WIRE),
-        (_get(f"{CRDS}?fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), list_message(DEFINITION_WIRE)),
-        (_get(f"{EVENTS}/e", "PartialObjectMetadata"), PARTIAL),
-        (_get(f"{BASE}/w", "PartialObjectMetadata"), PARTIAL),
-        (_get(f"{BASE}/w", "PartialObjectMetadata", "v1beta1"), PARTIAL),
-        (_get(f"{BASE}/w/status", "PartialObjectMetadata"), PARTIAL),
-        (_get(BASE, PARTIALS), PARTIAL_LISTS["v1"]),
-        (_get(BASE, PARTIALS, "v1beta1"), PARTIAL_LISTS["v1beta1"]),
-        (_get(EVENTS, PARTIALS), PARTIAL_LISTS["v1"]),
+        (asking(NAMESPACE), message_of(core_types.NAMESPACE)),
+        (asking(f"{NAMESPACE}/status"), message_of(core_types.NAMESPACE)),
+        (asking("/api/v1/namespaces?limit=1"), list_message(message_of(core_types.NAMESPACE))),
+        (asking(f"{EVENTS}/e"), message_of(core_types.EVENT)),
+        (asking(EVENTS), list_message(message_of(core_types.EVENT))),
+        (asking(f"{NAMESPACE}2/events"), list_message(message_of(core_types.EVENT))),
+        (asking(RICH), DEFINITION_WIRE),
+        (asking(f"{RICH}/status"), DEFINITION_WIRE),
+        (asking(f"{CRDS}?fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), list_message(DEFINITION_WIRE)),
+        (asking(f"{EVENTS}/e", "PartialObjectMetadata"), PARTIAL),
+        (asking(f"{BASE}/w", "PartialObjectMetadata"), PARTIAL),
+        (asking(f"{BASE}/w", "PartialObjectMetadata", "v1beta1"), PARTIAL),
+        (asking(f"{BASE}/w/status", "PartialObjectMetadata"), PARTIAL),
+        (asking(BASE, PARTIALS), PARTIAL_LISTS["v1"]),
+        (asking(BASE, PARTIALS, "v1beta1"), PARTIAL_LISTS["v1beta1"]),
+        (asking(EVENTS, PARTIALS), PARTIAL_LISTS["v1"]),
     ],
 )
 def test_protobuf(served: Pair, step: Step, message: Message) -> None:
     """Encode the reference's JSON to the reference's Protobuf bytes, and serve apiext's own objects so."""
-    theirs, reference_bytes, from_reference = _read(served.reference, step, message)
-    ours, own_bytes, from_own = _read(served.ours, step, message)
+    theirs, reference_bytes, from_reference = read_forms(served.reference, step, message)
+    ours, own_bytes, from_own = read_forms(served.ours, step, message)
     served.compared += 1
 
     assert reference_bytes == from_reference
@@ -273,36 +259,24 @@ def test_one_object_as_a_list(served: Pair, sub: str, media: str, version: str) 
     compared(served, steps)
 
 
-def _frames(side: Side, step: Step, message: Message) -> tuple[str, list[Any]]:
-    response, data = side.raw(step)
-    events = []
-    while data:
-        size = int.from_bytes(data[:4], "big")
-        event = WATCH_EVENT.read(data[4 : 4 + size])
-        raw = event["object"]["raw"]
-        events.append((event["type"], masked(kinds.read(raw, message if event["type"] != "ERROR" else Message({})))))
-        data = data[4 + size :]
-    return response.headers["Content-Type"] or "", events
-
-
 INITIAL: Final = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 
 
 @pytest.mark.parametrize(
     "step,message",
     [
-        (_get("/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dmedia"), message_of(core_types.NAMESPACE)),
-        (_get(f"{EVENTS}?watch=true&{INITIAL}"), message_of(core_types.EVENT)),
-        (_get(f"{CRDS}?watch=true&fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), DEFINITION_WIRE),
-        (_get(f"{BASE}?watch=true&{INITIAL}", "PartialObjectMetadata"), PARTIAL),
-        (_get(f"{EVENTS}?watch=true", "PartialObjectMetadata", "v1beta1"), PARTIAL),
-        (_get(f"{BASE}?watch=true&resourceVersion=1", "PartialObjectMetadata"), PARTIAL),
+        (asking("/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dmedia"), message_of(core_types.NAMESPACE)),
+        (asking(f"{EVENTS}?watch=true&{INITIAL}"), message_of(core_types.EVENT)),
+        (asking(f"{CRDS}?watch=true&fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), DEFINITION_WIRE),
+        (asking(f"{BASE}?watch=true&{INITIAL}", "PartialObjectMetadata"), PARTIAL),
+        (asking(f"{EVENTS}?watch=true", "PartialObjectMetadata", "v1beta1"), PARTIAL),
+        (asking(f"{BASE}?watch=true&resourceVersion=1", "PartialObjectMetadata"), PARTIAL),
     ],
 )
 def test_watches(served: Pair, step: Step, message: Message) -> None:
     """Send equal frames and events in watches."""
     timed = Step("GET", f"{step.path}&timeoutSeconds=1", headers=step.headers)
-    theirs, ours = served.at_once(lambda side: _frames(side, timed, message))
+    theirs, ours = served.at_once(lambda side: frames(side, timed, message))
     served.compared += 1
 
     assert ours == theirs

@@ -109,9 +109,7 @@ SEQUENCES: Final[dict[str, list[Step]]] = {
     ],
     "large": [
         Step("POST", f"{MAPS}?dryRun=All", MAP | {"data": {"a": _LARGE}}),
-        Step("POST", f"{MAPS}?dryRun=All", MAP | {"data": {"a": _LARGE, "b": "x"}}),
         Step("POST", f"{MAPS}?dryRun=All", MAP | {"data": {"a": _LARGE}, "binaryData": {"b": "eA=="}}),
-        Step("POST", f"{SECRETS}?dryRun=All", SECRET | {"stringData": {"a": _LARGE}}),
         Step("POST", f"{SECRETS}?dryRun=All", SECRET | {"stringData": {"a": _LARGE, "b": "x"}}),
     ],
     "immutable": [

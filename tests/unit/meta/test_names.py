@@ -97,3 +97,12 @@ def test_generated_names() -> None:
     assert len(names.generate_name("web-")) == 9
     assert len(names.generate_name("x" * 70)) == 63
     assert len({names.generate_name("x") for _ in range(50)}) > 1
+
+
+@pytest.mark.parametrize(
+    "key, count",
+    [("a", 0), ("A_b-c.d", 0), (".a", 0), (".", 1), ("..", 1), ("..a", 1), ("a b", 1), ("", 1), ("x" * 253, 0), ("x" * 254, 1), ("é", 1)],
+)
+def test_keys_of_config_maps(key: str, count: int) -> None:
+    """Accept letters, digits, dots, - and _, but no path to another folder."""
+    assert len(names.config_map_key(key)) == count

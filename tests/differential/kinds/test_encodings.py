@@ -1,0 +1,131 @@
+"""Tests of the Protobuf, YAML and watches of built-in kinds against the reference."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from apiext.meta.golang.type_model import Struct
+from apiext.registry.builtin import configmap, event_v1, lease, rbac, secret, serviceaccount
+from apiext.registry.protobuf import kinds
+from apiext.registry.protobuf.kinds import message_of
+from apiext.registry.protobuf.objectmeta import list_message
+from hack.lib.differential.pair import Pair, Step, masked
+from tests.differential.helpers.differences import compared
+from tests.differential.helpers.documents import PROTOBUF
+from tests.differential.helpers.protobuf_objects import asking, frames, read_forms
+
+pytestmark = pytest.mark.slow
+
+NAME: Final = "encoded"
+SPACE: Final = f"/api/v1/namespaces/{NAME}"
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_META: Final = {"name": NAME, "labels": {"b": "c", "a": ""}, "annotations": {"z": "<&>"}}
+_SELECTOR: Final = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "k", "operator": "In", "values": ["x"]}]}
+_SUBJECTS: Final = [{"kind": "User", "name": "ann"}, {"kind": "ServiceAccount", "name": "a", "namespace": "b"}]
+_ROLE_REF: Final = {"kind": "ClusterRole", "name": "view"}
+_RULES: Final = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["x"]}]
+OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
+    "ServiceAccount": (
+        f"{SPACE}/serviceaccounts",
+        serviceaccount.SERVICE_ACCOUNT,
+        {"secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "p"}, {}], "automountServiceAccountToken": False},
+    ),
+    "ConfigMap": (
+        f"{SPACE}/configmaps",
+        configmap.CONFIG_MAP,
+        {"data": {"b": "", "a": "größer"}, "binaryData": {"x": "AP8=", "y": ""}, "immutable": False},
+    ),
+    "Secret": (f"{SPACE}/secrets", secret.SECRET, {"data": {"b": "", "a": "AP8="}, "stringData": {"c": "x"}, "type": "example.com/x"}),
+    "Lease": (
+        f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases",
+        lease.LEASE,
+        {"spec": {"holderIdentity": "", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.500000Z"}},
+    ),
+    "Event": (
+        f"/apis/events.k8s.io/v1/namespaces/{NAME}/events",
+        event_v1.EVENT_V1,
+        {
+            "eventTime": "2020-01-01T00:00:00.000001Z",
+            "reportingController": "c",
+            "reportingInstance": "i",
+            "action": "a",
+            "reason": "r",
+            "type": "Normal",
+            "regarding": {"namespace": NAME},
+            "series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.500000Z"},
+        },
+    ),
+    "Role": (f"{RBAC}/namespaces/{NAME}/roles", rbac.ROLE, {"rules": _RULES}),
+    "ClusterRole": (
+        f"{RBAC}/clusterroles",
+        rbac.CLUSTER_ROLE,
+        {
+            "rules": [*_RULES, {"verbs": ["get"], "nonResourceURLs": ["/x"]}],
+            "aggregationRule": {"clusterRoleSelectors": [_SELECTOR, {}]},
+        },
+    ),
+    "RoleBinding": (f"{RBAC}/namespaces/{NAME}/rolebindings", rbac.ROLE_BINDING, {"roleRef": _ROLE_REF, "subjects": _SUBJECTS}),
+    "ClusterRoleBinding": (f"{RBAC}/clusterrolebindings", rbac.CLUSTER_ROLE_BINDING, {"roleRef": _ROLE_REF}),
+}
+_OWN: Final = f"fieldSelector=metadata.name%3D{NAME}"
+INITIAL: Final = f"watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&{_OWN}"
+
+
+@pytest.fixture(scope="module")
+def served(pair: Pair) -> Iterator[Pair]:
+    """Create an object of each kind on both servers; delete them at the end."""
+    compared(pair, [Step("POST", "/api/v1/namespaces", {"metadata": {"name": NAME}})])
+    compared(pair, [Step("POST", path, {"metadata": _META} | members) for path, _, members in OBJECTS.values()])
+    yield pair
+    compared(pair, [Step("DELETE", f"{path}/{NAME}") for path, _, _ in OBJECTS.values()])
+    for side in (pair.reference, pair.ours):
+        side.raw(Step("DELETE", f"/api/v1/namespaces/{NAME}"))
+        side.raw(Step("PUT", f"/api/v1/namespaces/{NAME}/finalize", {"metadata": {"name": NAME}}))
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_protobuf(served: Pair, kind: str) -> None:
+    """Encode the reference's JSON to the reference's Protobuf bytes, and serve apiext's own objects and lists so."""
+    path, struct, _ = OBJECTS[kind]
+    message = message_of(struct)
+    for step, form in ((asking(f"{path}/{NAME}"), message), (asking(f"{path}?{_OWN}"), list_message(message))):
+        theirs, reference_bytes, from_reference = read_forms(served.reference, step, form)
+        ours, own_bytes, from_own = read_forms(served.ours, step, form)
+        served.compared += 1
+        assert reference_bytes == from_reference
+        assert own_bytes == from_own
+        assert masked(ours) == masked(theirs)
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_bodies(served: Pair, kind: str) -> None:
+    """Accept bodies in Protobuf, as client-go sends them."""
+    path, struct, members = OBJECTS[kind]
+    version = "v1" if path.startswith("/api/") else path.split("/namespaces")[0].removeprefix("/apis/")
+    version = "/".join(version.split("/")[:2])
+    plain = {name: value for name, value in members.items() if name != "stringData"}
+    body = kinds.dumps(version, kind, message_of(struct).write(struct.canonical({"metadata": {"name": "sent"}} | plain)))
+    for accept in ("application/json", "application/yaml", "application/cbor"):
+        compared(served, [Step("POST", f"{path}?dryRun=All", body, {"Content-Type": PROTOBUF, "Accept": accept})])
+
+
+@pytest.mark.parametrize("kind", ["Secret", "Event", "ClusterRole"])
+def test_watches(served: Pair, kind: str) -> None:
+    """Send equal frames and events in watches."""
+    path, struct, _ = OBJECTS[kind]
+    step = Step("GET", f"{path}?{INITIAL}&timeoutSeconds=1", headers=asking("").headers)
+    theirs, ours = served.at_once(lambda side: frames(side, step, message_of(struct)))
+    served.compared += 1
+
+    assert ours == theirs
+    assert ours[0] == f"{PROTOBUF};stream=watch"
+    assert [event for event, _ in ours[1]] == ["ADDED", "BOOKMARK"]
+
+
+def test_stored_bytes_are_the_same(served: Pair) -> None:
+    """Keep bytes that are no UTF-8."""
+    for side in (served.reference, served.ours):
+        found = side.ask(Step("GET", f"{SPACE}/secrets/{NAME}")).body["data"]
+        assert base64.b64decode(found["a"]) == b"\x00\xff"
