@@ -80,7 +80,12 @@ class AuthorizationModes:
 
     def authorize_here(self, user: UserInfo, info: RequestInfo) -> Verdict:
         """Return the verdict of the decisions `before`."""
-        return _first(self._before, user, info)
+        # a loop here, since every request comes by
+        for decide in self._before:
+            verdict = decide(user, info)
+            if verdict is not NO_OPINION:
+                return verdict if verdict is ALLOWED or verdict.decision is not Decision.NO_OPINION else _first(self._before, user, info)
+        return NO_OPINION
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
         """Return the first verdict other than NO_OPINION, else NO_OPINION with all reasons.

@@ -6,7 +6,7 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
+from apiext.authorization.authorizer import ALLOWED, AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.authorization.forbidden import forbidden
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler, attach
 from apiext.endpoints.responsewriters.status import internal_error_reply, status_reply
@@ -33,7 +33,7 @@ class Authorization(FilterStep):
         """Return 403 or 500 unless the user is authorized. Waits only for a SubjectAccessReview."""
         user, info = request[USER], request[INFO]
         verdict = self._modes.authorize_here(user, info)
-        if verdict.decision is Decision.NO_OPINION and self._modes.delegate is not None:
+        if verdict is not ALLOWED and self._modes.delegate is not None and verdict.decision is Decision.NO_OPINION:
             return self._review(request)
         return self._answer(request, user, info, verdict)
 
@@ -46,7 +46,7 @@ class Authorization(FilterStep):
         return self._answer(request, user, info, verdict)
 
     def _answer(self, request: web.BaseRequest, user: UserInfo, info: RequestInfo, verdict: Verdict) -> web.StreamResponse | None:
-        if verdict.decision is not Decision.ALLOW:
+        if verdict is not ALLOWED and verdict.decision is not Decision.ALLOW:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):
             attach(request, AUTHORIZE, self._modes.authorize)

@@ -11,7 +11,7 @@ from apiext.server.options.authorization_modes import ALWAYS_ALLOW, RBAC, WEBHOO
 
 if TYPE_CHECKING:
     from apiext.authentication.tokens import Authenticate, TokenAuthenticator
-    from apiext.authorization.authorizer import Decide
+    from apiext.authorization.authorizer import Authorize, Decide
     from apiext.authorization.rbac.policy import RolePolicy
     from apiext.authorization.rule_resolver import ResolveRules
     from apiext.filters.authentication import Reviewer
@@ -33,6 +33,11 @@ class AccessControl:
     authenticators: list[TokenAuthenticator] = field(default_factory=list)
     """Those of bearer tokens, in their order. Empty for a server without reviews."""
     delegation: Delegation | None = None
+
+    @property
+    def authorize(self) -> Authorize:
+        """Return what authorizes requests."""
+        return self.modes.authorize
 
     def authenticate(self) -> Authenticate:
         """Return what authenticates bearer tokens."""

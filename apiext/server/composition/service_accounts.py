@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEY: Final = "service-account.key"
 
 
-def open_tokens(options: ServerOptions, accounts: ResourceRest, secrets: ResourceRest | None) -> ServiceAccountTokens:
+def open_tokens(options: ServerOptions, accounts: ResourceRest, secrets: ResourceRest) -> ServiceAccountTokens:
     """Return the tokens of the stored service accounts. Keys named by flags are read now, the server's own one when it is needed.
 
     Raises:
@@ -83,9 +83,9 @@ def _load(options: ServiceAccountOptions, folder: Path) -> Keys:
     return Keys(signing, tuple(verifying) or (signing.public,))
 
 
-async def _find(rest: ResourceRest | None, namespace: str, name: str) -> Object | None:
+async def _find(rest: ResourceRest, namespace: str, name: str) -> Object | None:
     """Return an object, None if it does not exist. The cache answers unless it lacks the object: then the store does."""
-    if rest is None or not namespace or not name:
+    if not namespace or not name:
         return None
     try:
         item = rest.store.cached_item(rest.key(namespace, name), rest.codec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from apiext.admission.attributes import Admission
 from apiext.admission.chain import Chain
@@ -24,11 +24,12 @@ from apiext.registry.reviews.resources import (
 from apiext.registry.reviews.review_rest import ReviewRest
 from apiext.registry.reviews.token_request import default_token_request
 from apiext.registry.strategy import Strategy
-from apiext.serving.builtin.endpoints import BuiltinEndpoint
 from apiext.serving.builtin.printing import PLAIN_TABLE
 from apiext.serving.builtin.served_kind import ServedKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from apiext.authentication.tokens import Authenticate
     from apiext.authorization.authorizer import Authorize
     from apiext.authorization.rule_resolver import ResolveRules
@@ -37,33 +38,57 @@ if TYPE_CHECKING:
     from apiext.registry.rest import ResourceRest
     from apiext.registry.reviews.review_rest import Answer
 
+
+class ReviewAccess(Protocol):
+    """What reviews ask."""
+
+    @property
+    def authorize(self) -> Authorize:
+        """Return what authorizes requests."""
+        ...
+
+    def resolver(self) -> ResolveRules:
+        """Return the rules of users."""
+        ...
+
+    def authenticate(self) -> Authenticate:
+        """Return what authenticates tokens."""
+        ...
+
+
 _TOKEN: Final = "token"  # noqa: S105 -- the name of the subresource
+_REVIEWS: Final[dict[BuiltinResource, Callable[[ReviewAccess], tuple[Struct, Answer]]]] = {
+    TOKEN_REVIEWS: lambda access: (types.TOKEN_REVIEW, user_reviews.token_review(access.authenticate())),
+    SELF_SUBJECT_REVIEWS: lambda _: (types.SELF_SUBJECT_REVIEW, user_reviews.self_subject_review),
+    SUBJECT_ACCESS_REVIEWS: lambda access: (types.SUBJECT_ACCESS_REVIEW, access_reviews.subject_access_review(access.authorize)),
+    LOCAL_SUBJECT_ACCESS_REVIEWS: lambda access: (
+        types.LOCAL_SUBJECT_ACCESS_REVIEW,
+        access_reviews.local_subject_access_review(access.authorize),
+    ),
+    SELF_SUBJECT_ACCESS_REVIEWS: lambda access: (
+        types.SELF_SUBJECT_ACCESS_REVIEW,
+        access_reviews.self_subject_access_review(access.authorize),
+    ),
+    SELF_SUBJECT_RULES_REVIEWS: lambda access: (
+        types.SELF_SUBJECT_RULES_REVIEW,
+        access_reviews.self_subject_rules_review(access.resolver()),
+    ),
+}
 _NONE: Final = Chain([])
 """No plugin applies to reviews. The reference exempts them from its namespace checks."""
 
 
-def review_endpoints(authorize: Authorize, resolve: ResolveRules, authenticate: Authenticate) -> list[BuiltinEndpoint]:
-    """Return the endpoints of all reviews."""
-    return [
-        _endpoint(TOKEN_REVIEWS, types.TOKEN_REVIEW, user_reviews.token_review(authenticate)),
-        _endpoint(SELF_SUBJECT_REVIEWS, types.SELF_SUBJECT_REVIEW, user_reviews.self_subject_review),
-        _endpoint(SUBJECT_ACCESS_REVIEWS, types.SUBJECT_ACCESS_REVIEW, access_reviews.subject_access_review(authorize)),
-        _endpoint(LOCAL_SUBJECT_ACCESS_REVIEWS, types.LOCAL_SUBJECT_ACCESS_REVIEW, access_reviews.local_subject_access_review(authorize)),
-        _endpoint(SELF_SUBJECT_ACCESS_REVIEWS, types.SELF_SUBJECT_ACCESS_REVIEW, access_reviews.self_subject_access_review(authorize)),
-        _endpoint(SELF_SUBJECT_RULES_REVIEWS, types.SELF_SUBJECT_RULES_REVIEW, access_reviews.self_subject_rules_review(resolve)),
-    ]
+def review_scope(resource: BuiltinResource, access: ReviewAccess) -> Scope:
+    """Return the scope of a review."""
+    struct, answer = _REVIEWS[resource](access)
+    return _scope(resource, struct, answer, _NONE)
 
 
-def with_tokens(accounts: BuiltinEndpoint, answer: Answer, admission: Admission) -> BuiltinEndpoint:
-    """Return the endpoint of ServiceAccounts with the subresource token."""
-    resource = dataclasses.replace(accounts.resource, kind=TOKEN_REQUEST, subresources=())
+def token_scope(accounts: BuiltinResource, answer: Answer, admission: Admission) -> Scope:
+    """Return the scope of the subresource token of ServiceAccounts."""
+    resource = dataclasses.replace(accounts, kind=TOKEN_REQUEST, subresources=())
     scope = _scope(resource, types.TOKEN_REQUEST, answer, admission, subresource=_TOKEN)
-    scope = dataclasses.replace(scope, resource=accounts.resource.resource, keeps_metadata=True)
-    return dataclasses.replace(accounts, scopes={**accounts.scopes, _TOKEN: scope})
-
-
-def _endpoint(resource: BuiltinResource, struct: Struct, answer: Answer) -> BuiltinEndpoint:
-    return BuiltinEndpoint(resource, {"": _scope(resource, struct, answer, _NONE)})
+    return dataclasses.replace(scope, resource=accounts.resource, keeps_metadata=True)
 
 
 def _scope(resource: BuiltinResource, struct: Struct, answer: Answer, admission: Admission, *, subresource: str = "") -> Scope:
