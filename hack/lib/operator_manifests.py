@@ -12,6 +12,8 @@ from typing import Final
 from hack.lib.reference import binaries, golang
 from hack.lib.reference.binaries import MODULE, cache_folder
 
+_DOWNLOAD_SECONDS: Final = 120
+
 
 class UnavailableManifestError(Exception):
     """A manifest cannot be provided; the message is one line with the reason."""
@@ -45,18 +47,25 @@ def manifest(name: str) -> str:
         go = golang.toolchain(MODULE, cache_folder(), lambda text: print(text, file=sys.stderr))
     except golang.BuildError as error:
         raise UnavailableManifestError(str(error)) from error
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [go, "mod", "download", "-json", operator.module], cwd=folder, capture_output=True, text=True, check=False, timeout=120
-        )
-    found = json.loads(done.stdout or "{}")
-    if "Dir" not in found:
-        raise UnavailableManifestError(f"{operator.module}: {found.get('Error', done.stderr).strip()}")
-    place = Path(found["Dir"]) / operator.path
+    place = _downloaded(go, operator.module) / operator.path
     if place.is_file():
         return place.read_text()
     kustomized = subprocess.run([binaries.binary("kubectl"), "kustomize", place], capture_output=True, text=True, check=True)
     return kustomized.stdout
+
+
+def _downloaded(go: str | Path, module: str) -> Path:
+    """Return the folder of a module in the cache of Go."""
+    command = [go, "mod", "download", "-json", module]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise UnavailableManifestError(f"{module}: not downloaded within {_DOWNLOAD_SECONDS} s") from error
+    found = json.loads(done.stdout or "{}")
+    if "Dir" not in found:
+        raise UnavailableManifestError(f"{module}: {found.get('Error', done.stderr).strip()}")
+    return Path(found["Dir"])
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""A server of one replay: `apiext serve` on loopback, with its store in a temporary folder."""
+"""The server of a replay or of suites: `apiext serve` on loopback, with its store in a temporary folder."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def _ready(process: Process, log: Path) -> None:
             while line := await process.stdout.readline():
                 if line.startswith(READY):
                     return
-    raise ReplayError(f"the server of the replay does not start: {last_line(log)}")
+    raise ReplayError(f"the server does not start: {last_line(log)}")
 
 
 async def _stop(process: Process) -> None:

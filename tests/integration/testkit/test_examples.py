@@ -27,6 +27,7 @@ def test_kopf_operator(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the first run compiles the manager
 def test_manager_of_controller_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pass with the manager of hack/controllers."""
     monkeypatch.setenv("MANAGER", str(controllers.program("manager")))
