@@ -127,7 +127,7 @@ class Items(Message):
 
     __slots__ = ()
 
-    def __init__(self, item: Scalar | Message) -> None:
+    def __init__(self, item: Scalar | Message | MapOf) -> None:
         super().__init__({1: ("items", item)}, repeated={"items"})
 
     def read(self, data: bytes) -> Any:
@@ -192,7 +192,8 @@ def _content(go_type: GoType, contents: Mapping[GoType, Scalar | Message]) -> Sc
         return _content(go_type.of, contents)
     if isinstance(go_type, Map):
         content = _content(go_type.of, contents)
-        return MapOf(_Items({1: ("items", content)}, repeated={"items"}) if isinstance(go_type.of, Slice) else content)
+        is_list = isinstance(go_type.of, Slice) and not isinstance(content, Items)
+        return MapOf(Items(content) if is_list else content)
     if isinstance(go_type, Struct):
         return message_of(go_type, contents)
     return next(scalar for kind, scalar in _SCALARS if isinstance(go_type, kind))
@@ -288,20 +289,6 @@ def _time(data: bytes, *, micro: bool) -> str | None:
     except OverflowError as error:
         raise ValueError("protobuf: time out of range") from error
     return f"{text[:-1]}.{nanos // 1000:06}Z" if micro else text
-
-
-class _Items(Message):
-    """A message that is a list in JSON."""
-
-    __slots__ = ()
-
-    def read(self, data: bytes) -> Any:
-        """Return the list."""
-        return super().read(data).get("items", [])
-
-    def write(self, obj: Any) -> bytes:
-        """Encode a list."""
-        return super().write({"items": obj})
 
 
 class _Raw(Message):
