@@ -47,9 +47,10 @@ def _lines(text: str) -> list[str]:
 # --- the start ------------------------------------------------------------------------------------------------------
 
 
-def test_start_block(server: ApiextServer) -> None:
+def test_start_block(tmp_path: Path) -> None:
     """Print one block with address, store, definitions, kubeconfig and the next command, and nothing else."""
-    lines = _lines(server.log)
+    with ApiextServer(tmp_path) as server:
+        lines = _lines(server.log)
 
     assert re.fullmatch(r"apiext is ready \(\d+\.\d\d s\)\. Ctrl-C stops it\.", lines[0])
     block = dict(line.split(maxsplit=1) for line in lines[1:])
