@@ -4,7 +4,7 @@ The processor time is that of the server, its store and the load generator.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from hack.lib.bench.loadgen import Result
 
@@ -26,6 +26,10 @@ class Figures(Protocol):
     failed: dict[str, str]
 
 
+_RATE: Final = ", per second"
+"""The end of the labels of figures that are better when they are greater."""
+
+
 def table(measured: Mapping[str, Figures], rows: Sequence[str]) -> str:
     """Return the table. A ratio is the target's figure divided by that of the first target; for memory and time it is inverted."""
     names = list(measured)
@@ -38,7 +42,8 @@ def table(measured: Mapping[str, Figures], rows: Sequence[str]) -> str:
             lines.append(_line([row, *cells, *(_rate_ratio(found, first, row) for found in list(measured.values())[1:])]))
     for label in dict.fromkeys(label for found in measured.values() for label in found.figures):
         cells = [_number(found.figures.get(label)) for found in measured.values()]
-        ratios = [_ratio(first.figures.get(label), found.figures.get(label)) for found in list(measured.values())[1:]]
+        pairs = [(first.figures.get(label), found.figures.get(label)) for found in list(measured.values())[1:]]
+        ratios = [_ratio(ours, theirs) if label.endswith(_RATE) else _ratio(theirs, ours) for theirs, ours in pairs]
         lines.append(_line([label, *cells, *ratios]))
     return "\n".join(lines)
 
