@@ -6,6 +6,7 @@ strategy) merge, and directives select other operations. Never changes its argum
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Final
 
@@ -178,15 +179,19 @@ def _merge_list(old: list[Any], patch: list[Any], merge_keys: Mapping[str, str],
         raise errors.unknown(f"cannot merge lists without merge key for {key}")
     old, patch = _follow_directives(old, patch, merge_key)
     items = list(old)
+    places = {identity(item[merge_key]): place for place, item in reversed(list(enumerate(items))) if merge_key in item}
     for change in patch:
         if merge_key not in change:
             raise _no_merge_key(change, merge_key)
         name = identity(change[merge_key])
-        place = next((index for index, item in enumerate(items) if merge_key in item and identity(item[merge_key]) == name), None)
+        place = places.get(name)
         if place is None:
+            places[name] = len(items)
             items.append(json_values.copy(change))
         else:
             items[place] = strategic_merge(items[place], change, merge_keys, key)
+            if merge_key not in items[place]:
+                del places[name]
     for item in items:
         if merge_key not in item:
             raise _no_merge_key(item, merge_key)
@@ -207,22 +212,23 @@ def _distinct(items: list[Any]) -> list[Any]:
 
 def _follow_directives(old: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
     """Return the old items and the changes that are left after the directives in the changes."""
-    changes, replaces = [], False
+    changes, deleted, replaces = [], set[Hashable](), False
     for change in patch:
         if _DIRECTIVE not in change:
             changes.append(change)
         elif change[_DIRECTIVE] == "delete":
             if merge_key not in change:
                 raise _no_merge_key(change, merge_key)
-            name = identity(change[merge_key])
-            old = [item for item in old if merge_key not in item or identity(item[merge_key]) != name]
+            deleted.add(identity(change[merge_key]))
         elif change[_DIRECTIVE] == "replace":
             replaces = True
         elif change[_DIRECTIVE] == "merge":
             raise errors.unknown("merging lists cannot yet be specified in the patch")
         else:
             raise _unknown_directive(change[_DIRECTIVE], change)
-    return (json_values.copy(changes), []) if replaces else (old, changes)
+    if replaces:
+        return json_values.copy(changes), []
+    return [item for item in old if merge_key not in item or identity(item[merge_key]) not in deleted], changes
 
 
 def _no_merge_key(item: Any, merge_key: str) -> errors.StatusError:
@@ -238,14 +244,14 @@ def _ordered(merged: list[Any], patch: list[Any], before: list[Any], merge_key: 
     wanted = _places(patch, merge_key)
     known = _places(before, merge_key)
     first = sorted((item for item in merged if _name(item, merge_key) in wanted), key=lambda item: wanted[_name(item, merge_key)])
-    others = [item for item in merged if _name(item, merge_key) not in wanted]
+    others = deque(item for item in merged if _name(item, merge_key) not in wanted)
     ordered: list[Any] = []
     for item in first:
         place = known.get(_name(item, merge_key), -1)
         while others and known.get(_name(others[0], merge_key), len(before)) < place:
-            ordered.append(others.pop(0))
+            ordered.append(others.popleft())
         ordered.append(item)
-    return ordered + others
+    return [*ordered, *others]
 
 
 def _places(items: list[Any], merge_key: str) -> dict[Hashable, int]:

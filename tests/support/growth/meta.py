@@ -43,7 +43,7 @@ def _strategic(document: Any, patch: Any) -> Any:
 
 
 def _merge(pair: tuple[Any, Any]) -> Any:
-    return strategic_merge(pair[0], pair[1], OBJECT_META_KEYS)
+    return strategic_merge(pair[0], pair[1], OBJECT_META_KEYS, "metadata")
 
 
 CASES: Final = (
@@ -67,6 +67,13 @@ CASES: Final = (
     Case(
         "strategic merge of owners",
         _strategic(lambda n: {"ownerReferences": _owners(n)}, lambda n: {"ownerReferences": _owners(n)}),
+        _merge,
+    ),
+    Case(
+        "strategic deletion of owners",
+        _strategic(
+            lambda n: {"ownerReferences": _owners(n)}, lambda n: {"ownerReferences": [one | {"$patch": "delete"} for one in _owners(n)]}
+        ),
         _merge,
     ),
     Case(
