@@ -17,10 +17,11 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import KeyNotFoundError, StorageError
 from apiext.storage.interface import EventType, ListOptions, WatchOptions
+from apiext.storage.watch_events import pass_events
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
-    from apiext.storage.interface import Event, Item, Store, Watch
+    from apiext.storage.interface import Event, Item, Store
 
 _LOG: Final = get_logger(__name__)
 _MIN_PAUSE_SECONDS: Final = 0.05
@@ -103,15 +104,8 @@ class DefinitionInformer:
     async def _watch(self, revision: int) -> None:
         """Apply watch events until the watch ends."""
         options = WatchOptions(resource_version=str(revision), allow_bookmarks=True)
-        watch: Watch = await self.store.watch("", self.codec, options)
-        try:
-            async for batch in watch:
-                for event in batch:
-                    if event.type is EventType.ERROR:
-                        return
-                    self._apply(event)
-        finally:
-            watch.close()
+        watch = await self.store.watch("", self.codec, options)
+        await pass_events(watch, self._apply)
 
     def _apply(self, event: Event) -> None:
         if event.item is not None:

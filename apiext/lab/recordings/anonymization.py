@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.codec import GVK
-from apiext.lab.recordings.object_walk import member_schema, rewrite, rewrite_fields
+from apiext.lab.recordings.object_walk import member_schema, parse_text, rewrite, rewrite_fields
 from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_values import is_deeper
-from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,10 +99,8 @@ class Anonymizer:
             return value
         if value.lstrip()[:1] == "{":
             try:
-                parsed = json_codec.loads(value.encode())
+                parsed = parse_text(value)
             except ValueError:
-                return self._pseudonyms.in_text(value)
-            if is_deeper(parsed, MAX_DEPTH):
                 return self._pseudonyms.in_text(value)
             return json_codec.dumps(self.anonymize(parsed), sort_keys=False).decode() + "\n" * value.endswith("\n")
         return self._pseudonyms.in_text(value)

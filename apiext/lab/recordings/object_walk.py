@@ -78,11 +78,21 @@ def item_schema(schema: Schema) -> Schema:
     return found if type(found) is dict else _NONE
 
 
+def parse_text(text: str) -> Any:
+    """Return the JSON value in a text.
+
+    Raises:
+        ValueError: the text is not JSON, or nested deeper than MAX_DEPTH.
+    """
+    value = json_codec.loads(text.encode())
+    if is_deeper(value, MAX_DEPTH):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
 def _rewritten_json(text: str, spot: _Spot, schema: Schema, rewriter: Rewriter[_Spot]) -> str:
     try:
-        value = json_codec.loads(text.encode())
+        value = parse_text(text)
     except ValueError:
-        return text
-    if is_deeper(value, MAX_DEPTH):
         return text
     return json_codec.dumps(rewrite(value, spot, schema, rewriter)).decode()

@@ -15,7 +15,9 @@ The parser admits 1,250 levels, and a pass has up to ten frames for a level.
 """
 _lock: Final = threading.Lock()
 _before: Final[list[int]] = []
-"""The limits found by those who are in the context now. The first one returns with the last to leave: the limit is the process's."""
+"""The recursion limit that each open context found when it began. The process has one limit: the last context to end sets the first of
+these again.
+"""
 
 
 @contextmanager

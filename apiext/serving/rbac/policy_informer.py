@@ -10,6 +10,7 @@ from apiext.meta.log import get_logger
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import end_tasks
 from apiext.storage.interface import EventType, ListOptions, WatchOptions
+from apiext.storage.watch_events import pass_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,14 +100,7 @@ class PolicyInformer:
     async def _watch(self, revision: int) -> None:
         """Apply watch events until the watch ends."""
         watch = await self._rest.store.watch("", self._rest.codec, WatchOptions(resource_version=str(revision)))
-        try:
-            async for batch in watch:
-                for event in batch:
-                    if event.type is EventType.ERROR:
-                        return
-                    self._apply(event)
-        finally:
-            watch.close()
+        await pass_events(watch, self._apply)
 
     def _apply(self, event: Event) -> None:
         item = event.item
