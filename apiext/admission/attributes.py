@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
+from apiext.admission.object_interfaces import ObjectInterfaces
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.request import AdmissionOperation, UserInfo
+
+
+@dataclass(slots=True)
+class Reinvocation:
+    """What plug-ins need to run a second time in one mutation (apiserver pkg/admission, ReinvocationContext)."""
+
+    runs_again: bool = False
+    """Whether this is the second run."""
+    is_required: bool = False
+    """Whether a plug-in has changed the object so that the chain must run again."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """State of plug-ins by their names."""
 
 
 @dataclass(slots=True)
@@ -27,6 +43,17 @@ class Attributes:
     old: Object | None = None
     """The stored object; None for a create. A delete has at least apiVersion, kind and metadata."""
     dry_run: bool = False
+    options: Callable[[], Object] | None = None
+    """Returns the options of the operation as an object of meta.k8s.io/v1, such as CreateOptions."""
+    objects: ObjectInterfaces | None = None
+    """What plug-ins may do with objects of the resource; None for writes that only built-in plug-ins see."""
+    warnings: list[str] = field(default_factory=list)
+    """Messages for Warning headers; plug-ins append to them."""
+    annotations: dict[str, str] = field(default_factory=dict)
+    """Annotations of the audit event by qualified key; the first value of a key stays."""
+    deadline: float = math.inf
+    """The end of the request's time as `time.monotonic`."""
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
     @property
     def object_name(self) -> str:

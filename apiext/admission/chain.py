@@ -21,11 +21,18 @@ class Chain(Admission):
     async def admit(self, attributes: Attributes) -> None:
         """Mutate the object of a write.
 
+        All plug-ins run a second time if one of them asks for it (apiserver pkg/admission/reinvocation.go).
+
         Raises:
             StatusError: a plug-in rejects the write; the first one decides.
         """
-        for plugin in self._plugins[attributes.operation]:
+        plugins = self._plugins[attributes.operation]
+        for plugin in plugins:
             await plugin.admit(attributes)
+        if attributes.reinvocation.is_required:
+            attributes.reinvocation.runs_again = True
+            for plugin in plugins:
+                await plugin.admit(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         """Validate a write.

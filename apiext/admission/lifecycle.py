@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from apiext.admission.attributes import Admission, Attributes
+from apiext.admission.sources import NotReadyError
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
 from apiext.meta.request import AdmissionOperation
@@ -19,10 +20,6 @@ _NAMESPACES: Final = GroupResource("", "namespaces")
 _TERMINATING: Final = "Terminating"
 _FORCE_LIVE: Final = 30.0
 """Seconds after its deletion during which lookups of a namespace are live (upstream forceLiveLookupTTL)."""
-
-
-class NotReadyError(Exception):
-    """The namespaces have not been listed yet."""
 
 
 class NamespacePhase(Protocol):

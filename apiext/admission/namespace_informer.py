@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from apiext.admission.host_lookup import HostRequest, ask_for
-from apiext.admission.lifecycle import NotReadyError
+from apiext.admission.sources import NotReadyError
 from apiext.meta import errors
 
 COLLECTION: Final = "/api/v1/namespaces"

@@ -4,7 +4,8 @@ import pytest
 
 from apiext.admission.attributes import Attributes
 from apiext.admission.chain import Chain
-from apiext.admission.lifecycle import NamespaceLifecycle, NotReadyError
+from apiext.admission.lifecycle import NamespaceLifecycle
+from apiext.admission.sources import NotReadyError
 from apiext.admission.terminating_definition import ForbidCreate, Termination
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apiext.admission.lifecycle import NotReadyError
 from apiext.admission.namespace_informer import NamespaceInformer, strip_namespace
+from apiext.admission.sources import NotReadyError
 from tests.support.refusals import refusal
 from tests.unit.admission.creations import Host, error_status
 

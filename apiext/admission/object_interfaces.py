@@ -1,0 +1,50 @@
+"""What plug-ins may do with the objects of a resource (apiserver pkg/admission/interfaces.go, ObjectInterfaces)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from apiext.meta.encoding.json_codec import Object
+from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalentResource:
+    """A resource that serves the same objects as another one, with the kind of its bodies."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+
+
+class ObjectInterfaces(Protocol):
+    """Equivalent resources, conversions and defaults. Each endpoint has its own."""
+
+    def equivalents(self) -> Sequence[EquivalentResource]:
+        """Return the other resources that serve the endpoint's objects, in the order in which rules are tried on them."""
+        ...
+
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """Return an object of the endpoint in the version of another kind, a copy of it for its own kind.
+
+        Raises:
+            StatusError: the object cannot be converted.
+        """
+        ...
+
+    async def complete(self, obj: Object) -> Object:
+        """Return an object that a plug-in has changed, of any version, as the endpoint's decoder leaves it: with defaults.
+
+        Raises:
+            ValueError: it is no object of this kind. The text is the reference's.
+        """
+        ...
+
+    async def apply_configuration(self, obj: Object, configuration: Object) -> Object:
+        """Return an object, of any version, with an apply configuration merged into it. Fields have no managers here.
+
+        Raises:
+            ValueError: the configuration does not fit the object's type. The text is the reference's.
+        """
+        ...
