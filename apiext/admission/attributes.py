@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from apiext.admission.object_interfaces import ObjectInterfaces
+from apiext.admission.sources import NO_PLACE, AdmissionSources, RequestPlace
+from apiext.meta import errors
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.request import AdmissionOperation, UserInfo
@@ -54,6 +56,12 @@ class Attributes:
     deadline: float = math.inf
     """The end of the request's time as `time.monotonic`."""
     reinvocation: Reinvocation = field(default_factory=Reinvocation)
+    place: RequestPlace = NO_PLACE
+    """The place by which configurations are found; that of the members above by default."""
+
+    def __post_init__(self) -> None:
+        if self.place is NO_PLACE:
+            self.place = RequestPlace(self.resource.group, self.resource.resource, self.subresource, self.operation)
 
     @property
     def object_name(self) -> str:
@@ -64,14 +72,29 @@ class Attributes:
         return str(metadata.get("name") or metadata.get("generateName") or "Unknown")
 
 
-class Admission:
-    """One plug-in, or a chain of them. The base class admits everything."""
+def not_ready(attributes: Attributes) -> errors.StatusError:
+    """Return the answer (403) to writes before all configurations and namespaces are known (apiserver pkg/admission, NewForbidden)."""
+    return errors.forbidden(attributes.resource.group_resource, attributes.object_name, "not yet ready to handle request")
 
+
+class Admission:
+    """One plug-in, or a chain of them. The base class admits everything.
+
+    A plug-in for one of the two phases leaves the other method as it is.
+    """
+
+    name = ""
+    """The plug-in's name in flags and metrics."""
     operations = frozenset(AdmissionOperation)
 
     def handles(self, operation: AdmissionOperation) -> bool:
         """Return whether admission applies to an operation."""
         return operation in self.operations
+
+    def admits_unseen(self, phase: str, place: RequestPlace) -> bool:
+        """Admit a request in a phase (`admit` or `validate`) without its attributes, if no plug-in needs them. Return whether it did."""
+        del phase
+        return not self.handles(place.operation)
 
     async def admit(self, attributes: Attributes) -> None:
         """Mutate the object of a write.
@@ -86,3 +109,30 @@ class Admission:
         Raises:
             StatusError: the write is rejected.
         """
+
+    @property
+    def dynamic(self) -> DynamicPart | None:
+        """Return the part that webhooks and policies configure; jobs in worker processes have a copy of it. None without such a part."""
+        return None
+
+    def in_server(self) -> Admission:
+        """Return the rest, which jobs in worker processes leave to the server. It reads names and namespaces only."""
+        return self
+
+
+class DynamicPart(Protocol):
+    """The plug-ins of webhooks and policies."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the enabled plug-ins."""
+        ...
+
+    @property
+    def sources(self) -> AdmissionSources:
+        """Return what the plug-ins need."""
+        ...
+
+    def may_apply(self, place: RequestPlace) -> bool:
+        """Return whether a webhook or a policy may match requests at a place, and so needs the objects."""
+        ...

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from apiext.admission.attributes import Admission, Attributes
+from apiext.admission.attributes import Admission, Attributes, not_ready
 from apiext.admission.sources import NotReadyError
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
@@ -37,7 +37,7 @@ class NamespacePhase(Protocol):
 class NamespaceLifecycle(Admission):
     """Rejects creates in missing (404) and terminating (403) namespaces, and the deletion of system namespaces (403)."""
 
-    NAME: Final = "NamespaceLifecycle"
+    name = "NamespaceLifecycle"
     operations = frozenset({AdmissionOperation.CREATE, AdmissionOperation.DELETE})
 
     def __init__(self, phase: NamespacePhase, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -70,8 +70,7 @@ class NamespaceLifecycle(Admission):
         try:
             phase = await self._phase(name, live=False)
         except NotReadyError as error:
-            reason = "not yet ready to handle request"
-            raise errors.forbidden(attributes.resource.group_resource, attributes.object_name, reason) from error
+            raise not_ready(attributes) from error
         if phase is None or (phase != _TERMINATING and self._force_live.get(name, 0.0) > self._clock()):
             phase = await self._phase(name, live=True)
         if phase is None:

@@ -9,8 +9,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from apiext.admission.host_lookup import HostRequest, ask_for
+from apiext.admission.packed_objects import pack, strip, unpack
 from apiext.admission.sources import NotReadyError
 from apiext.meta import errors
+from apiext.meta.encoding.json_codec import Object
 
 COLLECTION: Final = "/api/v1/namespaces"
 _MISSING_WAIT: Final = 0.05
@@ -20,7 +22,7 @@ _READY_WAIT: Final = 10.0
 
 
 class NamespaceInformer:
-    """Phases of namespaces by name: a Follower of webhook/reflector.py and the NamespacePhase of NamespaceLifecycle."""
+    """Namespaces by name: a Follower of webhook/reflector.py, the NamespacePhase of NamespaceLifecycle, and a NamespaceSource."""
 
     type_name: Final = "*v1.Namespace"
 
@@ -29,6 +31,7 @@ class NamespaceInformer:
         self._missing_wait = missing_wait
         self._ready_wait = ready_wait
         self._phases: dict[str, str] = {}
+        self._packed: dict[str, bytes] = {}
         self._listed = asyncio.Event()
         self._changes = asyncio.Event()
 
@@ -38,19 +41,22 @@ class NamespaceInformer:
         return self._listed.is_set()
 
     def replaced(self, objects: Sequence[dict[str, Any]]) -> None:
-        """Replace all phases."""
+        """Replace all namespaces."""
         self._phases = {_name(found): _phase(found) for found in objects}
+        self._packed = {_name(found): pack(found) for found in objects}
         self._listed.set()
         self._notify()
 
     def changed(self, found: dict[str, Any]) -> None:
-        """Set the phase of a namespace."""
+        """Add or update a namespace."""
         self._phases[_name(found)] = _phase(found)
+        self._packed[_name(found)] = pack(found)
         self._notify()
 
     def deleted(self, found: dict[str, Any]) -> None:
         """Remove a namespace."""
         self._phases.pop(_name(found), None)
+        self._packed.pop(_name(found), None)
 
     async def __call__(self, name: str, *, live: bool) -> str | None:
         """Return a namespace's phase, None for a missing namespace; `live` asks the host instead of the cache.
@@ -67,13 +73,32 @@ class NamespaceInformer:
             await self._wait_for(name)
         return self._phases.get(name)
 
-    async def _live_phase(self, name: str) -> str | None:
+    async def namespace(self, name: str) -> Object | None:
+        """Return a namespace without managedFields, None for a missing one. Ask the host for a namespace that is not cached.
+
+        Raises:
+            NotReadyError: the first list is not complete in time.
+            StatusError: the host refused the lookup, or did not answer.
+        """
+        if not self._listed.is_set():
+            await self._wait_until_listed()
+        packed = self._packed.get(name)
+        return unpack(packed) if packed is not None else await self._live(name)
+
+    async def _live(self, name: str) -> Object | None:
         try:
-            return _phase(await ask_for(self._ask, f"{COLLECTION}/{quote(name, safe='')}"))
+            return strip(await ask_for(self._ask, f"{COLLECTION}/{quote(name, safe='')}"))
         except errors.StatusError as error:
             if error.code == 404:
                 return None
+            raise
+
+    async def _live_phase(self, name: str) -> str | None:
+        try:
+            found = await self._live(name)
+        except errors.StatusError as error:
             raise errors.internal(error.message) from error
+        return None if found is None else _phase(found)
 
     async def _wait_until_listed(self) -> None:
         try:
@@ -91,11 +116,6 @@ class NamespaceInformer:
     def _notify(self) -> None:
         self._changes.set()
         self._changes = asyncio.Event()
-
-
-def strip_namespace(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a namespace reduced to its name and phase."""
-    return {"metadata": {"name": _name(found)}, "status": {"phase": _phase(found)}}
 
 
 def _name(found: Mapping[str, Any]) -> str:

@@ -26,15 +26,17 @@ class ObjectInterfaces(Protocol):
         ...
 
     async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
-        """Return an object of the endpoint in the version of another kind, a copy of it for its own kind.
+        """Return an object of the endpoint in the version of another kind; the object itself if it has this kind. Never change it.
 
         Raises:
-            StatusError: the object cannot be converted.
+            ValueError: the object cannot be converted. The text is the reference's.
         """
         ...
 
     async def complete(self, obj: Object) -> Object:
-        """Return an object that a plug-in has changed, of any version, as the endpoint's decoder leaves it: with defaults.
+        """Return an object that a plug-in has changed, of any version, with defaults.
+
+        Unknown fields of custom resources stay, as in the reference: they are dropped when the object is written.
 
         Raises:
             ValueError: it is no object of this kind. The text is the reference's.

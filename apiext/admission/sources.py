@@ -5,13 +5,15 @@ A server answers from its informers; a job in a worker process asks the server.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
+from apiext.admission.metrics import AdmissionStats
+from apiext.authorization.authorizer import Verdict
 from apiext.meta.encoding.json_codec import Object
-from apiext.meta.request import AdmissionOperation
+from apiext.meta.request import AdmissionOperation, RequestInfo, UserInfo
 
 
 class NotReadyError(Exception):
@@ -25,8 +27,7 @@ class AdmissionPhase(StrEnum):
     VALIDATING = "validating"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPlace:
+class RequestPlace(NamedTuple):
     """The part of a write by which configurations are indexed: rules with other groups, resources or operations do not match it.
 
     Versions are left out, since equivalent resources differ in them.
@@ -38,6 +39,9 @@ class RequestPlace:
     operation: AdmissionOperation
 
 
+NO_PLACE: Final = RequestPlace("", "", "", AdmissionOperation.CREATE)
+
+
 @dataclass(frozen=True, slots=True)
 class Revision:
     """The state of a configuration or policy: what is made of equal ones is equal."""
@@ -46,7 +50,7 @@ class Revision:
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class HookEntry:
     """A webhook of a configuration."""
 
@@ -58,9 +62,10 @@ class HookEntry:
     """Configuration, webhook and the number among webhooks of this name (upstream WebhookAccessor.GetUID)."""
     hook: Mapping[str, Any] = field(repr=False)
     """The webhook as stored, with defaults."""
+    phase: AdmissionPhase = AdmissionPhase.VALIDATING
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PolicyEntry:
     """A policy with its bindings."""
 
@@ -72,8 +77,14 @@ class PolicyEntry:
 class ConfigurationSource(Protocol):
     """Configurations of admissionregistration.k8s.io."""
 
+    def may_apply(self, place: RequestPlace) -> bool:
+        """Return whether a webhook or a policy of any phase may match requests at a place, True if that is not known yet."""
+        ...
+
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         """Return the webhooks with a rule that may match, by the names of configurations, then in their order; those of files first.
+
+        For resources that configure admission, return only webhooks of files.
 
         Raises:
             NotReadyError: the configurations have not been listed in time.
@@ -83,8 +94,50 @@ class ConfigurationSource(Protocol):
     async def policies(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[PolicyEntry]:
         """Return the policies with bindings whose constraints may match, by name; those of files first.
 
+        For policies and their bindings, return only policies of files.
+
         Raises:
             NotReadyError: the policies have not been listed in time.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewCall:
+    """A call of a webhook with an AdmissionReview."""
+
+    hook: HookEntry
+    key: Hashable
+    """Equal for the same call in another attempt at the write: all that tells it from other calls of the attempt. The uid is no part."""
+    uid: str
+    """The uid of the request in the body."""
+    body: bytes = field(repr=False)
+    """The AdmissionReview in JSON."""
+    deadline: float
+    """When the answer must be there, as `time.monotonic`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAnswer:
+    """What a webhook has answered."""
+
+    uid: str
+    """The uid of the request that it answers: another than that of the call if an earlier attempt at the write made the call."""
+    data: bytes = field(default=b"", repr=False)
+    error: Exception | None = None
+    """Why there is no answer. It can be sent to another process."""
+    seconds: float = 0.0
+    """How long the call took."""
+
+
+class ReviewCaller(Protocol):
+    """Calls webhooks from the server. A write that starts again gets the answers of its earlier attempt."""
+
+    async def review(self, calls: Sequence[ReviewCall]) -> Sequence[ReviewAnswer]:
+        """Call webhooks at the same time, and return their answers or errors in the order of the calls.
+
+        Raises:
+            StatusError: 429, if too many calls wait for a webhook that does not answer.
         """
         ...
 
@@ -134,3 +187,27 @@ class ParamSource(Protocol):
             StatusError: they cannot be read.
         """
         ...
+
+
+class AccessSource(Protocol):
+    """Decides what users may do, for expressions."""
+
+    async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
+        """Implement authorization.authorizer.Authorize.
+
+        Raises:
+            ReviewError: the decision failed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdmissionSources:
+    """What the plug-ins of webhooks and policies need. They get all of it as the only argument of their constructors."""
+
+    configurations: ConfigurationSource
+    namespaces: NamespaceSource
+    params: ParamSource
+    reviews: ReviewCaller
+    access: AccessSource
+    stats: AdmissionStats

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apiext.admission.attributes import Admission, Attributes
+from apiext.admission.attributes import Admission, Attributes, DynamicPart
+from apiext.admission.sources import RequestPlace
 from apiext.meta import errors
 from apiext.meta.request import AdmissionOperation
 
@@ -29,6 +30,21 @@ class ForbidCreate(Admission):
     def handles(self, operation: AdmissionOperation) -> bool:
         """Return whether admission applies to an operation. It always applies to creates: the deletion may start during one."""
         return operation == AdmissionOperation.CREATE or self._delegate.handles(operation)
+
+    def admits_unseen(self, phase: str, place: RequestPlace) -> bool:
+        """Admit a request that the delegate admits so. After the deletion has started, creates are rejected."""
+        if self._termination.started and place.operation == AdmissionOperation.CREATE:
+            return False
+        return self._delegate.admits_unseen(phase, place)
+
+    @property
+    def dynamic(self) -> DynamicPart | None:
+        """Return that of the delegate."""
+        return self._delegate.dynamic
+
+    def in_server(self) -> ForbidCreate:
+        """Return the same check around the part of the delegate."""
+        return ForbidCreate(self._delegate.in_server(), self._termination)
 
     async def admit(self, attributes: Attributes) -> None:
         """Reject a create, else delegate.

@@ -53,6 +53,7 @@ _SINGLE: Final = {
         "Concurrent read requests (0: no limit). Priority and fairness shares the sum of both limits (default 100; 400 without it).",
     ),
     "max-mutating-requests-inflight": ("N", "Concurrent write requests (0: no limit; default 50, 200 without priority and fairness)."),
+    "admission-control-config-file": ("FILE", "AdmissionConfiguration: kubeconfigs of webhooks, and static webhooks and policies."),
     "tracing-config-file": ("FILE", "TracingConfiguration of OpenTelemetry spans; requires apiext[tracing]."),
     "shutdown-delay-duration": ("DURATION", "Time to serve after SIGTERM with a failing readyz (default 0s)."),
 }

@@ -79,7 +79,7 @@ class CountedCalls:
     async def post(self, call: WebhookCall) -> WebhookAnswer:
         """Implement ConversionCalls.post."""
         # Imported with the first webhook: most servers call none.
-        from apiext.webhook.hook_client import HookError
+        from apiext.webhook.hook_answers import HookError
 
         try:
             return WebhookAnswer(call.uid, call.begun, await self._hook.post(call.body))

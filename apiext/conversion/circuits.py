@@ -75,6 +75,6 @@ class ConversionCircuits:
 
 def _is_silent(error: Exception) -> bool:
     # Imported with the first failure of a webhook: most servers call none.
-    from apiext.webhook.hook_client import HookError
+    from apiext.webhook.hook_answers import HookError
 
     return isinstance(error, HookError) and not error.answered

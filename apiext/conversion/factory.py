@@ -53,7 +53,7 @@ class ConverterFactory:
         from apiext.webhook.hook_client import HookClients
 
         if self._clients is None:
-            self._clients = HookClients(self._services, _read_certificate)
+            self._clients = HookClients(self._services, read_certificate)
         hook = self._clients.client(parse_client_config(conversion["webhook"]["clientConfig"]))
         return WebhookConverter(name, conversion, CountedCalls(self.circuits.guard(name, conversion, hook), self.stats))
 
@@ -63,5 +63,6 @@ class ConverterFactory:
             await self._clients.close()
 
 
-def _read_certificate(pem: str) -> PeerCertificate:
+def read_certificate(pem: str) -> PeerCertificate:
+    """Return what errors about calls say of a certificate in PEM."""
     return PeerCertificate(certificate.hosts_of(pem), certificate.validity(pem))

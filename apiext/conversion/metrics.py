@@ -35,6 +35,21 @@ class Histogram:
         self.buckets[bisect_left(self.bounds, seconds)] += 1
         self.seconds += seconds
 
+    @property
+    def count(self) -> int:
+        """Return the number of observations."""
+        return sum(self.buckets)
+
+    def add(self, other: Histogram) -> None:
+        """Add the observations of a histogram with the same bounds."""
+        self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
+        self.seconds += other.seconds
+
+    def reset(self) -> None:
+        """Count from zero again."""
+        self.buckets = [0] * len(self.buckets)
+        self.seconds = 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class ConversionOutcome:

@@ -13,7 +13,8 @@ from apiext.conversion.interface import ConversionError
 from apiext.meta.limits import MAX_CONVERSION_FAILURES, MAX_HOOK_ERROR_CHARACTERS
 from apiext.meta.random_uuid import random_uuid
 from apiext.scheduling.time_slice import Pace
-from apiext.webhook.hook_client import HookError
+from apiext.webhook.hook_answers import HookError
+from apiext.webhook.review_type import HookReviewError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,11 +106,11 @@ class WebhookConverter:
             raise _CallError(f"failed: {answer.error}", metrics.CALL_FAILURE, divisible=divisible)
         try:
             document = await review.decode(version, answer.data)
-        except review.ConversionReviewError as error:
+        except HookReviewError as error:
             raise _CallError(f"failed: {error}", metrics.CALL_FAILURE) from error
         try:
             found = review.converted_objects(version, answer.uid, document)
-        except review.ConversionReviewError as error:
+        except HookReviewError as error:
             raise _CallError(f"failed: {error}", metrics.MALFORMED_RESPONSE) from error
         if len(found) != len(objects):
             raise _CallError(f"returned {len(found)} objects, expected {len(objects)}", metrics.PARTIAL_RESPONSE)

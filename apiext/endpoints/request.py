@@ -44,6 +44,8 @@ QUERY: web.RequestKey[dict[str, list[str]]] = web.RequestKey("query", dict)
 """The parsed query. Missing before its first use."""
 TIMEOUT: web.RequestKey[float] = web.RequestKey("timeout", float)
 """Seconds until the request times out. Missing if the client asks for no timeout."""
+DEADLINE: web.RequestKey[float] = web.RequestKey("deadline", float)
+"""The time at which a write is cancelled, as `time.monotonic`. Missing if it has no deadline."""
 HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
 """Headers that filters add to every response (Audit-Id, Cache-Control, ...)."""
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)

@@ -14,7 +14,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.endpoints.parameters import query_parameters
-from apiext.endpoints.request import HEADERS, INFO, TIMEOUT, Handler
+from apiext.endpoints.request import DEADLINE, HEADERS, INFO, TIMEOUT, Handler
 from apiext.endpoints.responsewriters.response import AbortedResponse, Reply, has_begun
 from apiext.filters.metrics import DEADLINE_EXCEEDED, RequestStats
 from apiext.meta import errors
@@ -26,6 +26,7 @@ _GROUP_SPAN: Final = 1.0
 _WRITE_TIMEOUT: Final = 34.0
 """Seconds for a write of one object (requestTimeoutUpperBound), if the request timeout is longer."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
+_DELETE_ALL: Final = "deletecollection"
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -55,9 +56,14 @@ class RequestDeadline:
             return self._handler(request)
         writes = info.verb in _WRITES
         if "timeout" not in request.rel_url.raw_query_string:
-            return self._within((self._writes if writes else self._reads).group(), request, self._maximum, None, writes=writes)
+            arrivals = self._writes if writes else self._reads
+            if writes or info.verb == _DELETE_ALL:
+                request[DEADLINE] = time.monotonic() + arrivals.seconds
+            return self._within(arrivals.group(), request, self._maximum, None, writes=writes)
         asked = request[TIMEOUT] = self._timeout(request)
-        group = _Group(min(asked, self._writing) if writes else asked, span=0.0)
+        seconds = min(asked, self._writing) if writes else asked
+        request[DEADLINE] = time.monotonic() + seconds
+        group = _Group(seconds, span=0.0)
         return self._within(group, request, asked, time.monotonic() + asked, writes=writes)
 
     async def _within(
@@ -107,10 +113,10 @@ class RequestDeadline:
 class _Arrivals:
     """Groups requests with the same timeout by their arrival."""
 
-    __slots__ = ("_group", "_seconds", "span")
+    __slots__ = ("_group", "seconds", "span")
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self.span = _GROUP_SPAN if seconds >= 2 * _GROUP_SPAN else 0.0
         self._group: _Group | None = None
 
@@ -118,7 +124,7 @@ class _Arrivals:
         """Return the group of requests that arrive now."""
         group = self._group
         if group is None or group.closed:
-            group = self._group = _Group(self._seconds, span=self.span)
+            group = self._group = _Group(self.seconds, span=self.span)
         return group
 
 

@@ -8,6 +8,7 @@ from apiext.definitions.codec import CRDCodec, canonical
 from apiext.definitions.definition import Definition
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.encoding import json_codec
+from apiext.registry.admissionregistration import kinds as admissionregistration
 from apiext.registry.builtin.configmap import CONFIG_MAP_KIND
 from apiext.registry.builtin.event import EVENT_KIND
 from apiext.registry.builtin.lease import LEASE_KIND
@@ -35,6 +36,12 @@ _KINDS: Final = (
     CLUSTER_ROLE_KIND,
     ROLE_BINDING_KIND,
     CLUSTER_ROLE_BINDING_KIND,
+    admissionregistration.VALIDATING_WEBHOOKS_KIND,
+    admissionregistration.MUTATING_WEBHOOKS_KIND,
+    admissionregistration.VALIDATING_POLICY_KIND,
+    admissionregistration.VALIDATING_BINDING_KIND,
+    admissionregistration.MUTATING_POLICY_KIND,
+    admissionregistration.MUTATING_BINDING_KIND,
 )
 _RESOURCES: Final = (CUSTOM_RESOURCE_DEFINITIONS, *(kind.resource for kind in _KINDS))
 

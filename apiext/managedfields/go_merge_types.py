@@ -24,7 +24,12 @@ from apiext.meta.golang.time_types import Time
 from apiext.meta.golang.type_model import Bool, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 from apiext.meta.objectmeta.canonical import OBJECT_META
 
-_ATOMIC_STRUCTS: Final = frozenset({"OwnerReference", "ObjectReference", "LocalObjectReference", "LabelSelector", "Subject", "RoleRef"})
+_ATOMIC_STRUCTS: Final = frozenset(
+    {
+        *("OwnerReference", "ObjectReference", "LocalObjectReference", "LabelSelector", "Subject", "RoleRef"),
+        *("MatchResources", "NamedRuleWithOperations", "ParamKind", "ParamRef", "Variable"),
+    }
+)
 _LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("ObjectMeta", "finalizers"): (),
     ("ObjectMeta", "ownerReferences"): ("uid",),
@@ -37,6 +42,15 @@ _LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("ServerStorageVersion", "decodableVersions"): (),
     ("ServerStorageVersion", "servedVersions"): (),
     ("JSONSchemaProps", "x-kubernetes-validations"): ("rule",),
+    ("ValidatingWebhookConfiguration", "webhooks"): ("name",),
+    ("MutatingWebhookConfiguration", "webhooks"): ("name",),
+    ("ValidatingWebhook", "matchConditions"): ("name",),
+    ("MutatingWebhook", "matchConditions"): ("name",),
+    ("ValidatingAdmissionPolicySpec", "matchConditions"): ("name",),
+    ("ValidatingAdmissionPolicySpec", "variables"): ("name",),
+    ("ValidatingAdmissionPolicyStatus", "conditions"): ("type",),
+    ("ValidatingAdmissionPolicyBindingSpec", "validationActions"): (),
+    ("MutatingAdmissionPolicySpec", "matchConditions"): ("name",),
 }
 """Keys of lists whose items have their own owners, () for a set; by struct and field."""
 _RAW_OBJECTS: Final = frozenset({"v1.FieldsV1"})

@@ -27,6 +27,10 @@ class Versions(Protocol):
         """Return the type of the objects of the endpoint."""
         ...
 
+    def type_of(self, version: str) -> MergeType | None:
+        """Return the type of the objects of a version, None for an unknown version."""
+        ...
+
     async def convert(self, value: TypedValue, version: str) -> TypedValue:
         """Implement VersionConverter.convert."""
         ...
@@ -55,6 +59,10 @@ class BuiltinVersions:
         self.merge_type = merge_type
         self.empty = empty
         self.complete = complete
+
+    def type_of(self, _version: str) -> MergeType:
+        """Return the only type."""
+        return self.merge_type
 
     def is_surely_typed(self, _obj: Object) -> bool:
         """Return False."""
@@ -101,6 +109,10 @@ class CustomResourceVersions:
     def empty(self) -> Object:
         """Return apiVersion and kind."""
         return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
+
+    def type_of(self, version: str) -> MergeType | None:
+        """Implement Versions.type_of."""
+        return self._type(version) if version in self._schemas else None
 
     def _type(self, version: str) -> MergeType:
         found = self._types.get(version)

@@ -88,6 +88,8 @@ _STORAGE_VERSION: Final = GroupVersionKind("internal.apiserver.k8s.io", "v1alpha
 _FLOW_SCHEMA: Final = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema")
 _PRIORITY_LEVEL: Final = _FLOW_SCHEMA._replace(kind="PriorityLevelConfiguration")
 _ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
+_WEBHOOKS: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+_POLICY: Final = _WEBHOOKS._replace(kind="ValidatingAdmissionPolicy")
 _MIGRATION: Final = GroupVersionKind("storagemigration.k8s.io", "v1", "StorageVersionMigration")
 
 EVENTS: Final = BuiltinResource(
@@ -201,10 +203,67 @@ CLUSTER_ROLE_BINDINGS: Final = BuiltinResource(
     kind=_ROLE._replace(kind="ClusterRoleBinding"), plural="clusterrolebindings", singular="clusterrolebinding", namespaced=False
 )
 
+VALIDATING_WEBHOOK_CONFIGURATIONS: Final = BuiltinResource(
+    kind=_WEBHOOKS,
+    plural="validatingwebhookconfigurations",
+    singular="validatingwebhookconfiguration",
+    namespaced=False,
+    categories=("api-extensions",),
+)
+MUTATING_WEBHOOK_CONFIGURATIONS: Final = BuiltinResource(
+    kind=_WEBHOOKS._replace(kind="MutatingWebhookConfiguration"),
+    plural="mutatingwebhookconfigurations",
+    singular="mutatingwebhookconfiguration",
+    namespaced=False,
+    categories=("api-extensions",),
+)
+VALIDATING_ADMISSION_POLICIES: Final = BuiltinResource(
+    kind=_POLICY,
+    plural="validatingadmissionpolicies",
+    singular="validatingadmissionpolicy",
+    namespaced=False,
+    categories=("api-extensions",),
+    subresources=(BuiltinSubresource("status", _STATUS_VERBS, _POLICY),),
+)
+VALIDATING_ADMISSION_POLICY_BINDINGS: Final = BuiltinResource(
+    kind=_WEBHOOKS._replace(kind="ValidatingAdmissionPolicyBinding"),
+    plural="validatingadmissionpolicybindings",
+    singular="validatingadmissionpolicybinding",
+    namespaced=False,
+    categories=("api-extensions",),
+)
+MUTATING_ADMISSION_POLICIES: Final = BuiltinResource(
+    kind=_WEBHOOKS._replace(kind="MutatingAdmissionPolicy"),
+    plural="mutatingadmissionpolicies",
+    singular="mutatingadmissionpolicy",
+    namespaced=False,
+    categories=("api-extensions",),
+)
+MUTATING_ADMISSION_POLICY_BINDINGS: Final = BuiltinResource(
+    kind=_WEBHOOKS._replace(kind="MutatingAdmissionPolicyBinding"),
+    plural="mutatingadmissionpolicybindings",
+    singular="mutatingadmissionpolicybinding",
+    namespaced=False,
+    categories=("api-extensions",),
+)
+
 CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS))
 EVENTS_GROUP_V1: Final = BuiltinGroupVersion(GroupVersion("events.k8s.io", "v1"), 17750, 15, (EVENTS_V1,))
 RBAC_V1: Final = BuiltinGroupVersion(
     GroupVersion("rbac.authorization.k8s.io", "v1"), 17000, 15, (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES)
+)
+ADMISSIONREGISTRATION_V1: Final = BuiltinGroupVersion(
+    GroupVersion("admissionregistration.k8s.io", "v1"),
+    16700,
+    15,
+    (
+        MUTATING_ADMISSION_POLICIES,
+        MUTATING_ADMISSION_POLICY_BINDINGS,
+        MUTATING_WEBHOOK_CONFIGURATIONS,
+        VALIDATING_ADMISSION_POLICIES,
+        VALIDATING_ADMISSION_POLICY_BINDINGS,
+        VALIDATING_WEBHOOK_CONFIGURATIONS,
+    ),
 )
 APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io", "v1"), 16700, 15, (CUSTOM_RESOURCE_DEFINITIONS,))
 COORDINATION_V1: Final = BuiltinGroupVersion(GroupVersion("coordination.k8s.io", "v1"), 16500, 15, (LEASES,))
@@ -214,7 +273,16 @@ FLOWCONTROL_V1: Final = BuiltinGroupVersion(
 )
 INTERNAL_V1ALPHA1: Final = BuiltinGroupVersion(GroupVersion("internal.apiserver.k8s.io", "v1alpha1"), 16000, 9, (STORAGE_VERSIONS,))
 
-BUILTINS: Final = (CORE_V1, EVENTS_GROUP_V1, RBAC_V1, APIEXTENSIONS_V1, COORDINATION_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
+BUILTINS: Final = (
+    CORE_V1,
+    EVENTS_GROUP_V1,
+    RBAC_V1,
+    ADMISSIONREGISTRATION_V1,
+    APIEXTENSIONS_V1,
+    COORDINATION_V1,
+    FLOWCONTROL_V1,
+    STORAGEMIGRATION_V1,
+)
 """Built-in groups of a standalone server with the default feature gates."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
 """Built-in groups behind a kube-apiserver, which has the other ones itself."""

@@ -23,6 +23,13 @@ def wants_hand_over(annotations: Mapping[str, str]) -> bool:
     return annotations.get(HAND_OVER) == HAND_OVER_VALUE
 
 
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MANAGER: Final = "apiext"
+"""Label and value of all objects that an operator creates on the host."""
+
+POLICY_PREFIX: Final = "apiext-"
+"""Start of the name of the ValidatingAdmissionPolicy that makes the host's own copies of a group read-only; the group follows."""
+
 INSTANCES_FINALIZER: Final = f"{DOMAIN}/instances"
 """Finalizer of a definition on the host while apiext stores its instances."""
 

@@ -205,6 +205,13 @@ MAX_QUEUE_WAIT_SECONDS: Final = 60.0
 MAX_HOOK_RESPONSE_BYTES: Final = 3 << 20
 """Bytes of the answer of a webhook: the largest object that a client can write. A call for several objects
 whose answer would be larger is divided. The reference has no limit."""
+MAX_REVIEW_BYTES: Final = 2 * MAX_STORED_BYTES + 64 * 1024
+"""Bytes of an AdmissionReview: the largest object before and after a write, with room for the user and the options. The reference has no
+limit."""
+MAX_HOOK_CALLS: Final = 256
+"""Calls of one admission webhook at a time, and so connections to it. Further ones wait; the server's writes rarely are as many."""
+MAX_HOOK_CLIENTS: Final = 200
+"""Addresses of admission webhooks whose connections are kept; the reference's limit."""
 MAX_HOOK_ERROR_CHARACTERS: Final = 4096
 """Characters of the reason that a webhook gives for a failure: each of the objects of a batch is reported with it."""
 MAX_HOOK_STATUS_BYTES: Final = 64 * 1024

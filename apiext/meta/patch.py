@@ -7,11 +7,13 @@ missing member, "test" of an absent member against null. The given documents are
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec, json_values
-from apiext.meta.golang import type_model
+from apiext.meta.golang import formatting, type_model
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.type_model import DecodeError, Decoder, Raw, Slice
 from apiext.meta.limits import MAX_COPIED_BYTES, MAX_DEPTH, MAX_PATCH_OPERATIONS
@@ -19,11 +21,24 @@ from apiext.meta.limits import MAX_COPIED_BYTES, MAX_DEPTH, MAX_PATCH_OPERATIONS
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _STRICT_OPERATIONS: Final = Slice(struct("jsonPatchOp", "op, path, from, value any", Raw("any"), package="handlers"))
 
+_TOO_DEEP: Final = f"the patched object is nested deeper than {MAX_DEPTH} levels"
+_MAX_INT: Final = 2**63 - 1
+_MAX_DIGITS: Final = 4000
+"""Characters of an index beyond which Python does not read it."""
+
 Operations = list[dict[str, Any] | None]
 
 
-class _RefusedError(Exception):
-    """An operation that does not apply."""
+class PatchError(ValueError):
+    """An operation that does not apply. The text is that of the reference's library."""
+
+
+class PatchTestError(PatchError):
+    """A test operation finds another value."""
+
+
+class PatchDepthError(PatchError):
+    """The result of a patch is nested too deeply."""
 
 
 # --- JSON patch -------------------------------------------------------------------------------------------------------
@@ -59,7 +74,7 @@ def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
 
 def too_deep() -> errors.StatusError:
     """Return the error (400) about a patch whose result is nested too deeply."""
-    return errors.bad_request(f"the patched object is nested deeper than {MAX_DEPTH} levels")
+    return errors.bad_request(_TOO_DEEP)
 
 
 def json_patch(document: Any, operations: Operations) -> Any:
@@ -70,15 +85,24 @@ def json_patch(document: Any, operations: Operations) -> Any:
             deeper than MAX_DEPTH and deeper than the document was.
     """
     try:
-        patched = _Document(json_values.copy(document))
-        for operation in operations:
-            if operation is None:
-                raise _RefusedError
-            _apply(patched, operation)
-    except _RefusedError as error:
+        return apply_operations(document, operations)
+    except PatchDepthError as error:
+        raise too_deep() from error
+    except PatchError as error:
         raise errors.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
+
+
+def apply_operations(document: Any, operations: Operations) -> Any:
+    """Return the document with the operations of a JSON patch applied in order.
+
+    Raises:
+        PatchError: an operation does not apply, or the result is nested deeper than MAX_DEPTH and deeper than the document was.
+    """
+    patched = _Document(json_values.copy(document))
+    for operation in operations:
+        _apply(patched, operation or {})
     if json_values.is_deeper(patched.root, MAX_DEPTH) and json_values.depth(patched.root) > json_values.depth(document):
-        raise too_deep()
+        raise PatchDepthError(_TOO_DEEP)
     return patched.root
 
 
@@ -91,40 +115,34 @@ class _Document:
         self.root = root
         self.copied = 0
 
-    def find(self, pointer: str) -> tuple[Any, str]:
-        """Return the object or list that contains a pointer's target, and the target's key in it."""
+    def find(self, pointer: str, problem: str) -> tuple[Any, str]:
+        """Return the object or list that contains a pointer's target, and the target's key in it. Raise PatchError without one."""
         parts = pointer.split("/")
-        if len(parts) < 2:
-            raise _RefusedError
-        at = self.root
-        for part in parts[1:-1]:
-            at = _get(at, _unescape(part))
-            if not isinstance(at, dict | list):
-                raise _RefusedError
+        at = self.root if len(parts) > 1 else None
+        try:
+            for part in parts[1:-1]:
+                at = _get(at, _unescape(part))
+                if not isinstance(at, dict | list):
+                    raise PatchError(problem)
+        except PatchError as error:
+            raise _missing(problem) from error
+        if at is None:
+            raise _missing(problem)
         return at, _unescape(parts[-1])
 
-    def get(self, pointer: str) -> Any:
-        """Return the target of a pointer."""
-        return _get(*self.find(pointer)) if pointer else self.root
-
-    def replace(self, pointer: str, value: Any) -> None:
-        """Replace the target of a pointer, or add a missing member."""
-        if not pointer:
-            if not isinstance(value, dict | list):
-                raise _RefusedError
-            self.root = value
-            return
-        at, key = self.find(pointer)
-        at[_position(at, key) if type(at) is list else key] = value
-
-    def copy(self, pointer: str) -> Any:
-        """Return a copy of the target of a pointer."""
-        value = json_values.copy(_get(*self.find(pointer)))
+    def copy(self, value: Any) -> Any:
+        """Return a copy of a value."""
+        value = json_values.copy(value)
         if value is not None:
             self.copied += len(json_codec.dumps(value))
         if self.copied > MAX_COPIED_BYTES:
-            raise _RefusedError
+            size = f"the accumulated size increase of copy is {self.copied}, exceeding the limit {MAX_COPIED_BYTES}"
+            raise PatchError(f"Unable to complete the copy, {size}")
         return value
+
+
+def _missing(problem: str) -> PatchError:
+    return PatchError(f"{problem}: missing value")
 
 
 def _unescape(part: str) -> str:
@@ -133,16 +151,20 @@ def _unescape(part: str) -> str:
 
 
 def _index(key: str) -> int:
-    if _INTEGER.fullmatch(key) is None or len(key) > 18:
-        raise _RefusedError
-    return int(key)
-
-
-def _position(items: list[Any], key: str) -> int:
-    index = _index(key)
-    if not -len(items) <= index < len(items):
-        raise _RefusedError
+    """Return an index as Go's Atoi reads it."""
+    if _INTEGER.fullmatch(key) is None:
+        raise PatchError(f"strconv.Atoi: parsing {formatting.quote(key)}: invalid syntax")
+    if not -_MAX_INT - 1 <= (index := int(key[:_MAX_DIGITS])) <= _MAX_INT or len(key) > _MAX_DIGITS:
+        raise PatchError(f"strconv.Atoi: parsing {formatting.quote(key)}: value out of range")
     return index
+
+
+def _position(items: list[Any], key: str, more: int = 0) -> int:
+    """Return the position of an index in a list, or of a new item with `more`."""
+    index, length = _index(key), len(items) + more
+    if not -length <= index < length:
+        raise PatchError(f"Unable to access invalid index: {index}: invalid index referenced")
+    return index + length if index < 0 else index
 
 
 def _get(at: Any, key: str) -> Any:
@@ -156,10 +178,11 @@ def _add(at: Any, key: str, value: Any) -> None:
     elif key == "-":
         at.append(value)
     else:
-        index, longer = _index(key), len(at) + 1
-        if not -longer <= index < longer:
-            raise _RefusedError
-        at.insert(index + longer if index < 0 else index, value)
+        try:
+            _index(key)
+        except PatchError as error:
+            raise PatchError(f"value was not a proper array index: '{key}': {error}") from error
+        at.insert(_position(at, key, 1), value)
 
 
 def _remove(at: Any, key: str) -> None:
@@ -168,37 +191,125 @@ def _remove(at: Any, key: str) -> None:
     elif key in at:
         del at[key]
     else:
-        raise _RefusedError
+        raise _missing(f"Unable to remove nonexistent key: {key}")
 
 
-def _pointer(operation: dict[str, Any], name: str) -> str:
-    pointer = operation.get(name)
-    if not isinstance(pointer, str):
-        raise _RefusedError
-    return pointer
+def _path(operation: dict[str, Any]) -> str:
+    return _text(operation, "path", "operation missing path field")
+
+
+def _text(operation: dict[str, Any], name: str, problem: str) -> str:
+    value = operation.get(name)
+    if value is None:
+        raise _missing(problem)
+    if not isinstance(value, str):
+        raise PatchError(f"json: cannot unmarshal {type_model.describe(value)} into Go value of type string")
+    return value
+
+
+@contextmanager
+def _explained(problem: str) -> Iterator[None]:
+    """Put a text before those of errors."""
+    try:
+        yield
+    except PatchError as error:
+        raise PatchError(f"{problem}: {error}") from error
+
+
+def _apply_add(document: _Document, operation: dict[str, Any]) -> None:
+    try:
+        path = _path(operation)
+    except PatchError as error:
+        raise _missing("add operation failed to decode path") from error
+    at, key = document.find(path, f'add operation does not apply: doc is missing path: "{path}"')
+    with _explained(f"error in add for path: '{path}'"):
+        _add(at, key, json_values.copy(operation.get("value")))
+
+
+def _apply_remove(document: _Document, operation: dict[str, Any]) -> None:
+    try:
+        path = _path(operation)
+    except PatchError as error:
+        raise _missing("remove operation failed to decode path") from error
+    at, key = document.find(path, f'remove operation does not apply: doc is missing path: "{path}"')
+    with _explained(f"error in remove for path: '{path}'"):
+        _remove(at, key)
+
+
+def _apply_replace(document: _Document, operation: dict[str, Any]) -> None:
+    with _explained("replace operation failed to decode path"):
+        path = _path(operation)
+    value = json_values.copy(operation.get("value"))
+    if not path:
+        if not isinstance(value, dict | list):
+            raise PatchError("replace operation value must be object or array: %!w(<nil>)")
+        document.root = value
+        return
+    at, key = document.find(path, f"replace operation does not apply: doc is missing path: {path}")
+    try:
+        at[_position(at, key) if type(at) is list else key] = value
+    except PatchError as error:
+        raise _missing(f"replace operation does not apply: doc is missing key: {path}") from error
+
+
+def _apply_move(document: _Document, operation: dict[str, Any]) -> None:
+    with _explained("move operation failed to decode from"):
+        source = _text(operation, "from", "operation, missing from field")
+    at, key = document.find(source, f"move operation does not apply: doc is missing from path: {source}")
+    with _explained(f"error in move for path: '{key}'"):
+        value = _get(at, key)
+        _remove(at, key)
+    with _explained("move operation failed to decode path"):
+        path = _path(operation)
+    at, key = document.find(path, f"move operation does not apply: doc is missing destination path: {path}")
+    with _explained(f"error in move for path: '{path}'"):
+        _add(at, key, value)
+
+
+def _apply_copy(document: _Document, operation: dict[str, Any]) -> None:
+    with _explained("copy operation failed to decode from"):
+        source = _text(operation, "from", "operation, missing from field")
+    at, key = document.find(source, f"copy operation does not apply: doc is missing from path: {source}")
+    with _explained(f"error in copy for from: '{source}'"):
+        value = _get(at, key)
+    try:
+        path = _path(operation)
+    except PatchError as error:
+        raise _missing("copy operation failed to decode path") from error
+    at, key = document.find(path, f"copy operation does not apply: doc is missing destination path: {path}")
+    value = document.copy(value)
+    with _explained("error while adding value during copy"):
+        _add(at, key, value)
+
+
+def _apply_test(document: _Document, operation: dict[str, Any]) -> None:
+    with _explained("test operation failed to decode path"):
+        path = _path(operation)
+    found = document.root
+    if path:
+        at, key = document.find(path, f"test operation does not apply: is missing path: {path}")
+        with _explained(f"error in test for path: '{path}'"):
+            found = _get(at, key)
+    if not json_values.equal(found, operation.get("value")):
+        raise PatchTestError(f"testing value {path} failed: test failed")
+
+
+_OPERATIONS: Final = {
+    "add": _apply_add,
+    "remove": _apply_remove,
+    "replace": _apply_replace,
+    "move": _apply_move,
+    "copy": _apply_copy,
+    "test": _apply_test,
+}
 
 
 def _apply(document: _Document, operation: dict[str, Any]) -> None:
-    path = _pointer(operation, "path")
-    match operation.get("op"):
-        case "add":
-            _add(*document.find(path), json_values.copy(operation.get("value")))
-        case "remove":
-            _remove(*document.find(path))
-        case "replace":
-            document.replace(path, json_values.copy(operation.get("value")))
-        case "move":
-            at, key = document.find(_pointer(operation, "from"))
-            value = _get(at, key)
-            _remove(at, key)
-            _add(*document.find(path), value)
-        case "copy":
-            _add(*document.find(path), document.copy(_pointer(operation, "from")))
-        case "test":
-            if not json_values.equal(document.get(path), operation.get("value")):
-                raise _RefusedError
-        case _:
-            raise _RefusedError
+    kind = operation.get("op")
+    apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
+    if apply is None:
+        raise PatchError(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+    apply(document, operation)
 
 
 # --- JSON merge patch -------------------------------------------------------------------------------------------------

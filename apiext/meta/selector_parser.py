@@ -82,6 +82,15 @@ def parse_field_selector(text: str) -> FieldSelector:
     return at_once(_FIELDS(text))
 
 
+def check_values(requirement: LabelRequirement) -> None:
+    """Check the values of a requirement.
+
+    Raises:
+        ValueError: one of them is invalid; the message is the reference's.
+    """
+    at_once(_checked(requirement))
+
+
 def label_requirement_steps(text: str) -> Steps[list[LabelRequirement]]:
     """Return the requirements of a label selector in steps. Raises as `parse_label_selector`."""
     requirements: list[LabelRequirement] = []

@@ -21,6 +21,7 @@ V3_PREFIX: Final = "#/components/schemas/"
 _FILES: Final = (
     "meta",
     "core",
+    "admissionregistration",
     "apiextensions",
     "autoscaling",
     "storagemigration",

@@ -20,7 +20,10 @@ from apiext.openapi.operations import Operation, operations
 from apiext.openapi.schemas import Schema
 
 _CORE: Final = GroupVersion("", "v1")
-_GROUPS: Final = ("apiextensions.k8s.io", "coordination.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "storagemigration.k8s.io")
+_GROUPS: Final = (
+    *("admissionregistration.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io", "events.k8s.io"),
+    *("rbac.authorization.k8s.io", "storagemigration.k8s.io"),
+)
 _ALL_GROUPS: Final = (_CORE, *(GroupVersion(group, version) for group in _GROUPS for version in ("v1", "v1beta1")))
 """Upstream's scheme knows v1beta1 of these groups although it is not served."""
 

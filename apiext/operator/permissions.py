@@ -35,9 +35,6 @@ _EVERYWHERE: Final = (
     *(Permission(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
     *(Permission(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
     *(Permission(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
-    # to report features that a take-over disables
-    *(Permission("list", _ADMISSION, kind) for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")),
-    Permission("list", _ADMISSION, "mutatingadmissionpolicies"),
     # events about definitions, which have no namespace, and dry runs that test the enforcement of a policy
     *(Permission(verb, "", "events", namespace="default") for verb in ("create", "patch")),
     Permission("create", "", "configmaps", namespace="default"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PAGE_KEYS: Final = 10_000  # objects
 _WORKERS: Final = 16
-"""Concurrent deletions: enough to share the backend's commits."""
+"""Concurrent deletions: enough to share the backend's commits. Webhooks and policies see one after the other, as in the reference."""
 
 
 class Collection(Protocol):
@@ -73,7 +73,7 @@ async def _delete_page(rest: Collection, ctx: RequestContext, options: DeleteOpt
                 if error.code != 404:
                     raise
 
-    workers = [asyncio.ensure_future(work()) for _ in range(min(_WORKERS, len(items)))]
+    workers = [asyncio.ensure_future(work()) for _ in range(min(1 if options.whole else _WORKERS, len(items)))]
     try:
         await asyncio.gather(*workers)
     finally:

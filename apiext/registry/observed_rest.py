@@ -30,6 +30,8 @@ class ObservedRest(ResourceRest):
     """ResourceRest whose observer sees each write before its response: the next request depends on it."""
 
     observer: Observer
+    in_workers: bool = False
+    """Whether large writes may run in worker processes. The observer sees these with their watch events."""
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         """Create an object."""
@@ -55,8 +57,8 @@ class ObservedRest(ResourceRest):
         return item, gone
 
 
-def observed(rest: ResourceRest, observer: Observer) -> ObservedRest:
-    """Return the verbs of a resource with an observer."""
+def observed(rest: ResourceRest, observer: Observer, *, in_workers: bool = False) -> ObservedRest:
+    """Return the verbs of a resource with an observer; `in_workers` as in ObservedRest."""
     return ObservedRest(
         store=rest.store,
         codec=rest.codec,
@@ -64,4 +66,5 @@ def observed(rest: ResourceRest, observer: Observer) -> ObservedRest:
         resource=rest.resource,
         namespaced=rest.namespaced,
         observer=observer,
+        in_workers=in_workers,
     )

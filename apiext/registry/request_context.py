@@ -67,6 +67,9 @@ class UpdateOptions:
 class DeleteOptions:
     """Options of a deletion."""
 
+    whole: bool = False
+    """As WriteOptions.whole, for `admit`."""
+
     preconditions: Preconditions | None = None
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None

@@ -30,7 +30,11 @@ _NAME_ATTEMPTS: Final = 8
 
 
 class _FinalizersError(Exception):
-    """The object has finalizers and can only be marked for deletion, or has none and can be deleted at once."""
+    """The object has finalizers: a deletion changes it first."""
+
+
+class _DeleteNowError(Exception):
+    """A deletion leaves the object no finalizers, so that it can be deleted at once."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -203,29 +207,38 @@ class ResourceRest:
             while True:
                 with suppress(_FinalizersError):
                     return await self._delete_at_once(key, options), True
-                with suppress(_FinalizersError):
+                with suppress(_DeleteNowError):
                     return await self._mark_for_deletion(key, options), False
+                with suppress(_FinalizersError):
+                    return await self._delete_at_once(key, options, emptied=True), True
         except StorageFailure as error:
             raise interpret(error, resource=self.resource, operation="delete", name=name) from error
 
-    async def _delete_at_once(self, key: str, options: DeleteOptions) -> Item:
+    async def _delete_at_once(self, key: str, options: DeleteOptions, *, emptied: bool = False) -> Item:
+        """Delete an object without finalizers; with `emptied`, also one whose finalizers the deletion removes."""
+
         async def check(existing: Object) -> None:
             check_preconditions(existing, options)
-            if finalizers_for(existing["metadata"], options, garbage_collected=self.strategy.garbage_collected):
+            metadata = existing["metadata"]
+            finalizers = finalizers_for(metadata, options, garbage_collected=self.strategy.garbage_collected)
+            if finalizers or (metadata.get("finalizers") and not emptied):
                 raise _FinalizersError
-            if options.admit is not None:
+            # the reference ends a dry run before the second admission
+            if options.admit is not None and not (emptied and options.dry_run):
                 await options.admit(AdmissionOperation.DELETE, None, existing)
 
-        return await self.store.delete(key, self.codec, WriteOptions(validate=check, dry_run=options.dry_run, limit=options.limit))
+        write = WriteOptions(validate=check, whole=options.whole, dry_run=options.dry_run, limit=options.limit)
+        return await self.store.delete(key, self.codec, write)
 
     async def _mark_for_deletion(self, key: str, options: DeleteOptions) -> Item:
         async def mark(existing: Object, _revision: int) -> Object:
             check_preconditions(existing, options)
-            finalizers = finalizers_for(existing["metadata"], options, garbage_collected=self.strategy.garbage_collected)
-            if not finalizers:
-                raise _FinalizersError
             if options.admit is not None:
                 await options.admit(AdmissionOperation.DELETE, None, existing)
+            finalizers = finalizers_for(existing["metadata"], options, garbage_collected=self.strategy.garbage_collected)
+            if not finalizers:
+                # as in the reference, the deletion that follows is admitted again
+                raise _DeleteNowError
             obj = own(existing)
             mark_as_deleting(obj["metadata"], finalizers)
             return obj

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Hashable
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from apiext.meta.limits import MAX_INLINE_SECONDS, MAX_INLINE_STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextvars import Token
 
 T = TypeVar("T")
@@ -24,7 +26,7 @@ class HeavyWorkError(Exception):
 class InlineWork:
     """Measures the work of a request on the event loop. `current_work` returns it inside its `with` block."""
 
-    __slots__ = ("_left", "_steps", "_token", "trusting")
+    __slots__ = ("_left", "_steps", "_token", "memory", "trusting")
     is_limited: ClassVar = True
     """Whether the work must not hold the event loop for long."""
 
@@ -34,6 +36,8 @@ class InlineWork:
         self._left = MAX_INLINE_SECONDS
         self._steps = math.inf if trusting else MAX_INLINE_STEPS
         self._token: Token[InlineWork] | None = None
+        self.memory: Memory | None = None
+        """What the request keeps for an attempt in a worker process; made when something is kept."""
 
     def run(self, work: Callable[[A], T], subject: A) -> T:
         """Return `work(subject)`. One call must not take longer than about MAX_INLINE_SECONDS.
@@ -95,7 +99,31 @@ class _UnlimitedWork(InlineWork):
         """Do nothing."""
 
 
+Memory = dict[Hashable, Any]
+
+
+@contextmanager
+def restarted(work: InlineWork) -> Iterator[None]:
+    """Give the next attempt at a request what the one on the event loop has kept."""
+    token = _RESTARTED.set(work.memory)
+    try:
+        yield
+    finally:
+        _RESTARTED.reset(token)
+
+
+def request_memory() -> tuple[Memory | None, bool]:
+    """Return what is kept for attempts at the current request, None if it has only one; and whether an earlier one has kept it."""
+    work = _CURRENT.get()
+    if not work.is_limited:
+        return _RESTARTED.get(), True
+    if work.memory is None:
+        work.memory = {}
+    return work.memory, False
+
+
 _UNLIMITED: Final = _UnlimitedWork()
 _CURRENT: Final[ContextVar[InlineWork]] = ContextVar("inline_work", default=_UNLIMITED)
 current_work: Final = _CURRENT.get
 """Return the work of the current request."""
+_RESTARTED: Final[ContextVar[Memory | None]] = ContextVar("restarted", default=None)

@@ -35,7 +35,7 @@ from apiext.registry.builtin.event_expiry import EventExpiry
 from apiext.registry.prune_guard import PruneGuard
 from apiext.registry.reviews.resources import REVIEWS
 from apiext.scheduling.tasks import run_until_closed
-from apiext.server.composition.admission import open_admission
+from apiext.server.composition.admission import OpenAdmission, open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
 from apiext.server.composition.builtin_kinds import NO_KINDS, open_builtin_kinds
 from apiext.server.composition.flow_control import serve_bootstrap_objects
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
     from apiext.registry.rest import ResourceRest
     from apiext.server.composition.access import AccessControl
-    from apiext.server.composition.admission import HostInformer
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
@@ -102,8 +101,7 @@ class API:
     """Built-in group versions that this server serves."""
     workers: WorkerPool
     converters: ConverterFactory
-    informers: Sequence[HostInformer]
-    """Informers of host objects that admission plugins need."""
+    admission: OpenAdmission
 
     @property
     def has_core(self) -> bool:
@@ -193,7 +191,7 @@ async def open_api(
         StartError: the host's address or credentials, or a key file are invalid.
         StatusError, BackendError, StorageError: the store cannot be read.
     """
-    admission, informers = open_admission(options, stores, clients, access, stack)
+    admission = (opened := await open_admission(options, url, stores, clients, access, stack)).chain
     builtins, catalog, watches = _builtins(options), Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
@@ -204,8 +202,7 @@ async def open_api(
     definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
     replicas = await start_replicas(options.storage, url, catalog, cache, stack)
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
-    stored = endpoints_of((group for group in builtins if group is not FLOWCONTROL_V1), stores, admission, watches)
-    endpoints = await _with_policy(stored, access, stack)
+    endpoints = await _stored_endpoints(builtins, stores, opened, watches, access, stack)
     further = open_builtin_kinds(stores, admission, watches) if options.builtin_kinds else NO_KINDS
     await _start_core_controllers([*endpoints, *further.endpoints], catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
@@ -214,6 +211,7 @@ async def open_api(
     served, openid = _with_reviews(options, url, own, access, admission)
     fixed = _fixed_endpoints(builtins, stores, admission, watches)
     builtins = further.beside(builtins)
+    opened.serve_resources([*served, *further.endpoints], catalog, cache, stack)
     return API(
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*served, *fixed, *further.endpoints]), workers),
         discovery=DiscoveryHandler(catalog, builtins),
@@ -226,7 +224,7 @@ async def open_api(
         builtins=builtins,
         workers=workers,
         converters=converters,
-        informers=informers,
+        admission=opened,
     )
 
 
@@ -268,8 +266,17 @@ async def _start_definitions(
     return definitions
 
 
-async def _with_policy(endpoints: list[BuiltinEndpoint], access: AccessControl, stack: AsyncExitStack) -> list[BuiltinEndpoint]:
-    """Return the endpoints; with RBAC, the policy sees their writes."""
+async def _stored_endpoints(
+    builtins: tuple[BuiltinGroupVersion, ...],
+    stores: StoreFactory,
+    admission: OpenAdmission,
+    watches: Watches,
+    access: AccessControl,
+    stack: AsyncExitStack,
+) -> list[BuiltinEndpoint]:
+    """Return the endpoints of the stored built-in kinds. Admission sees their writes and, with RBAC, the policy does."""
+    groups = (group for group in builtins if group is not FLOWCONTROL_V1)
+    endpoints = await admission.follow(endpoints_of(groups, stores, admission.chain, watches), stack)
     if access.policy is None:
         return endpoints
     # most servers have no RBAC

@@ -13,6 +13,7 @@ from apiext.server.composition.flow_control import open_flow_control
 from apiext.server.composition.storage_backend import describe_storage, open_backend
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.observability.tracing import open_tracing
+from apiext.server.routes.admission_metrics import AdmissionMetrics
 from apiext.server.routes.conversion_metrics import ConversionMetrics
 from apiext.server.routes.flowcontrol_debug import FlowControlDebug
 from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics
@@ -73,7 +74,11 @@ class App:
         self._files: DirectorySource | None = None
         self._host: HostDefinitions | None = None
         self._loaded = options.crd_dir is None
-        collectors: list[Collector] = [ConversionMetrics(api.converters)]
+        collectors: list[Collector] = [ConversionMetrics(api.converters), AdmissionMetrics(api.admission.stats)]
+        if api.admission.manifests is not None:
+            from apiext.server.routes.manifest_metrics import ManifestMetrics
+
+            collectors.append(ManifestMetrics(api.admission.manifests))
         debug: dict[str, Handler] = {}
         if parts.flow_control is not None:
             collectors.append(FlowControlMetrics(parts.flow_control.controller))
@@ -157,6 +162,8 @@ class App:
         probe = CachedProbe(self._check_backend, _HEALTH_TTL)
         checks = [PING, HealthCheck(store, probe)]
         informers = [HealthCheck("informer-sync", self._check_informers)] if self._options.host else []
+        if (sources := self._api.admission.host) is not None:
+            informers.append(HealthCheck("admission", self._check_admission, sources.remarks))
         if self._options.crd_selector is not None:
             informers.append(HealthCheck("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
         readiness = [HealthCheck("etcd-readiness", probe)] if store == "etcd" else []
@@ -173,10 +180,18 @@ class App:
             raise UnhealthyError(_NO_ETCD if in_etcd else str(error)) from error
 
     async def _check_informers(self) -> None:
-        missing = [informer.type_name for informer in self._api.informers if not informer.synced]
-        # reads and most writes work without the host
-        if missing and not (self._host is not None and self._host.is_dispensable):
+        missing = [informer.type_name for informer in self._api.admission.informers if not informer.synced]
+        if missing and not self._lacks_host:
             raise UnhealthyError(f"{len(missing)} informers not started yet: [{' '.join(missing)}]")
+
+    @property
+    def _lacks_host(self) -> bool:
+        """Whether the server is ready although the host is unreachable: it serves reads, and refuses the writes that need the host."""
+        return self._host is not None and self._host.is_dispensable
+
+    async def _check_admission(self) -> None:
+        if self._api.admission.host is not None and not self._lacks_host:
+            self._api.admission.host.check()
 
     async def _check_host(self) -> None:
         if self._host is None:

@@ -25,12 +25,15 @@ from apiext.registry.customresources.status import StatusStrategy
 from apiext.registry.customresources.strategy import CustomResourceStrategy, ScalePaths, split_path
 from apiext.registry.rest import ResourceRest
 from apiext.schema.compiled import CompiledSchema
+from apiext.serving.admitted.builtin_objects import ObjectType, TypedObjects
+from apiext.serving.admitted.custom_objects import CustomResourceObjects, scale_equivalents
 from apiext.serving.info import ServingInfo, ServingVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from apiext.admission.attributes import Admission
+    from apiext.admission.object_interfaces import EquivalentResource
     from apiext.conversion.interface import Converter
     from apiext.definitions.definition import Definition, Version
     from apiext.endpoints.scopes.scope import CollectionRest
@@ -75,6 +78,7 @@ def build_version(
         field_label=known_field_labels(_selectable(definition, version)),
         admission=admission,
         watches=info.watches,
+        objects=CustomResourceObjects(definition, version.name, "", codec, converter, versions),
         namespaced=namespaced,
         list_kind=names.list_kind,
         table=TableConvertor(_columns(version)),
@@ -85,12 +89,14 @@ def build_version(
         scopes["status"] = dataclasses.replace(
             main,
             subresource="status",
+            objects=CustomResourceObjects(definition, version.name, "status", codec, converter, versions),
             rest=dataclasses.replace(rest, strategy=StatusStrategy(strategy)),
             fields=FieldManager(kind, versions, reset, subresource="status"),
         )
     if scale is not None:
         paths = {f"{definition.group}/{other.name}": _replicas(_scale_paths(other)) for other in definition.versions}
-        scopes["scale"] = _scale_scope(main, rest, scale, ScaleManagers(kind.api_version, paths))
+        equivalents = scale_equivalents(definition, version.name, SCALE_KIND)
+        scopes["scale"] = _scale_scope(main, rest, scale, ScaleManagers(kind.api_version, paths), equivalents)
     return ServingVersion(scopes, codec, _notices(definition, version))
 
 
@@ -164,7 +170,9 @@ def _no_empty_scale() -> Object:
     raise ValueError(f"failed to convert live object (/; {kind}) to proper version: {_UNCONVERTIBLE}")
 
 
-def _scale_scope(main: Scope, rest: ResourceRest, paths: ScalePaths, managers: ScaleManagers) -> Scope:
+def _scale_scope(
+    main: Scope, rest: ResourceRest, paths: ScalePaths, managers: ScaleManagers, equivalents: Sequence[EquivalentResource]
+) -> Scope:
     versions = BuiltinVersions(from_go_type(SCALE), _no_empty_scale, _inconvertible)
     return dataclasses.replace(
         main,
@@ -174,6 +182,7 @@ def _scale_scope(main: Scope, rest: ResourceRest, paths: ScalePaths, managers: S
         # The scale subresource has the verbs get, update and patch only.
         rest=cast("CollectionRest", ScaleRest(rest, paths, managers)),
         codec=ScaleCodec(),
+        objects=TypedObjects(ObjectType(SCALE_KIND, ScaleCodec(), lambda: versions.merge_type), equivalents),
         fields=FieldManager(SCALE_KIND, versions, subresource="scale"),
         typed=True,
         table=TableConvertor(_scale_columns(paths)),

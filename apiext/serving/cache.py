@@ -109,9 +109,8 @@ class ServingCache:
             _LOG.error("conversion webhook cannot be used", definition=definition.name, error=str(error))
             raise errors.internal("error resolving resource") from error
         admission = ForbidCreate(self._admission, info.ending)
-        place = VersionPlace(
-            definition.name, definition.uid, definition.revision, version.name, store.prefix, admitted(admission), self._cbor
-        )
+        names = definition.name, definition.uid, definition.revision, version.name
+        place = VersionPlace(*names, store.prefix, *admitted(admission), self._cbor)
         remote = RemoteVersion(info, place, converter.calls, self._workers)
         served = build_version(info, version, store, admission, converter, cbor=self._cbor, remote=remote.codec)
         if served.codec.conversion is not None:

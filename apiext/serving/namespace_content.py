@@ -9,8 +9,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from apiext.endpoints.parameters.delete_options import registry_options
+from apiext.endpoints.parameters.options import DeleteQuery
+from apiext.endpoints.scopes.context import Admitter
+from apiext.endpoints.scopes.write_call import WriteCall
 from apiext.meta import errors, time
-from apiext.registry.request_context import DeleteOptions, RequestContext
+from apiext.meta.request import AUTHENTICATED, AdmissionOperation, UserInfo
+from apiext.registry.request_context import RequestContext
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import StorageError
 from apiext.storage.interface import ListOptions
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
 
 FAILURES: Final = (errors.StatusError, StorageError, BackendError)
 """Expected exceptions of deleting a resource."""
+_ACCOUNTS: Final = "system:serviceaccounts"
+_USER: Final = UserInfo("system:serviceaccount:kube-system:namespace-controller", (_ACCOUNTS, f"{_ACCOUNTS}:kube-system", AUTHENTICATED))
+"""Who deletes, as admission sees it: in a cluster, kube-controller-manager's service account."""
 
 _GOOD: Final = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
@@ -53,8 +61,11 @@ class NamespaceContent:
     async def delete(self, scope: Scope, namespace: str) -> None:
         """Delete all objects of a resource, and record failures and remaining objects."""
         context = RequestContext(namespace=namespace)
+        deletion = DeleteQuery(propagation_policy="Background")
+        admitter = Admitter(scope, WriteCall(_USER, namespace, "", "", deletion), "")
+        options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())
         try:
-            await scope.rest.delete_collection(context, DeleteOptions(propagation_policy="Background"), ListOptions())
+            await scope.rest.delete_collection(context, options, ListOptions())
             remaining = (await scope.rest.list(context, ListOptions())).items
         except FAILURES as error:
             self.failures.append(str(error))

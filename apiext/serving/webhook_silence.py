@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiext.storage.rendering.waiting_limit import WaitingLimit
-from apiext.webhook.circuit_breaker import PATIENCE_SECONDS, too_many_waiting
+from apiext.webhook.waiting_calls import PATIENCE_SECONDS, too_many_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,6 +19,7 @@ from apiext.storage.backends.fixed_backend import FixedBackend
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
+from apiext.storage.cacher.first_change import FirstChange
 from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
 from apiext.storage.rendering.renderer import Renderer
@@ -140,6 +141,12 @@ class StoreFactory:
         """
         store = self._stores.get(resource)
         return await store.count() if store is not None else await self.backend.count(self.key_prefix(resource))
+
+    def report_change(self, resource: GroupResource, report: Callable[[], None]) -> bool:
+        """Call a function once, when a resource without a store has changed. Return False if changes are not watched."""
+        if self._watch_cache:
+            FirstChange(self._feed, self.key_prefix(resource), report)
+        return self._watch_cache
 
     def stored_versions(self, resource: GroupResource) -> StoredVersions:
         """Return the reader of a resource's stored versions."""

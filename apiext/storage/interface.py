@@ -270,7 +270,8 @@ class WriteOptions:
     """Conditions on the existing object. InvalidObjectError if one does not hold."""
     validate: Callable[[Object], Awaitable[None]] | None = None
     """Called with the existing object before a deletion, and before each retry. Its error ends the deletion. The object may have only
-    apiVersion, kind and metadata."""
+    apiVersion, kind and metadata, unless `whole` is set."""
+    whole: bool = False
     ignore_not_found: bool = False
     """Create a missing object in an update."""
     dry_run: bool = False

@@ -243,7 +243,7 @@ class Writer:
                 view, entry = VersionView(codec, self.renderer), StoredEntry(key, state.revision, state.raw)
                 if state.item is None and not view.is_ready(entry):
                     state = replace(state, item=await view.shown(entry))
-                if state.item is not None:
+                if state.item is not None and not options.whole:
                     # a large object need not be parsed completely
                     obj: Object = {
                         "apiVersion": codec.gvk.api_version,

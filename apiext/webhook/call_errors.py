@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
@@ -13,33 +14,30 @@ import aiohttp
 from apiext.webhook.tls_errors import tls_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from apiext.webhook.service_addresses import Address
     from apiext.webhook.tls_errors import ReadCertificate
 
+_RESOLV_CONF: Final = Path("/etc/resolv.conf")
+_NAME_SERVER: Final = re.compile(r"^nameserver\s+(\S+)", re.MULTILINE)
 _CALLED: Final = re.compile(r"\('([^']+)', (\d+)")
 
 
 class CallErrors:
     """Describes the failures of calls."""
 
-    def __init__(self, addresses: Mapping[str, Address], read: ReadCertificate) -> None:
-        """Create the descriptions. `addresses` are the overridden addresses of hosts."""
-        self._addresses = addresses
+    def __init__(self, read: ReadCertificate) -> None:
         self._read = read
 
-    async def describe(self, error: Exception) -> str:
-        """Describe the failure of a call."""
+    async def describe(self, error: Exception, name: str = "") -> str:
+        """Describe the failure of a call. `name` is the one that the server's certificate must have, if it is not that of its address."""
         if isinstance(error, TimeoutError):
             return "context deadline exceeded"
         if isinstance(error, aiohttp.ClientConnectorDNSError):
-            return f"dial tcp: lookup {error.host}: no such host"
+            return unknown_host(error.host)
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return await self._tls(error.certificate_error, error.host, error.port or 0)
+            return await tls_error(error.certificate_error, name or error.host, (error.host, error.port or 0), self._read)
         if isinstance(error, aiohttp.ClientConnectorError):
             if isinstance(error.os_error, ssl.SSLError):
-                return await self._tls(error.os_error, error.host, error.port or 0)
+                return await tls_error(error.os_error, name or error.host, (error.host, error.port or 0), self._read)
             return _dial(error)
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return "EOF"
@@ -49,8 +47,17 @@ class CallErrors:
             return f"read tcp: read: {os.strerror(error.errno).lower()}"
         return str(error)
 
-    async def _tls(self, error: Exception, host: str, port: int) -> str:
-        return await tls_error(error, host, self._addresses.get(host, (host, port)), self._read)
+
+def unknown_host(host: str) -> str:
+    """Describe a host that the DNS does not know, with the address of the first name server as Go's resolver does."""
+    try:
+        found = _NAME_SERVER.search(_RESOLV_CONF.read_text())
+    except (OSError, ValueError):
+        found = None
+    if found is None:
+        return f"dial tcp: lookup {host}: no such host"
+    server = f"[{found[1]}]" if ":" in found[1] else found[1]
+    return f"dial tcp: lookup {host} on {server}:53: no such host"
 
 
 def _dial(error: aiohttp.ClientConnectorError) -> str:

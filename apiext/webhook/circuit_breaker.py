@@ -8,9 +8,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from apiext.meta import errors
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import shared_task
+from apiext.webhook.waiting_calls import WaitingCalls
 
 T = TypeVar("T")
 
@@ -19,16 +19,6 @@ _FAILURES: Final = 3
 _FIRST_PAUSE_SECONDS: Final = 1.0
 """Seconds without calls after the circuit opened; they double with each failed probe."""
 _LONGEST_PAUSE_SECONDS: Final = 15.0
-PATIENCE_SECONDS: Final = 5.0
-"""Seconds without any answer; after them, only a limited number of requests may wait for the webhook."""
-_MAX_WAITING: Final = 64
-"""Maximum of calls that wait for a webhook without answers: a third of the server's concurrent writes."""
-_RETRY_AFTER: Final = 1
-
-
-def too_many_waiting() -> errors.StatusError:
-    """Return the 429 for a request when too many others already wait for a webhook."""
-    return errors.too_many_requests("too many requests wait for the answer of a webhook, please try again later", _RETRY_AFTER)
 
 
 class CircuitBreaker:
@@ -46,8 +36,7 @@ class CircuitBreaker:
         self._changed = changed
         self._clock = clock
         self._count = 0
-        self._running = 0
-        self._silent_since = 0.0
+        self._waiting = WaitingCalls(clock)
         self._probe_at = 0.0
         self._probing = False
         self._probe: asyncio.Task[Any] | None = None
@@ -82,12 +71,11 @@ class CircuitBreaker:
         probe = self.probe_due
         if self.error is not None and not probe:
             raise copy.copy(self.error)
-        if not self._running:
-            self._silent_since = self._clock()
-        elif self._running >= _MAX_WAITING and self._clock() - self._silent_since > PATIENCE_SECONDS:
-            raise too_many_waiting()
+        with self._waiting.place():
+            return await self._counted(function, probe=probe)
+
+    async def _counted(self, function: Callable[[], Awaitable[T]], *, probe: bool) -> T:
         self._probing |= probe
-        self._running += 1
         try:
             result = await function()
         except Exception as error:
@@ -100,14 +88,13 @@ class CircuitBreaker:
             self._succeeded()
             return result
         finally:
-            self._running -= 1
             if probe:
                 self._probing = False
 
     def _succeeded(self) -> None:
         was_open, first = self.error is not None, not self._reported
         self._count, self.error, self._reported, self._failed_call = 0, None, True, None
-        self._silent_since = self._clock()
+        self._waiting.answered()
         self._backoff.reset()
         if was_open or first:
             self._changed()

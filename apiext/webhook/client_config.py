@@ -29,6 +29,15 @@ class ClientConfig:
     url: URL
     authorities: tuple[bytes, ...] = ()
     """Trusted certificates in DER; empty for the system's."""
+    authority: str = ""
+    """Host and port as the clientConfig names them; errors show them so."""
+    service: str = ""
+    """The host of the Service that the clientConfig names."""
+
+    @property
+    def shown(self) -> str:
+        """Return the URL for errors."""
+        return f"https://{self.authority}{self.url.raw_path}"
 
 
 def parse_client_config(config: Mapping[str, Any]) -> ClientConfig:
@@ -39,16 +48,17 @@ def parse_client_config(config: Mapping[str, Any]) -> ClientConfig:
     Raises:
         ValueError: the clientConfig names no server, or its caBundle has no certificate.
     """
-    service = config.get("service")
+    service, host = config.get("service"), ""
     if service is not None:
-        authority = f"{service_host(service['namespace'], service['name'])}:{service.get('port') or HTTPS_PORT}"
-        path = service.get("path") or ""
+        host = service_host(service["namespace"], service["name"])
+        authority, path = f"{host}:{service.get('port') or HTTPS_PORT}", service.get("path") or ""
     elif config.get("url"):
         parsed = parse_url(config["url"])
         authority, path = parsed.host, URL(f"http://x{parsed.path}").path
     else:
         raise ValueError("webhook configuration must have either service or URL")
-    return ClientConfig(URL(f"https://{authority}").with_path(_cleaned(path)), _authorities(config.get("caBundle") or ""))
+    url = URL(f"https://{authority}").with_path(_cleaned(path))
+    return ClientConfig(url, _authorities(config.get("caBundle") or ""), authority, host)
 
 
 def service_host(namespace: str, name: str) -> str:

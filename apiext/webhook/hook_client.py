@@ -1,44 +1,44 @@
 """Calls of the webhooks that API objects configure (apiserver pkg/util/webhook/client.go, client-go rest/request.go).
 
-Errors have the reference's texts. Unlike WebhookClient, which calls servers that flags name, a HookClient has no credentials.
+Errors have the reference's texts. Unlike WebhookClient, which calls servers that flags name, a HookClient has credentials only if a
+kubeconfig has a user for its server.
 """
 
 from __future__ import annotations
 
 import asyncio
-from http import HTTPStatus
+import math
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 import aiohttp
-import orjson
 from yarl import URL
 
 from apiext.meta.golang import formatting
-from apiext.meta.limits import MAX_HOOK_RESPONSE_BYTES, MAX_HOOK_STATUS_BYTES
+from apiext.meta.limits import MAX_HOOK_RESPONSE_BYTES
 from apiext.scheduling.tracebacks import without_frames
-from apiext.webhook.call_errors import CallErrors
+from apiext.webhook.call_errors import CallErrors, unknown_host
 from apiext.webhook.client_config import ClientConfig, service_host, tls_context
+from apiext.webhook.hook_answers import HookError, check_answer, retry_after
+from apiext.webhook.host_addresses import HostAddresses
 from apiext.webhook.proxy_environment import proxy_of
-from apiext.webhook.service_resolver import ServiceResolver
 
 if TYPE_CHECKING:
     import ssl
 
-    from apiext.webhook.service_addresses import ServiceAddresses
+    from apiext.webhook.clientcmd.credentials import Credential
+    from apiext.webhook.clientcmd.kubeconfig import Endpoint
+    from apiext.webhook.hook_users import HookUsers
+    from apiext.webhook.service_addresses import Address, ServiceAddresses
     from apiext.webhook.tls_errors import ReadCertificate
 
 TIMEOUT: Final = 30.0
 """Seconds of a call with its retries, up to the end of the answer."""
 _MAX_RETRIES: Final = 10
 """Maximum of retries after answers with Retry-After."""
-_MAX_DIGITS: Final = 9
-"""Maximum of digits in Retry-After; longer values are ignored."""
-_MAX_REDIRECTS: Final = 10
+MAX_REDIRECTS: Final = 10
 _IDLE_SECONDS: Final = 90.0
 """Seconds that an idle connection stays open, as in Go."""
-_MAX_SHOWN: Final = 2048
-"""Bytes of an answer that an error shows."""
 _HEADERS: Final = {
     "Accept": "application/json, */*",
     "Accept-Encoding": "gzip",
@@ -48,49 +48,36 @@ _HEADERS: Final = {
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _SAME_METHOD: Final = frozenset({307, 308})
 _ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
-_SUCCESS: Final = range(HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT + 1)
-
-
-_OF_PROXIES: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
-"""Codes of a proxy's answers for a webhook that does not answer."""
-
-
-class HookError(Exception):
-    """A call of a webhook failed, or its answer is an error. The text is the reference's."""
-
-    def __init__(self, message: str, *, answered: bool = False) -> None:
-        super().__init__(message)
-        self.answered = answered
-        """Whether there is an answer: the webhook may accept another call."""
+_UNAUTHORIZED: Final = 401
 
 
 class HookClients:
     """The connections to all webhooks. Webhooks with the same address and authorities share connections."""
 
-    def __init__(self, services: ServiceAddresses, read: ReadCertificate) -> None:
-        """Create the clients. `services` overrides addresses of Services; `read` parses certificates for error texts."""
-        self._addresses = {service_host(*service): address for service, address in services.items()}
-        self.errors = CallErrors(self._addresses, read)
+    def __init__(self, services: ServiceAddresses, read: ReadCertificate, users: HookUsers | None = None) -> None:
+        """Create the clients. `services` overrides addresses of Services; `read` parses certificates for error texts.
+
+        `users` have the credentials for webhooks.
+        """
+        self.addresses = HostAddresses({service_host(*service): address for service, address in services.items()})
+        self.errors = CallErrors(read)
+        self.users = users
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
         self._contexts: WeakValueDictionary[tuple[bytes, ...], ssl.SSLContext] = WeakValueDictionary()
         """The contexts of clients, by trusted certificates; one with those of the system takes about a megabyte."""
 
-    def client(self, config: ClientConfig) -> HookClient:
-        """Return a client of one webhook."""
-        return HookClient(self, config)
+    def client(self, config: ClientConfig, *, max_redirects: int = MAX_REDIRECTS) -> HookClient:
+        """Return a client of one webhook. With `max_redirects` of 0, an answer with a redirect is an error."""
+        return HookClient(self, config, max_redirects)
 
     async def context(self, authorities: tuple[bytes, ...]) -> ssl.SSLContext:
-        """Return the context for trusted certificates; all clients share it."""
+        """Return the context for trusted certificates; all clients without a certificate of their own share it."""
         if authorities not in self._contexts:
             # reading the system's certificates takes tens of milliseconds
             made = await asyncio.to_thread(tls_context, authorities)
             return self._contexts.setdefault(authorities, made)
         return self._contexts[authorities]
-
-    def has_address(self, host: str | None) -> bool:
-        """Report whether the host of a Service has an overridden address, so that calls use no proxy."""
-        return host in self._addresses
 
     def session(self) -> aiohttp.ClientSession:
         """Return the session of all connections; the first call opens it.
@@ -101,7 +88,7 @@ class HookClients:
         if self._closed:
             raise HookError("the server is shutting down")
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, resolver=ServiceResolver(self._addresses))
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers=_HEADERS)
         return self._session
 
@@ -115,77 +102,154 @@ class HookClients:
 class HookClient:
     """A client of one webhook."""
 
-    def __init__(self, clients: HookClients, config: ClientConfig) -> None:
+    def __init__(self, clients: HookClients, config: ClientConfig, max_redirects: int) -> None:
         self._clients = clients
-        self._authorities = config.authorities
+        self._config = config
+        self._max_redirects = max_redirects
         self._context: ssl.SSLContext | None = None
-        self.url = config.url.update_query(timeout=f"{TIMEOUT:g}s")
+        self._user: Endpoint | None = None
+        host = config.url.host or ""
+        self._name = config.service or (host if clients.addresses.overrides(host) else "")
+        """The name in the certificate of a server whose addresses this client finds."""
 
-    async def post(self, body: bytes) -> bytes:
-        """POST JSON and return the body of a successful answer.
+    async def post(self, body: bytes, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- a part of the request
+        """POST JSON and return the body of a successful answer. The timeout, in seconds, is that of the call with its retries.
 
         Raises:
             HookError: the call failed.
+            ValueError: the credentials for the webhook cannot be used.
         """
+        timeout = TIMEOUT if timeout is None else timeout
+        if timeout <= 0:
+            raise HookError("context deadline exceeded")
+        if self._context is None:
+            await self._prepare()
+        url = self._config.url.update_query(timeout=f"{math.ceil(timeout)}s")
         loop = asyncio.get_running_loop()
-        deadline, retries = loop.time() + TIMEOUT, _MAX_RETRIES
-        response, data = await self._attempt(body, deadline)
-        while retries and (pause := _retry_after(response)) is not None:
+        deadline, retries = loop.time() + timeout, _MAX_RETRIES
+        response, data = await self._attempt(url, body, deadline)
+        while retries and (pause := retry_after(response)) is not None:
             await asyncio.sleep(min(pause, max(deadline - loop.time(), 0)))
-            response, data = await self._attempt(body, deadline)
+            response, data = await self._attempt(url, body, deadline)
             retries -= 1
-        if response.status not in _SUCCESS:
-            raise HookError(_refusal(response, data), answered=response.status not in _OF_PROXIES)
-        if not data:
-            content_type = response.headers.get("Content-Type") or "application/json"
-            raise HookError(f"0-length response with status code: {response.status} and content type: {content_type}", answered=True)
+        check_answer(response, data)
         return data
 
-    async def _attempt(self, body: bytes, deadline: float) -> tuple[aiohttp.ClientResponse, bytes]:
+    async def _prepare(self) -> None:
+        """Find the context and the credentials of the connections. Raises ValueError."""
+        users, url = self._clients.users, self._config.url
+        user = None if users is None else users.user(url.host or "", url.port or 0)
+        if user is None:
+            self._context = await self._clients.context(self._config.authorities)
+        else:
+            # not shared: it gets the user's certificate
+            context = await asyncio.to_thread(tls_context.__wrapped__, self._config.authorities)
+            self._user, self._context = user.endpoint(str(url), context), context
+
+    async def _attempt(self, url: URL, body: bytes, deadline: float) -> tuple[aiohttp.ClientResponse, bytes]:
         """Return an answer and its body. Raises HookError if there is none."""
-        describe = self._clients.errors.describe
-        response = await self._redirected(body, deadline)
+        response = await self._redirected(url, body, deadline)
         try:
             async with asyncio.timeout_at(deadline), response:
                 return response, await _read(response)
         except _ERRORS as error:
-            cause = await describe(error)
-            # the connection keeps its error
-            without_frames(error)
+            cause = await self._describe(error)
             raise HookError(f"unexpected error when reading response body. Please retry. Original error: {cause}") from None
 
-    async def _redirected(self, body: bytes, deadline: float) -> aiohttp.ClientResponse:
+    async def _redirected(self, url: URL, body: bytes, deadline: float) -> aiohttp.ClientResponse:
         """Return an answer after following redirects. Raises HookError if there is none."""
-        method, url, data, location = "POST", self.url, body, ""
-        for _ in range(_MAX_REDIRECTS):
+        method, data, location, shown = "POST", body, "", f"{self._config.shown}?{url.raw_query_string}"
+        for _ in range(self._max_redirects or 1):
             try:
                 async with asyncio.timeout_at(deadline):
-                    response = await self._request(method, url, data)
+                    response = await self._authorized(method, url, data)
                 location = response.headers.get("Location", "")
                 if response.status not in _REDIRECTS or not location:
                     return response
                 response.release()
                 url = url.join(URL(location))
+                shown = str(url)
+                if not self._max_redirects:
+                    raise HookError(_failed(shown, "redirects are not followed"), answered=True)
             except _ERRORS as error:
-                cause = await self._clients.errors.describe(error)
-                without_frames(error)
-                raise HookError(_failed(str(url), cause)) from None
+                raise HookError(_failed(shown, await self._describe(error))) from None
             if response.status not in _SAME_METHOD:
                 method, data = "GET", b""
-        raise HookError(_failed(location, f"stopped after {_MAX_REDIRECTS} redirects"), answered=True)
+        raise HookError(_failed(location, f"stopped after {self._max_redirects} redirects"), answered=True)
 
-    async def _request(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
-        if self._context is None:
-            self._context = await self._clients.context(self._authorities)
+    async def _describe(self, error: Exception) -> str:
+        cause = await self._clients.errors.describe(error, self._name)
+        # the connection keeps its error
+        without_frames(error)
+        return cause
+
+    async def _authorized(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
+        """Return the answer to a request with credentials, which another server does not get."""
+        user = self._user
+        if user is None or url.origin() != self._config.url.origin():
+            return await self._balanced(method, url, body, {})
+        credential = await _credential(user)
+        response = await self._balanced(method, url, body, _authorization(credential))
+        if response.status == _UNAUTHORIZED and user.reject(credential):
+            response.close()
+            response = await self._balanced(method, url, body, _authorization(await _credential(user)))
+        return response
+
+    async def _balanced(self, method: str, url: URL, body: bytes, headers: dict[str, str]) -> aiohttp.ClientResponse:
+        """Return the answer of a server of a Service, or of the server of any other URL. Raises the latter's errors."""
+        host, port = url.host or "", url.port or 0
+        if host != self._name:
+            return await self._request(method, url, body, headers, proxy_of(url))
+        try:
+            *others, last = await self._clients.addresses.find(host, port)
+        except OSError as error:
+            # the DNS of a cluster knows all Services, which the reference reads itself
+            problem = f'service "{host.partition(".")[0]}" not found' if self._config.service else unknown_host(host)
+            raise ValueError(problem) from error
+        headers = headers | {"Host": f"{host}:{port}"}
+        for address in others:
+            try:
+                return await self._request(method, _at(url, address), body, headers, None, host)
+            except aiohttp.ClientConnectorError as error:
+                if isinstance(error, aiohttp.ClientSSLError):
+                    raise
+        return await self._request(method, _at(url, last), body, headers, None, host)
+
+    async def _request(
+        self, method: str, url: URL, body: bytes, headers: dict[str, str], proxy: URL | None, name: str = ""
+    ) -> aiohttp.ClientResponse:
         return await self._clients.session().request(
             method,
             url,
             data=body or None,
-            ssl=self._context,
-            proxy=None if self._clients.has_address(url.host) else proxy_of(url),
+            headers=headers,
+            ssl=self._context or True,
+            proxy=proxy,
+            # as in the reference, a Service's name is that of all servers to which it redirects
+            server_hostname=self._config.service or name or None,
             timeout=aiohttp.ClientTimeout(total=None),
             allow_redirects=False,
         )
+
+
+def _at(url: URL, address: Address) -> URL:
+    return url.with_host(address[0]).with_port(address[1])
+
+
+async def _credential(user: Endpoint) -> Credential:
+    """Return the current credential of a user. Raises HookError."""
+    from apiext.webhook.clientcmd.credentials import CredentialError
+
+    try:
+        credential = await user.credential()
+    except (CredentialError, OSError) as error:
+        raise HookError(f"getting credentials: {error}") from error
+    user.use_certificate(credential)
+    return credential
+
+
+def _authorization(credential: Credential) -> dict[str, str]:
+    return {"Authorization": credential.authorization} if credential.authorization else {}
 
 
 def _failed(url: str, cause: str) -> str:
@@ -202,46 +266,3 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
             data.clear()
             raise HookError(f"the response of the webhook is larger than {MAX_HOOK_RESPONSE_BYTES} bytes", answered=True)
     return bytes(data)
-
-
-def _retry_after(response: aiohttp.ClientResponse) -> int | None:
-    """Return the seconds in the Retry-After of a busy webhook, None without a valid one."""
-    code, text = response.status, response.headers.get("Retry-After", "")
-    is_busy = code == HTTPStatus.TOO_MANY_REQUESTS or code >= HTTPStatus.INTERNAL_SERVER_ERROR
-    return int(text) if is_busy and text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
-
-
-_MESSAGES: Final = {
-    HTTPStatus.CONFLICT: "the server reported a conflict",
-    HTTPStatus.NOT_FOUND: "the server could not find the requested resource",
-    HTTPStatus.BAD_REQUEST: "the server rejected our request for an unknown reason",
-    HTTPStatus.UNAUTHORIZED: "the server has asked for the client to provide credentials",
-    HTTPStatus.METHOD_NOT_ALLOWED: "the server does not allow this method on the requested resource",
-    HTTPStatus.UNPROCESSABLE_ENTITY: "the server rejected our request due to an error in our request",
-    HTTPStatus.SERVICE_UNAVAILABLE: "the server is currently unable to handle the request",
-    HTTPStatus.GATEWAY_TIMEOUT: "the server was unable to return a response in the time allotted, but may still be processing the request",
-    HTTPStatus.TOO_MANY_REQUESTS: "the server has received too many requests and has asked us to try again later",
-}
-_SHOWS_BODY: Final = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_ACCEPTABLE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE})
-_NOT_ACCEPTABLE: Final = "the server was unable to respond with a content type that the client supports"
-
-
-def _refusal(response: aiohttp.ClientResponse, data: bytes) -> str:
-    """Return the message of the Status in an unsuccessful answer, else the reference's text for its code."""
-    try:
-        status = orjson.loads(data) if len(data) <= MAX_HOOK_STATUS_BYTES else None
-    except ValueError:
-        status = None
-    if isinstance(status, dict) and status.get("kind") == "Status" and status.get("status") == "Failure":
-        return str(status.get("message") or "")
-    code = response.status
-    content_type = response.headers.get("Content-Type", "")
-    is_text = not content_type or content_type.lower().startswith("text/")
-    body = formatting.trim_space(data[:_MAX_SHOWN].decode(errors="replace")) if is_text else "unknown"
-    if code in _SHOWS_BODY:
-        return _NOT_ACCEPTABLE if code == HTTPStatus.NOT_ACCEPTABLE and body in {"", "unknown"} else body
-    if code in _MESSAGES:
-        return _MESSAGES[HTTPStatus(code)]
-    if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return f"an error on the server ({formatting.quote(body)}) has prevented the request from succeeding"
-    return f"the server responded with the status code {code} but did not return more information"

@@ -69,11 +69,6 @@ class Group:
         for plural in plurals or self.plurals:
             until(lambda plural=plural: self.condition(plural)[1] == reason)  # type: ignore[misc]
 
-    def events(self, reason: str, plural: str = "widgets") -> list[Json]:
-        """Return the reasons of the definition's events."""
-        found: list[Json] = self.cluster.host.must("GET", "/api/v1/namespaces/default/events")["items"]
-        return [one for one in found if (one["involvedObject"]["name"], one["reason"]) == (f"{plural}.{self.name}", reason)]
-
     def create(self, name: str, **metadata: Any) -> Json:
         """Create an object, and return the host's answer."""
         body = widget(name, group=self.name, metadata=metadata, replicas=1)

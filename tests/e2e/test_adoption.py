@@ -238,7 +238,6 @@ def test_deletes_an_adopted_definition(cluster: AggregatedCluster) -> None:
     group.label()
     group.until("Serving")
     assert group.condition()[2] == "apiext serves the group"
-    assert not group.events("NotEnforced")
 
     cluster.host.must("DELETE", f"{CRDS}/widgets.{group.name}")
     until(lambda: [item["metadata"]["name"] for item in group.items()] == ["kept"])

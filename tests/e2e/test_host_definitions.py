@@ -142,7 +142,10 @@ def test_reports_a_name_conflict(cluster: AggregatedCluster) -> None:
 
 
 def test_serves_while_the_host_is_away(cluster: AggregatedCluster) -> None:
-    """Serve while the host is away, on new servers too, and catch up when it is back."""
+    """Serve while the host is away, on new servers too, and catch up when it is back.
+
+    A new server refuses writes meanwhile: it does not know who must admit them.
+    """
     group, replicas = "away.hosted.example.com", _replicas(cluster)
     _define(cluster, group)
     path = _serve(cluster, group)
@@ -153,7 +156,9 @@ def test_serves_while_the_host_is_away(cluster: AggregatedCluster) -> None:
         until(lambda replica=replica: "[+]host ok: not reached since " in _verbose(replica))  # type: ignore[misc]
         assert replica.ask("GET", "/readyz") == (200, "ok")
         assert [item["metadata"]["name"] for item in replica.must("GET", path)["items"]] == ["first"]
-        replica.must("PATCH", f"{path}/first", {"spec": {"size": "l"}}, MERGE)
+    replicas[0].must("PATCH", f"{path}/first", {"spec": {"size": "l"}}, MERGE)
+    code, refused = replicas[1].ask("PATCH", f"{path}/first", {"spec": {"size": "xl"}}, MERGE)
+    assert (code, refused["message"]) == (403, f'widgets.{group} "first" is forbidden: not yet ready to handle request')
     assert "cannot be read" in cluster.servers[1].log
     stranger = Caller(cluster.apiext.url, cluster.authority.cert, token="unknown")
     assert stranger.ask("GET", path)[0] == 401
@@ -164,6 +169,7 @@ def test_serves_while_the_host_is_away(cluster: AggregatedCluster) -> None:
     for replica in replicas:
         until(lambda replica=replica: _short_names(replica, group) == ["back"])  # type: ignore[misc]
         until(lambda replica=replica: "[+]host ok\n" in _verbose(replica))  # type: ignore[misc]
+    until(lambda: replicas[1].ask("PATCH", f"{path}/first", {"spec": {"size": "xl"}}, MERGE)[0] == 200)
 
 
 def _another_server(cluster: AggregatedCluster, name: str, *flags: str) -> ApiextServer:

@@ -13,6 +13,8 @@ from tests.e2e.cluster import GROUP, Cluster, until
 pytestmark = pytest.mark.slow
 FORBIDDEN = 'configmaps "extension-apiserver-authentication" is forbidden: User "newcomer" cannot get resource "configmaps" in API group ""'
 
+KINDS = ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
+
 
 def _server(cluster: Cluster, folder: Path, *flags: str) -> ApiextServer:
     kubeconfig = cluster.plane.write_kubeconfig("newcomer", cluster.plane.authority.issue("newcomer"))
@@ -49,13 +51,15 @@ def test_skips_the_lookup(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_reports_missing_rights_as_not_ready(cluster: Cluster, tmp_path: Path) -> None:
-    """Stay not ready, and give the reason, until namespaces and quotas of the cluster can be read."""
+    """Stay not ready, and give the reason, until what admits writes can be read from the cluster."""
     kubeconfig = cluster.plane.write_kubeconfig("blind", cluster.plane.authority.issue("blind"))
     server = _server(cluster, tmp_path, "--authentication-skip-lookup", f"--kubeconfig={kubeconfig}")
-    check, waits = "/readyz/informer-sync", b"2 informers not started yet: [*v1.Namespace *v1.ResourceQuota]\n"
+    guards = (f"{phase}{kind}" for phase in ("Mutating", "Validating") for kind in KINDS)
+    waiting = " ".join(f"*v1.{kind}" for kind in ("Namespace", *guards, "ResourceQuota"))
+    check, waits = "/readyz/informer-sync", f"internal server error: 8 informers not started yet: [{waiting}]\n".encode()
     server.process.start()
     try:
-        until(lambda: server.request("GET", check)[::2] == (500, b"internal server error: " + waits))
+        until(lambda: server.request("GET", check)[::2] == (500, waits))
         until(lambda: "cannot list resource" in server.log)
         cluster.grant("e2e-blind", server_rules(), "blind")
         until(server.ready)

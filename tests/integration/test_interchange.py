@@ -39,8 +39,29 @@ def _object(kind: str, name: str, version: str = "v1alpha1") -> dict[str, Any]:
     }
 
 
+ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
+_RULE: Final = {"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nothings"]}
+_HOOK: Final = {
+    "name": "a.example.com",
+    "clientConfig": {"service": {"namespace": "n", "name": "s"}, "caBundle": "AP8="},
+    "rules": [_RULE],
+    "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+}
+_POLICY: Final = {"matchConstraints": {"resourceRules": [{"resourceNames": ["x"], **_RULE}]}}
+_MUTATION: Final = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
+CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
+    "validatingwebhookconfigurations": {"webhooks": [_HOOK]},
+    "mutatingwebhookconfigurations": {"webhooks": [_HOOK]},
+    "validatingadmissionpolicies": {"spec": {**_POLICY, "validations": [{"expression": "true"}]}},
+    "mutatingadmissionpolicies": {"spec": {**_POLICY, "mutations": [_MUTATION], "reinvocationPolicy": "Never"}},
+    "validatingadmissionpolicybindings": {"spec": {"policyName": "missing", "validationActions": ["Deny"]}},
+    "mutatingadmissionpolicybindings": {"spec": {"policyName": "missing"}},
+}
+
+
 def _fill(side: Side, plural: str, kind: str) -> None:
-    """Create a CRD and two objects, one of them in a version that is not stored, and change one."""
+    """Create a CRD and two objects, one of them in a version that is not stored, and change one. Create configurations of admission."""
     base = f"/apis/{GROUP}/v1alpha1/namespaces/default/{plural}"
     assert side.raw(Step("POST", CRDS, _crd(plural, kind)))[0].status == 201
     while side.raw(Step("GET", base))[0].status != 200:
@@ -48,12 +69,15 @@ def _fill(side: Side, plural: str, kind: str) -> None:
     for name in ("one", "two"):
         response, data = side.raw(Step("POST", base, _object(kind, name)))
         assert response.status == 201, data
+    for resource, members in CONFIGURATIONS.items():
+        response, data = side.raw(Step("POST", f"{ADMISSION}/{resource}", {"metadata": {"name": plural}} | members))
+        assert response.status == 201, data
     response, data = side.raw(Step("PATCH", f"{base}/two", {"spec": {"size": 1e21, "text": None}}))
     assert response.status == 200, data
 
 
 def _read(side: Side, plural: str) -> Any:
-    """Return the CRD, and the objects in both versions without the revision of the list."""
+    """Return the CRD, the objects in both versions without the revision of the list, and the configurations without their status."""
     paths = [f"{CRDS}/{plural}.{GROUP}"] + [f"/apis/{GROUP}/{version}/{plural}" for version in ("v1", "v1alpha1")]
     for path in paths:
         while side.raw(Step("GET", path))[0].status != 200:
@@ -61,7 +85,14 @@ def _read(side: Side, plural: str) -> Any:
     found = [json.loads(side.raw(Step("GET", path))[1]) for path in paths]
     for answer in found[1:]:
         del answer["metadata"]["resourceVersion"]
-    return found
+    configurations = (json.loads(side.raw(Step("GET", f"{ADMISSION}/{resource}/{plural}"))[1]) for resource in CONFIGURATIONS)
+    return [*found, *map(_without_status, configurations)]
+
+
+def _without_status(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without what a controller writes."""
+    metadata = {name: member for name, member in obj["metadata"].items() if name not in {"managedFields", "resourceVersion"}}
+    return {name: member for name, member in obj.items() if name != "status"} | {"metadata": metadata}
 
 
 def _values(etcd: Etcd, plural: str) -> dict[str, Any]:

@@ -138,3 +138,51 @@ def test_deletes_the_objects_of_a_namespace(kubectl: Kubectl) -> None:
 
     assert "because it is being terminated" in refused
     assert kubectl("get", *doomed, NAMES, "-o", "name") == ""
+
+
+POLICIES: Final = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: shown}
+webhooks:
+- name: a.example.com
+  clientConfig: {service: {namespace: default, name: hook}}
+  rules: [{apiGroups: [none.example.com], apiVersions: [v1], operations: [CREATE], resources: [nothings]}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: shown}
+spec:
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules: [{apiGroups: [none.example.com], apiVersions: [v1], operations: [CREATE], resources: [nothings]}]
+  validations: [{expression: "true"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: shown}
+spec:
+  policyName: shown
+  paramRef: {name: settings, parameterNotFoundAction: Deny}
+  validationActions: [Deny]
+"""
+
+
+def test_configurations_of_admission(kubectl: Kubectl) -> None:
+    """Apply, print and explain webhook configurations, policies and bindings."""
+    names = "validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings"
+    for flags in ((), ("--server-side", "--force-conflicts")):
+        applied = kubectl("apply", *flags, "-f", "-", stdin=POLICIES)
+        assert applied.count("/shown ") == 3
+
+    table = [line.split()[:-1] for line in kubectl("get", names, "--no-headers").splitlines() if line]
+    assert table == [
+        ["validatingwebhookconfiguration.admissionregistration.k8s.io/shown", "1"],
+        ["validatingadmissionpolicy.admissionregistration.k8s.io/shown", "1", "v1/ConfigMap"],
+        ["validatingadmissionpolicybinding.admissionregistration.k8s.io/shown", "shown", "*/settings"],
+    ]
+    assert "CEL expression" in kubectl("explain", "validatingadmissionpolicy.spec.validations.expression")
+    assert "shown" in kubectl("get", "api-extensions", "-o", "name")
+    kubectl("delete", names, "shown")

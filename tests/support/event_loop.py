@@ -15,6 +15,17 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0)
 
 
+async def until_answered(condition: Callable[[], Awaitable[object]]) -> None:
+    """Return once an asynchronous condition holds. Poll: no event announces it.
+
+    Raises:
+        TimeoutError: It does not hold after 30 s.
+    """
+    async with asyncio.timeout(30):
+        while not await condition():  # noqa: ASYNC110 -- as above
+            await asyncio.sleep(0)
+
+
 async def settle(turns: int = 20) -> None:
     """Run the event loop until its ready callbacks are done."""
     for _ in range(turns):

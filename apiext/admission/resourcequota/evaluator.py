@@ -155,7 +155,7 @@ def _decide(waiters: Sequence[_Waiter], rejection: errors.StatusError | None) ->
 class ResourceQuota(Admission):
     """Rejects creates (403) that exceed a quota of the namespace, and charges the others."""
 
-    NAME: Final = "ResourceQuota"
+    name = "ResourceQuota"
     operations = frozenset({AdmissionOperation.CREATE})
 
     def __init__(self, evaluator: Evaluator) -> None:

@@ -44,7 +44,7 @@ async def _create(scope: Scope, call: WriteCall) -> Item:
     dedup_owner_references(obj, ctx.warnings)
     await scope.fields.update({}, obj, call.manager)
     name = str((obj.get("metadata") or {}).get("name", ""))
-    admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
+    admitter = Admitter(scope, call, name)
     obj = await admitter.mutate(AdmissionOperation.CREATE, obj, None)
     dedup_owner_references(obj, ctx.warnings, after_admission=True)
     options = CreateOptions(dry_run=query.dry_run, admit=admitter.validation(AdmissionOperation.CREATE))

@@ -37,6 +37,9 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     query = await read_delete_options(request, parse_query(request), scope.max_body)
     if query.ignore_read_error:
         return await _delete_unreadable(request, scope, media, name, dry_run=bool(query.dry_run))
+    if (query.grace_period_seconds or 0) < 0:
+        # admission sees what the reference's registry makes of it
+        query = dataclasses.replace(query, grace_period_seconds=1)
     item, removed, uid = await perform(request[WORKERS], scope, _delete, write_call(request, query))
     if removed and not scope.returns_deleted:
         details = {"name": name, "group": scope.resource.group, "kind": scope.resource.resource, "uid": uid}
@@ -48,8 +51,8 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
 async def _delete(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]:
     """Return the last state of the object, whether it was removed, and its uid."""
     query = call.query
-    admitter = Admitter(scope, call.user, call.namespace, name=call.name, dry_run=bool(query.dry_run))
-    options = registry_options(query, admitter.validation(AdmissionOperation.DELETE))
+    admitter = Admitter(scope, call, call.name)
+    options = registry_options(query, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())
     item, removed = await scope.rest.delete(call.context, call.name, dataclasses.replace(options, limit=scope.inline_limit))
     return item, removed, str(read_metadata(item.data).get("uid", ""))
 

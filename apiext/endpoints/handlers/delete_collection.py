@@ -8,10 +8,10 @@ from apiext.endpoints.parameters.delete_options import read_delete_options, regi
 from apiext.endpoints.parameters.options import list_query, reject_unsafe_delete
 from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.parameters.selector_budget import selector_budget
-from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.object_response import list_reply
 from apiext.endpoints.scopes.context import Admitter, request_context
 from apiext.endpoints.scopes.scope import Scope
+from apiext.endpoints.scopes.write_call import write_call
 from apiext.endpoints.serializers.negotiation import negotiate_output
 from apiext.meta.request import AdmissionOperation
 from apiext.scheduling.time_slice import in_slices
@@ -30,7 +30,7 @@ async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.Strea
         listed = await in_slices(list_query(query, scope.field_label))
         deletion = await read_delete_options(request, query, scope.max_body)
         reject_unsafe_delete(deletion)
-        admitter = Admitter(scope, request[USER], ctx.namespace, name="", dry_run=bool(deletion.dry_run))
-        options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE))
+        admitter = Admitter(scope, write_call(request, deletion), "")
+        options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())
         result = await scope.rest.delete_collection(ctx, options, listed.list_options())
     return await list_reply(request, scope, media, result)

@@ -75,7 +75,7 @@ async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -
         StatusError: the patch is invalid, can not be applied, or its result is rejected.
     """
     ctx, name, query = call.context, call.name, call.query
-    admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
+    admitter = Admitter(scope, call, name)
     is_apply = call.media_type in APPLY_PATCHES
     patcher: Updater = Applier(scope, call, admitter)
     if not is_apply:

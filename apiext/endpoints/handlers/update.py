@@ -60,7 +60,7 @@ async def _update(scope: Scope, call: WriteCall, *, create: bool = False) -> tup
     match_namespace(scope, obj, ctx.namespace)
     check_name(obj, name)
     dedup_owner_references(obj, ctx.warnings)
-    admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
+    admitter = Admitter(scope, call, name)
 
     async def replacement(existing: Object) -> Object:
         # A copy: admission may change it, and the registry may call this again.

@@ -89,9 +89,10 @@ def _decode(parsed: Any) -> DeleteQuery:
     )
 
 
-def registry_options(options: DeleteQuery, admit: Admit | None) -> DeleteOptions:
-    """Convert the options for the registry."""
+def registry_options(options: DeleteQuery, admit: Admit | None, *, whole: bool) -> DeleteOptions:
+    """Convert the options for the registry. With `whole`, `admit` gets whole objects."""
     return DeleteOptions(
+        whole=whole,
         preconditions=options.preconditions,
         orphan_dependents=options.orphan_dependents,
         propagation_policy=options.propagation_policy,

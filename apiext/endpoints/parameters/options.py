@@ -201,6 +201,8 @@ class WriteQuery:
     field_manager: str = ""
     force: bool = False
     """Whether an apply takes over fields of other managers."""
+    given_validation: str = ""
+    """The field validation in the query."""
 
 
 def write_options(request: web.BaseRequest, kind: str, *, apply: bool = False) -> WriteQuery:
@@ -233,7 +235,7 @@ def write_query(query: Query, kind: str, *, apply: bool = False) -> WriteQuery:
     if validation not in {"", IGNORE, WARN, STRICT}:
         found.append(field.not_supported(field.Path("fieldValidation"), validation, ["", IGNORE, STRICT, WARN]))
     _raise_invalid(kind, found)
-    return WriteQuery(bool(dry_run), validation or WARN, manager, apply and bool(flag(query, "force")))
+    return WriteQuery(bool(dry_run), validation or WARN, manager, apply and bool(flag(query, "force")), validation)
 
 
 def _check_dry_run(values: Sequence[str]) -> list[field.FieldError]:

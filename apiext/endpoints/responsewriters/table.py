@@ -11,12 +11,13 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
-from apiext.endpoints.responsewriters import jsonpath
 from apiext.endpoints.responsewriters.human_duration import age
-from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter, print_value
 from apiext.endpoints.responsewriters.response import PIECE_BYTES
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
+from apiext.meta.jsonpath import paths as jsonpath
+from apiext.meta.jsonpath.meter import EvalError, Meter
+from apiext.meta.jsonpath.steps import print_value
 from apiext.meta.objectmeta.raw_metadata import metadata_json
 from apiext.scheduling.time_slice import Pace
 from apiext.storage.interface import Item

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from apiext.admission.attributes import Attributes
+from apiext.admission.metrics import ADMIT, VALIDATE
+from apiext.admission.sources import RequestPlace
 from apiext.authorization.authorizer import Decision, ReviewError
+from apiext.endpoints.parameters.operation_options import operation_options, pinned_options
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, WARNINGS
+from apiext.endpoints.scopes.admitted_managers import keep_valid_managers
 from apiext.endpoints.scopes.scope import Scope
 from apiext.meta import errors
 from apiext.meta.encoding.json_codec import Object
-from apiext.meta.request import AdmissionOperation, UserInfo
+from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import Admit, RequestContext
+
+if TYPE_CHECKING:
+    from apiext.endpoints.scopes.write_call import WriteCall
 
 
 def request_context(request: web.BaseRequest) -> RequestContext:
@@ -85,52 +94,94 @@ def check_name(obj: Object, name: str) -> None:
 
 @dataclass(slots=True, eq=False)
 class Admitter:
-    """Admission of one request."""
+    """Admission of one write."""
 
     _scope: Scope
-    _user: UserInfo
-    _namespace: str
+    _call: WriteCall
     name: str
-    dry_run: bool
+    """The name in the path, for a create that of the object; empty for a deletecollection and before the server generates one."""
 
-    def _attributes(self, operation: AdmissionOperation, new: Object | None, old: Object | None) -> Attributes:
-        scope, namespace = self._scope, self._namespace
+    def _place(self, operation: AdmissionOperation) -> RequestPlace:
+        resource = self._scope.resource
+        return RequestPlace(resource.group, resource.resource, self._scope.subresource, operation)
+
+    def _attributes(self, place: RequestPlace, new: Object | None, old: Object | None) -> Attributes:
+        scope, call = self._scope, self._call
+        namespace = call.namespace
         return Attributes(
-            operation=operation,
+            operation=place.operation,
             kind=scope.kind,
             resource=scope.resource,
-            user=self._user,
+            user=call.user,
             subresource=scope.subresource,
             namespace=self.name if not namespace and scope.is_namespaces else namespace,
             name=self.name,
             new=new,
             old=old,
-            dry_run=self.dry_run,
+            dry_run=bool(call.query.dry_run),
+            options=partial(operation_options, place.operation, call.query),
+            objects=scope.objects,
+            warnings=call.warnings,
+            deadline=call.deadline,
+            place=place,
         )
 
     async def mutate(self, operation: AdmissionOperation, new: Object, old: Object | None) -> Object:
-        """Run mutating admission and return the new object.
+        """Run mutating admission and return the new object, with valid managedFields.
 
         Raises:
             StatusError: admission rejected the request or failed.
         """
-        if not self._scope.admission.handles(operation):
+        admission, place = self._scope.admission, self._place(operation)
+        if admission.admits_unseen(ADMIT, place):
             return new
-        attributes = self._attributes(operation, new, old)
-        await self._scope.admission.admit(attributes)
-        return attributes.new if attributes.new is not None else new
+        attributes = self._attributes(place, new, old)
+        managers = _managers(new)
+        await admission.admit(attributes)
+        admitted = attributes.new if attributes.new is not None else new
+        if _managers(admitted) is not managers:
+            keep_valid_managers(admitted, managers, self._call.warnings)
+        return admitted
+
+    def reads_deleted(self) -> bool:
+        """Return whether plug-ins may need more of an object that is deleted than its metadata."""
+        dynamic = self._scope.admission.dynamic
+        return dynamic is not None and dynamic.may_apply(self._place(AdmissionOperation.DELETE))
 
     def validation(self, operation: AdmissionOperation) -> Admit | None:
         """Return the registry's validation hook, None if no plugin handles the operation (or the creation that an update may become)."""
         admission = self._scope.admission
         handled = admission.handles(operation) or (operation is AdmissionOperation.UPDATE and admission.handles(AdmissionOperation.CREATE))
-        return self._validate if handled else None
+        if not handled:
+            return None
+        return self._delete if operation is AdmissionOperation.DELETE else self._validate
 
     async def _validate(self, operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
-        admission = self._scope.admission
-        if not admission.handles(operation):
+        admission, place = self._scope.admission, self._place(operation)
+        if admission.admits_unseen(VALIDATE, place):
             return
-        attributes = self._attributes(operation, new, old)
-        if operation is AdmissionOperation.DELETE:
-            await admission.admit(attributes)
+        attributes = self._attributes(place, new, old)
+        if new is not None and not attributes.name:
+            # the name has been generated meanwhile
+            attributes.name = str((new.get("metadata") or {}).get("name", ""))
         await admission.validate(attributes)
+
+    async def _delete(self, operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
+        """Run both phases of admission."""
+        admission, place = self._scope.admission, self._place(operation)
+        unseen = [admission.admits_unseen(phase, place) for phase in (ADMIT, VALIDATE)]
+        if all(unseen):
+            return
+        attributes = self._attributes(place, new, old)
+        if self._scope.pins_deleted and old is not None:
+            attributes.options = partial(pinned_options, self._call.query, old["metadata"].get("uid", ""))
+        if not unseen[0]:
+            await admission.admit(attributes)
+        if not unseen[1]:
+            await admission.validate(attributes)
+
+
+def _managers(obj: Object) -> Any:
+    """Return metadata.managedFields, None if there are none."""
+    metadata = obj.get("metadata")
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None

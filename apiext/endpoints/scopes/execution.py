@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from apiext.endpoints.serializers.negotiation import YAML
 from apiext.meta import limits
 from apiext.meta.log import get_logger
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, restarted
 
 if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import Execute, Scope
@@ -39,10 +39,12 @@ async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: 
         return await execute(scope, call)
     limit = limits.MAX_INLINE_YAML_BYTES if call.media_type == YAML else limits.MAX_INLINE_BYTES
     if not heavy and len(call.data) <= limit:
-        known = len(call.warnings)
+        known, work = len(call.warnings), InlineWork()
         try:
-            with InlineWork():
+            with work:
                 return await execute(scope, call)
         except HeavyWorkError:
             del call.warnings[known:]
+        with restarted(work):
+            return await remote.run(workers, execute, call)
     return await remote.run(workers, execute, call)

@@ -23,6 +23,7 @@ from apiext.registry.request_context import CreateOptions, DeleteOptions, Reques
 from apiext.storage.interface import Item, ListOptions, ListResult, Watch, WatchOptions
 
 if TYPE_CHECKING:
+    from apiext.admission.object_interfaces import ObjectInterfaces
     from apiext.workers.pool import WorkerPool
     from apiext.workers.server_link import ServerLink
 
@@ -133,6 +134,8 @@ class Scope:
     admission: Admission
     watches: Watches
     """Open watches of the endpoint."""
+    objects: ObjectInterfaces | None = None
+    """What plug-ins may do with the endpoint's objects; None for endpoints whose writes webhooks and policies do not see."""
     subresource: str = ""
     namespaced: bool = True
     list_kind: str = ""
@@ -153,6 +156,8 @@ class Scope:
     """Whether PUT creates an object that does not exist."""
     keeps_metadata: bool = False
     """Whether a create keeps the metadata that the server otherwise sets, such as the uid."""
+    pins_deleted: bool = False
+    """Whether a deletion adds the uid of the object to its preconditions, which admission sees."""
     returns_deleted: bool = False
     """Whether a delete returns the object also when it was removed."""
     strategic_keys: Mapping[str, str] = field(default_factory=dict)

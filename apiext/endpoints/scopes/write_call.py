@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs
 
-from apiext.endpoints.request import INFO, USER, WARNINGS
+from apiext.endpoints.request import DEADLINE, INFO, USER, WARNINGS
 from apiext.meta.objectmeta.validation import MAX_MANAGER_LENGTH
 from apiext.meta.request import UserInfo
 from apiext.registry.request_context import RequestContext
@@ -40,6 +41,8 @@ class WriteCall:
     """The body."""
     warnings: list[str] = field(default_factory=list)
     """Messages for Warning headers; the execution appends to them."""
+    deadline: float = math.inf
+    """The end of the request's time as `time.monotonic`."""
 
     @property
     def context(self) -> RequestContext:
@@ -51,7 +54,8 @@ def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data:
     """Return the write of a request with these options and this body. Without `manager`, the User-Agent names it."""
     info = request[INFO]
     manager = manager or _product(request.headers.get(hdrs.USER_AGENT, ""))
-    return WriteCall(request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, request[WARNINGS])
+    warnings, deadline = request[WARNINGS], request.get(DEADLINE, math.inf)
+    return WriteCall(request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, warnings, deadline)
 
 
 @lru_cache(maxsize=_PRODUCTS_KEPT)

@@ -16,6 +16,7 @@ from apiext.schema.cel.ast import (
     ListLiteral,
     MapLiteral,
     Select,
+    StructLiteral,
     children,
     post_order,
 )
@@ -155,5 +156,7 @@ def _own(node: Expression) -> Hashable:
             return node.optional_indices
         case MapLiteral():
             return tuple(entry.optional for entry in node.entries)
+        case StructLiteral():
+            return node.type_name, *((field.name, field.optional) for field in node.fields)
         case Comprehension():
             return node.iter_var, node.iter_var2, node.accu_var

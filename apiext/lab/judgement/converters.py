@@ -38,7 +38,7 @@ class _HeardHook(GuardedHook):
     async def post(self, body: bytes) -> bytes:
         """Implement Hook.post."""
         # imported with the first webhook, as by the server
-        from apiext.webhook.hook_client import HookError
+        from apiext.webhook.hook_answers import HookError
 
         if self.silence:
             raise HookError(self.silence)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.generated import archive
 from apiext.meta.golang.byte_type import BYTES, Bytes
+from apiext.meta.golang.composite_struct import CompositeStruct, promoted
 from apiext.meta.golang.struct_table import SIMPLE_TYPES, TYPE_META
-from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.golang.value_types import CompositeStruct, IntOrString, QuantityText
+from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Raw, Slice, String
+from apiext.meta.golang.value_types import IntOrString, QuantityText
 from apiext.meta.objectmeta.canonical import OBJECT_META
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from apiext.meta.gvk import GroupVersionKind
 
 _OMISSIBLE: Final = (String, Bool, Int, Pointer, Slice, Map, Bytes)
@@ -69,19 +68,13 @@ def _struct(key: str) -> CompositeStruct:
             fields += TYPE_META
         elif tag.startswith("&"):
             embedded = _struct(text)
-            fields += _promoted(embedded, tag[1:])
+            fields += promoted(embedded, tag[1:])
             if int(number):
                 made.embedded += ((int(number), embedded),)
         else:
             fields.append(_field(int(number), tag, _type(text)))
     made.define(*fields)
     return made
-
-
-def _promoted(embedded: Struct, name: str) -> Iterator[Field]:
-    """Yield the fields of an embedded struct. Its own message has their numbers."""
-    for field in embedded.by_name.values():
-        yield Field(field.name, field.type, omit_empty=field.omit_empty, embedded=(name, *field.embedded))
 
 
 def _field(number: int, tag: str, go_type: GoType) -> Field:

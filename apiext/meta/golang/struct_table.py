@@ -4,12 +4,17 @@ A table has an entry for each field, separated by commas: the field's number in 
 name in JSON with `!` if Go writes it even when it is empty, and its type in Go's notation, `string` if it is left out:
 
     "TypeMeta, 1 metadata! ObjectMeta, 4 labels map[string]string, 6 controller *bool"
+
+An embedded struct with a message of its own has `&` before its name:
+
+    "1 operations []string, 2 &Rule"
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from apiext.meta.golang.composite_struct import CompositeStruct, promoted
 from apiext.meta.golang.time_types import MicroTime, Time
 from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Slice, String, Struct
 
@@ -31,13 +36,22 @@ SIMPLE_TYPES: Final[dict[str, GoType]] = {
 def struct(name: str, table: str, *types: GoType, package: str = "v1") -> Struct:
     """Return the struct of a table; `types` are those that it names besides Go's own. Another name with a point is a string type's."""
     known = SIMPLE_TYPES | {each.struct if isinstance(each, Struct) else each.name: each for each in types}
-    return Struct(name, package).define(*(field for entry in table.split(",") if entry for field in _fields(entry.split(), known)))
+    entries = [entry.split() for entry in table.split(",") if entry]
+    embedded = tuple((int(words[0]), known[words[1][1:]]) for words in entries if words[-1].startswith("&"))
+    made = CompositeStruct(name, package, f"{package}.{name}") if embedded else Struct(name, package)
+    if isinstance(made, CompositeStruct):
+        made.embedded = tuple((number, of) for number, of in embedded if isinstance(of, Struct))
+    return made.define(*(field for words in entries for field in _fields(words, known)))
 
 
 def _fields(words: list[str], known: dict[str, GoType]) -> tuple[Field, ...]:
     if words == ["TypeMeta"]:
         return TYPE_META
-    number = int(words.pop(0)) if words[0].isdigit() else 0
+    number = int(words[0]) if words[0].isdigit() else 0
+    words = words[1:] if number else words
+    if words[0].startswith("&"):
+        embedded = known[words[0][1:]]
+        return tuple(promoted(embedded, words[0][1:])) if isinstance(embedded, Struct) else ()
     name, go_type = words[0].removesuffix("!"), _type(words[1] if len(words) > 1 else "", known)
     return (Field(name, go_type, omit_empty=not words[0].endswith("!"), number=number),)
 

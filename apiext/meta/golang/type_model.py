@@ -31,7 +31,7 @@ class DecodeError(ValueError):
     """A document that does not fit the type; the text is Go's."""
 
 
-class _TypeMismatchError(DecodeError):
+class TypeMismatchError(DecodeError):
     """A value of the wrong JSON type (json.UnmarshalTypeError)."""
 
     value = ""
@@ -39,10 +39,10 @@ class _TypeMismatchError(DecodeError):
     fields: tuple[str, ...] = ()
 
 
-def _mismatch(value: str, type_name: str, struct: str, fields: tuple[str, ...]) -> _TypeMismatchError:
+def _mismatch(value: str, type_name: str, struct: str, fields: tuple[str, ...]) -> TypeMismatchError:
     path = ".".join(fields)
     where = f"Go struct field {struct}.{path}" if struct or path else "Go value"
-    error = _TypeMismatchError(f"json: cannot unmarshal {value} into {where} of type {type_name}")
+    error = TypeMismatchError(f"json: cannot unmarshal {value} into {where} of type {type_name}")
     error.value, error.type_name, error.fields = value, type_name, fields
     return error
 
@@ -108,7 +108,7 @@ class Decoder:
             # No frame for `run`, since schemas nest deeply.
             go_type.check(value, inner)
             inner.raise_saved()
-        except _TypeMismatchError as error:
+        except TypeMismatchError as error:
             raise _mismatch(error.value, error.type_name, self.struct, (*self.fields, *error.fields)) from None
 
 

@@ -1,4 +1,4 @@
-"""Go types with JSON or Protobuf forms of their own: quantities, numbers or texts, and structs with embedded messages."""
+"""Go types with JSON forms of their own: quantities, and numbers or texts."""
 
 # ruff: noqa: D102 -- the methods of the types are described by GoType
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from apiext.meta import quantity
 from apiext.meta.golang import formatting
-from apiext.meta.golang.type_model import DecodeError, Decoder, GoType, Int, Struct
+from apiext.meta.golang.type_model import DecodeError, Decoder, GoType, Int
 
 
 class IntOrString(GoType):
@@ -64,16 +64,3 @@ class QuantityText(GoType):
 
 
 _INT32: Final = Int(32)
-
-
-class CompositeStruct(Struct):
-    """A struct with embedded structs that have messages of their own in Protobuf. In JSON their fields are its own."""
-
-    __slots__ = ("embedded", "path")
-
-    def __init__(self, struct: str, package: str, path: str) -> None:
-        super().__init__(struct, package)
-        self.path = path
-        """The package's path and the name, such as core/v1.Pod."""
-        self.embedded: tuple[tuple[int, Struct], ...] = ()
-        """The embedded structs and their numbers. `by_name` has their fields without numbers."""

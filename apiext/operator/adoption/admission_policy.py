@@ -24,17 +24,17 @@ from typing import Any, Final
 import orjson
 
 from apiext.meta import host_annotations
+from apiext.meta.host_annotations import MANAGED_BY, MANAGER, POLICY_PREFIX
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import ContentSummary
 from apiext.operator.api_clients import ApiClient, ApiError, Json
-from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER, is_ours
+from apiext.operator.apiservices.ownership import is_ours
 from apiext.operator.group_state import annotations_of
 
 _API: Final = "/apis/admissionregistration.k8s.io/v1"
 _POLICIES: Final = f"{_API}/validatingadmissionpolicies"
 _BINDINGS: Final = f"{_API}/validatingadmissionpolicybindings"
 _PROBE: Final = "/api/v1/namespaces/default/configmaps?dryRun=All"
-_PREFIX: Final = "apiext-"
 _SUMMARIES: Final = "apiext.dev/contents"
 """Annotation: summary of the host's objects by definition; it stays true while the policy is enforced."""
 _HOST_VERSIONS: Final = "apiext.dev/host-stored-versions"
@@ -50,7 +50,7 @@ class Policy:
         self._host = host
         self._group = group
         self._service = service
-        self.name = f"{_PREFIX}{group}"
+        self.name = f"{POLICY_PREFIX}{group}"
 
     async def read(self) -> PolicyRecord:
         """Return the annotations of the policy. Raises ApiError."""
@@ -140,7 +140,7 @@ class Policy:
 async def groups_with_policy(host: ApiClient, service: str) -> set[str]:
     """Return the groups that have a policy of the apiext behind a Service. Raises ApiError."""
     ours = (one["metadata"]["name"] for one in await host.items(_POLICIES) if is_ours(one, service))
-    return {name.removeprefix(_PREFIX) for name in ours if name.startswith(_PREFIX)}
+    return {name.removeprefix(POLICY_PREFIX) for name in ours if name.startswith(POLICY_PREFIX)}
 
 
 class PolicyRecord:

@@ -16,21 +16,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final
 
 from apiext.meta import host_annotations
 from apiext.operator import host_definitions
-from apiext.operator.adoption import mirror_phase, unenforced_features
+from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.importer import CopyResult, copy
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import EMPTY, ContentSummary
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError, served_resources
 from apiext.operator.adoption.watch_reset import reset_watches
-from apiext.operator.api_clients import Json
-from apiext.operator.group_state import Desired, Routing, condition_of, is_held
+from apiext.operator.api_clients import ApiClient, ApiError
+from apiext.operator.group_state import Desired, Routing
 from apiext.operator.host_definitions import ConditionReason, stored_versions
 
+_SERVES: Final = "apiext serves the group"
+_ADMISSION: Final = "/readyz/admission"
 _SETTLE_SECONDS: Final = 2.0
 """Pause between two equal lists of the host: requests that were admitted before the policy was enforced end within it."""
 
@@ -43,7 +46,6 @@ async def adopt(transition: Transition) -> Desired:
         TransitionAbortedError: the take-over is not wanted any more, or concerns other definitions now.
     """
     names = sorted(transition.live)
-    await _warn(transition)
     for crd in transition.live.values():
         await host_definitions.amend(transition.clients.host, crd, host_definitions.add_finalizer(transition.group.service))
     missing = [name for name in names if not mirror_phase.is_mirrored(transition.group, name)]
@@ -58,7 +60,7 @@ async def adopt(transition: Transition) -> Desired:
         await mirror_phase.set_phase(transition.clients.apiext, importing, host_annotations.SERVING)
     await transition.policy.ensure(transition.plurals)
     await _proxy(transition, names)
-    await _report_serving(transition)
+    await transition.report(ConditionReason.SERVING, _SERVES, transition.live)
     return Desired(routing=Routing.APIEXT)
 
 
@@ -72,39 +74,6 @@ async def _are_mirrored(transition: Transition, names: list[str]) -> bool:
     if not transition.is_still_wanted(names):
         raise TransitionAbortedError
     return all(mirror_phase.is_mirrored(transition.group, name) for name in names)
-
-
-async def _warn(transition: Transition) -> None:
-    """Record events about features that will not be enforced, on definitions whose take-over starts now (without the finalizer)."""
-    starting = [crd for crd in transition.live.values() if not is_held(crd)]
-    found = await _unenforced(transition) if starting else []
-    if not found:
-        return
-    message = unenforced_features.warning(transition.group.name, found)
-    for crd in starting:
-        await transition.reporter.event(crd, "NotEnforced", message, warning=True)
-
-
-async def _report_serving(transition: Transition) -> None:
-    """Set the condition Serving with the features that are not enforced. Keep an earlier such message, without a request to the host."""
-    messages = {name: _serving_message(crd) for name, crd in transition.live.items()}
-    if not all(messages.values()):
-        messages = dict.fromkeys(messages, unenforced_features.serving(await _unenforced(transition)))
-    for name, message in messages.items():
-        await transition.report(ConditionReason.SERVING, message, {name: transition.live[name]})
-
-
-def _serving_message(crd: Json) -> str:
-    """Return the message of a condition that says Serving, empty for any other condition."""
-    condition = condition_of(crd, host_annotations.CONDITION)
-    message = str(condition.get("message"))
-    is_serving = condition.get("reason") == ConditionReason.SERVING and message.startswith(unenforced_features.SERVES)
-    return message if is_serving else ""
-
-
-async def _unenforced(transition: Transition) -> list[str]:
-    configured = await unenforced_features.list_admission(transition.clients.host)
-    return unenforced_features.unenforced(transition.live.values(), configured, transition.policy.name)
 
 
 async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
@@ -132,6 +101,7 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     copied = {name: one for name, one in resources.items() if name not in proxied}
     record = await transition.policy.read()
     if not record.exists:
+        await _check_admission(transition.clients.apiext)
         async with transition.progress(ConditionReason.ADOPTING, "copied {done} of {total} objects") as progress:
             for name, one in copied.items():
                 await _copy(transition, one, progress.of(name))
@@ -147,6 +117,18 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     versions = {name: stored_versions(crd) for name, crd in transition.group.crds.items() if name in copied}
     before = dict.fromkeys(proxied, EMPTY) | record.summaries
     await transition.policy.record(summaries=before | summaries, host_versions=record.host_versions | versions)
+
+
+async def _check_admission(apiext: ApiClient) -> None:
+    """Raise ApiError if apiext does not know the host's webhook configurations and policies: it would refuse all writes.
+
+    An apiext of an earlier release has no such check, and would admit them without webhooks and policies.
+    """
+    code, data = await apiext.request("GET", _ADMISSION)
+    if code == HTTPStatus.NOT_FOUND:
+        raise ApiError("apiext is of an earlier release, which does not call the host's webhooks: update it", code=code)
+    if code != HTTPStatus.OK:
+        raise ApiError(f"apiext is not ready: {data.decode(errors='replace').removeprefix('internal server error: ').strip()}", code=code)
 
 
 async def _copy_until_equal(transition: Transition, resources: Mapping[str, AdoptedResource]) -> dict[str, ContentSummary]:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from apiext.meta import host_annotations
+from apiext.meta.host_annotations import MANAGED_BY, MANAGER
 from apiext.operator.api_clients import Json
-
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-MANAGER: Final = "apiext"
-"""Label and value of all objects that an operator creates on the host."""
 
 
 def is_ours(found: Json, service: str = "") -> bool:

@@ -11,8 +11,9 @@ from enum import Enum
 from typing import Any, Final
 
 from apiext.meta import host_annotations
+from apiext.meta.host_annotations import MANAGED_BY, MANAGER
 from apiext.operator.api_clients import Json
-from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER, is_ours
+from apiext.operator.apiservices.ownership import is_ours
 from apiext.operator.group_state import GroupState, Routing, condition_of, labels_of, served_versions
 from apiext.operator.names import NamespacedName
 

@@ -11,10 +11,15 @@ from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 
 STORES: Final = ("etcd", "sqlite")
 HOST: Final = "host"
+ADMISSION: Final = "admission"
 _LINE: Final = re.compile(r"^\[([+-])\](\S+)(?: ok: (.*))?", re.MULTILINE)
 _UNREACHED: Final = "not reached"
 _STORE_REMEDY: Final = "start apiext's etcd, and see that apiext reaches it (--etcd-servers, certificates, firewalls)"
 _HOST_REMEDY: Final = "see that apiext's --kubeconfig reaches the host, and that its user may read definitions there"
+_ADMISSION_REMEDY: Final = (
+    "give apiext's user the rules of manifests/base/server-access.yaml, and a ClusterRole labelled apiext.dev/aggregate-to-params for "
+    "custom resources that are parameters; see apiext's log"
+)
 
 
 class _HealthCheck(NamedTuple):
@@ -57,6 +62,19 @@ async def follows(snapshot: Snapshot, group: str) -> CheckVerdict:
     if checks[HOST].passes and _UNREACHED not in remark:
         return ok(f"apiext follows the host's definitions{f' ({remark})' if remark else ''}")
     return broken(f"apiext does not follow the host's definitions{await _reason(snapshot, group, HOST)}", _HOST_REMEDY)
+
+
+async def admission(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext knows the webhooks and policies of the host, and the parameters of policies."""
+    checks = await _checks(snapshot, group)
+    if ADMISSION not in checks:
+        return unknown(
+            "apiext does not know the host's webhooks and policies: it has no kubeconfig of the host, or is of an earlier release"
+        )
+    if checks[ADMISSION].passes and not checks[ADMISSION].remark:
+        return ok("apiext knows the host's webhooks and policies")
+    what = "some" if checks[ADMISSION].passes else "all"
+    return broken(f"apiext refuses {what} writes{await _reason(snapshot, group, ADMISSION)}", _ADMISSION_REMEDY)
 
 
 async def ready(snapshot: Snapshot, group: str) -> CheckVerdict:

@@ -33,6 +33,7 @@ GROUP_CHECKS: Final[Mapping[str, Examine]] = {
     "apiext": health.alive,
     "store": health.store,
     "host's definitions": health.follows,
+    "admission": health.admission,
     "readiness": health.ready,
     "delegation": routing.delegated,
     "copies": definitions.mirrored,

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from apiext.cert import certificate, renewal
 from apiext.cert.issuing import Pem
+from apiext.meta.host_annotations import MANAGED_BY, MANAGER
 from apiext.meta.log import get_logger
 from apiext.operator.api_clients import ApiClient, ApiError, Json
-from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER
 from apiext.operator.group_state import annotations_of
 from apiext.operator.names import NamespacedName
 from apiext.operator.serving_certificate.ca_bundle import CABundleSource

@@ -29,7 +29,7 @@ _UNSET: Final = -(2**31)
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 SCALE: Final = struct(
     "Scale",
-    "TypeMeta, metadata ObjectMeta, spec ScaleSpec, status ScaleStatus",
+    "TypeMeta, metadata! ObjectMeta, spec! ScaleSpec, status! ScaleStatus",
     OBJECT_META,
     struct("ScaleSpec", "replicas int32"),
     struct("ScaleStatus", "replicas! int32, selector"),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.encoding import json_values
 from apiext.meta.generated.go_types import declared_defaults
+from apiext.meta.golang.composite_struct import CompositeStruct
 from apiext.meta.golang.type_model import Map, Pointer, Slice
-from apiext.meta.golang.value_types import CompositeStruct
 from apiext.registry.generated import networking_defaults, pod_defaults, registration_defaults, storage_defaults, workload_defaults
 
 if TYPE_CHECKING:

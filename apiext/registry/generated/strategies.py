@@ -37,8 +37,6 @@ _CONDITIONAL: Final = frozenset(
     {
         *("apiservices", "poddisruptionbudgets", "runtimeclasses", "clustertrustbundles", "podcertificaterequests"),
         *("csidrivers", "csinodes", "csistoragecapacities", "volumeattachments"),
-        *("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations"),
-        *("validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"),
     }
 )
 """Resources whose updates must name a resourceVersion."""
@@ -47,7 +45,7 @@ _PATH_NAMES: Final = frozenset({"clustertrustbundles", "ipaddresses"})
 _STATUS_METADATA: Final = frozenset(
     {
         *("csinodes", "volumeattachments", "devicetaintrules", "resourceclaims"),
-        *("podcertificaterequests", "servicecidrs", "validatingadmissionpolicies"),
+        *("podcertificaterequests", "servicecidrs"),
     }
 )
 """Resources whose status updates keep the metadata."""

@@ -71,10 +71,29 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class MapLiteral:
-    """A map. Protobuf's messages, which cel-go reads too (`a.b.C{d: e}`), are no expressions here."""
+    """A map."""
 
     id: int
     entries: tuple[MapEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """A field of a struct."""
+
+    id: int
+    name: str
+    value: Expression
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StructLiteral:
+    """An object of a named type: `a.b.C{d: e}`."""
+
+    id: int
+    type_name: str
+    fields: tuple[StructField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,7 @@ class Comprehension:
     result: Expression
 
 
-Expression = Constant | Identifier | Select | Call | ListLiteral | MapLiteral | Comprehension
+Expression = Constant | Identifier | Select | Call | ListLiteral | MapLiteral | StructLiteral | Comprehension
 
 
 def children(node: Expression) -> Iterator[Expression]:
@@ -109,6 +128,9 @@ def children(node: Expression) -> Iterator[Expression]:
         case MapLiteral():
             for entry in node.entries:
                 yield from (entry.key, entry.value)
+        case StructLiteral():
+            for field in node.fields:
+                yield field.value
         case Comprehension():
             yield from (node.iter_range, node.accu_init, node.loop_condition, node.loop_step, node.result)
 

@@ -207,6 +207,10 @@ class DeclaredTypes:
         """Tell whether an object type has this name."""
         return name in self._objects
 
+    def is_named(self, _name: str, /) -> bool:
+        """Return False: names of places are no names for expressions."""
+        return False
+
     def declaration(self, name: str) -> Declaration:
         """Return the declaration of an object type."""
         return self._objects[name]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from apiext.schema.cel.checking.signature import Overloaded
 from apiext.schema.cel.syntax.macros import Macros
-from apiext.schema.cel.types import CelType
+from apiext.schema.cel.types import CelType, type_of
 
 
 class ObjectTypes(Protocol):
@@ -19,6 +19,9 @@ class ObjectTypes(Protocol):
 
     def field(self, name: str, field_name: str, /) -> CelType | None:
         """Return the type of a field of a type."""
+
+    def is_named(self, name: str, /) -> bool:
+        """Tell whether expressions may refer to a type by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,10 @@ class Environment:
 
     def identifier(self, name: str) -> CelType | None:
         """Return the type of a variable, or `type(...)` for the name of a type."""
-        return self.identifiers.get(name)
+        found = self.identifiers.get(name)
+        if found is None and self.objects is not None and self.objects.is_named(name):
+            return type_of(CelType(name))
+        return found
 
     def has_function(self, name: str) -> bool:
         """Tell whether there is a function or method of this name."""

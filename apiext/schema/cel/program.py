@@ -61,6 +61,10 @@ class Program:
             self._strict = Program(self._checked, variables, self._functions, self._constants)
         return self._strict
 
+    def with_variables(self, names: Sequence[str]) -> Program:
+        """Return the program for fewer variables."""
+        return Program(self._checked, {name: self._variables[name] for name in names}, self._functions, self._constants)
+
     def evaluate(self, *values: object) -> Any:
         """Return the value of the expression for its variables' values. Do not count costs.
 

@@ -5,79 +5,161 @@ Mirrors apiserver pkg/server/options/admission.go and kube-apiserver's order (ku
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
+from apiext.admission.metrics import AdmissionStats
 from apiext.meta.builtin_resources import NAMESPACES
 from apiext.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.scheduling.tasks import run_until_closed
+from apiext.server.composition.dynamic_admission import open_dynamic_admission
+from apiext.server.composition.policy_status import keep_policy_status
+from apiext.server.composition.standalone_sources import StandaloneSources
+from apiext.server.options.admission_configuration import NO_SETTINGS, AdmissionConfiguration, read_admission_configuration
+from apiext.server.options.feature_gates import MANIFEST_GATE
 from apiext.serving.namespace_controller import namespace_phase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AsyncExitStack
 
     from apiext.admission.attributes import Admission
-    from apiext.admission.namespace_informer import NamespaceInformer
-    from apiext.admission.resourcequota.access import QuotaAccess
+    from apiext.admission.configuration.followed import FollowedObjects
+    from apiext.definitions.catalog import Catalog
     from apiext.server.composition.access import AccessControl
+    from apiext.server.composition.dynamic_admission import DynamicSources
+    from apiext.server.host.admission_sources import HostInformer, HostSources
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.serving.cache import ServingCache
+    from apiext.serving.static_manifests.reload_stats import ReloadStats
     from apiext.storage.factory import StoreFactory
     from apiext.webhook.client import WebhookClient
 
-    HostInformer = NamespaceInformer | QuotaAccess
+
+class OpenAdmission(NamedTuple):
+    """The plugins of a server, and what they read from the host."""
+
+    chain: Admission
+    stats: AdmissionStats
+    informers: Sequence[HostInformer] = ()
+    """Informers of host objects that the plugins need."""
+    host: HostSources | None = None
+    """None without a host."""
+    standalone: StandaloneSources | None = None
+    """None behind a host."""
+    manifests: ReloadStats | None = None
+    """The loads of static configurations; None without any."""
+
+    @property
+    def files(self) -> Mapping[str, FollowedObjects]:
+        """Return the followers of static configurations by plural."""
+        if self.standalone is not None:
+            return self.standalone.configurations.file_followers
+        return self.host.files if self.host is not None else {}
+
+    async def follow(self, endpoints: list[BuiltinEndpoint], stack: AsyncExitStack) -> list[BuiltinEndpoint]:
+        """Follow the configurations of a standalone server. Return the endpoints, as StandaloneSources.start."""
+        return endpoints if self.standalone is None else await self.standalone.start(endpoints, stack)
+
+    def serve_resources(self, endpoints: Sequence[BuiltinEndpoint], catalog: Catalog, cache: ServingCache, stack: AsyncExitStack) -> None:
+        """Set the resources of a standalone server. Policies may use them as parameters, and are checked against their types."""
+        if self.standalone is not None:
+            self.standalone.params.serve(endpoints, catalog, cache)
+            keep_policy_status(self.standalone, endpoints, catalog, stack)
 
 
-def open_admission(
-    options: ServerOptions, stores: StoreFactory, clients: HostClients, access: AccessControl, stack: AsyncExitStack
-) -> tuple[Admission, Sequence[HostInformer]]:
-    """Return the enabled plugins and their informers, which `stack` stops.
+async def open_admission(
+    options: ServerOptions, url: str, stores: StoreFactory, clients: HostClients, access: AccessControl, stack: AsyncExitStack
+) -> OpenAdmission:
+    """Return the enabled plugins of the server at `url`; `stack` stops their informers.
 
-    Behind a host, the plugins use the host's namespaces and quotas, else the namespaces in `stores`.
+    Behind a host, the plugins use the host's namespaces, quotas, configurations and policies, else those in `stores`.
 
     Raises:
-        StartError: the host's address or credentials are invalid.
+        StartError: the host's address or credentials, the plugins' configuration, or a static manifest are invalid.
     """
-    disabled = options.admission_plugins.disabled
-    if options.host is None:
-        phase = partial(namespace_phase, NAMESPACE_KIND.rest(stores.store(NAMESPACES.stored_resource)))
-        plugins: list[Admission] = [NamespaceLifecycle(phase)] if NamespaceLifecycle.NAME not in disabled else []
-        return Chain([*plugins, *_escalation(access)]), ()
-    return _host_admission(clients.client(options.host), disabled, stack)
+    parts = _Parts(options, _settings(options), access, stack)
+    if options.host is not None:
+        opened = _host_admission(parts, clients.client(options.host))
+    else:
+        phase, sources = partial(namespace_phase, NAMESPACE_KIND.rest(stores.store(NAMESPACES.stored_resource))), StandaloneSources(stores)
+        chain = parts.chain([NamespaceLifecycle(phase), *_param_access(sources, access)], sources)
+        opened = OpenAdmission(chain, parts.stats, standalone=sources)
+    enabled = {plugin: folder for plugin, folder in parts.settings.manifests.items() if parts.is_enabled(plugin)}
+    if not enabled:
+        return opened
+    from apiext.server.composition.static_manifests import load_static_manifests
+
+    return opened._replace(manifests=await load_static_manifests(enabled, opened.files, url, stack))
 
 
-def _escalation(access: AccessControl) -> list[Admission]:
-    """Return the check against escalation of mode RBAC, which comes last."""
-    if access.policy is None:
+def _settings(options: ServerOptions) -> AdmissionConfiguration:
+    if options.admission_config_file is None:
+        return NO_SETTINGS
+    allowed = options.feature_gates.enabled(MANIFEST_GATE)
+    return read_admission_configuration(options.admission_config_file, static_manifests=allowed)
+
+
+def _param_access(sources: StandaloneSources, access: AccessControl) -> list[Admission]:
+    """Return the check of references to parameters, if there are users that may not read all."""
+    if access.policy is None and access.modes.delegate is None:
         return []
-    from apiext.admission.escalation import EscalationCheck
+    from apiext.admission.param_access import ParamAccess
 
-    return [EscalationCheck(access.policy, access.modes.authorize)]
+    return [ParamAccess(sources, access.modes.authorize)]
 
 
-def _host_admission(client: WebhookClient, disabled: frozenset[str], stack: AsyncExitStack) -> tuple[Admission, Sequence[HostInformer]]:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the plugins of both kinds of servers have in common."""
+
+    options: ServerOptions
+    settings: AdmissionConfiguration
+    access: AccessControl
+    stack: AsyncExitStack
+    stats: AdmissionStats = field(default_factory=AdmissionStats)
+
+    def is_enabled(self, name: str) -> bool:
+        """Return whether a plugin is enabled that is enabled by default."""
+        return name not in self.options.admission_plugins.disabled
+
+    def chain(self, first: Sequence[Admission], sources: DynamicSources, last: Sequence[Admission] = ()) -> Chain:
+        """Return the chain of the enabled plugins among `first`, those of webhooks and policies, and `last`."""
+        dynamic = open_dynamic_admission(sources, self.options, self.settings.kubeconfigs, self.access, self.stats, self.stack)
+        plugins = [*first, *dynamic.plugins, *self._escalation(), *last]
+        return Chain([plugin for plugin in plugins if self.is_enabled(plugin.name)], dynamic, self.stats)
+
+    def _escalation(self) -> list[Admission]:
+        """Return the check against escalation of mode RBAC, which sees what the others have made of an object."""
+        if self.access.policy is None:
+            return []
+        from apiext.admission.escalation import EscalationCheck
+
+        return [EscalationCheck(self.access.policy, self.access.modes.authorize)]
+
+
+def _host_admission(parts: _Parts, client: WebhookClient) -> OpenAdmission:
     # Imported here, since most servers have no host.
-    from apiext.admission import namespace_informer
     from apiext.admission.resourcequota import access
     from apiext.admission.resourcequota.evaluator import Evaluator, ResourceQuota
+    from apiext.server.host.admission_sources import open_host_sources
     from apiext.webhook.reflector import Reflector
 
-    plugins: list[Admission] = []
-    informers: list[HostInformer] = []
-    if NamespaceLifecycle.NAME not in disabled:
-        phases = namespace_informer.NamespaceInformer(client.ask)
-        reflector = Reflector(client, namespace_informer.COLLECTION, phases, reduce=namespace_informer.strip_namespace)
-        run_until_closed(stack, reflector.run())
-        plugins.append(NamespaceLifecycle(phases))
-        informers.append(phases)
-    if ResourceQuota.NAME not in disabled:
+    stack = parts.stack
+    sources = open_host_sources(client, parts.options.admission_plugins.disabled, stack)
+    informers: list[HostInformer] = [*sources.informers]
+    last: list[Admission] = []
+    if parts.is_enabled(ResourceQuota.name):
         quotas = access.QuotaAccess(client.ask)
         run_until_closed(stack, Reflector(client, access.COLLECTION, quotas).run())
         evaluator = Evaluator(quotas)
         stack.push_async_callback(evaluator.close)
-        plugins.append(ResourceQuota(evaluator))
+        last.append(ResourceQuota(evaluator))
         informers.append(quotas)
-    return Chain(plugins), informers
+    chain = parts.chain([NamespaceLifecycle(sources.namespaces)], sources, last)
+    return OpenAdmission(chain, parts.stats, informers, sources)

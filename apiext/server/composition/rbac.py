@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from apiext.meta.builtin_resources import RBAC_V1
 from apiext.registry.observed_rest import observed
+from apiext.registry.rest_informer import RestInformer
 from apiext.serving.rbac import policy_objects
 from apiext.serving.rbac.aggregation import ClusterRoleAggregation
 from apiext.serving.rbac.bootstrap_policy import ensure_policy
-from apiext.serving.rbac.policy_informer import PolicyInformer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ async def start_rbac(policy: RolePolicy, endpoints: Sequence[BuiltinEndpoint], s
         endpoint = next(endpoint for endpoint in endpoints if endpoint.resource is resource)
         main = endpoint.scopes[""]
         rest = cast("ResourceRest", main.rest)
-        informer = PolicyInformer(rest, partial(following.put, resource.plural), partial(following.remove, resource.plural))
+        informer = RestInformer(rest, partial(following.put, resource.plural), partial(following.remove, resource.plural))
         scopes[resource.plural] = dataclasses.replace(main, rest=observed(rest, informer))
         informers.append(informer)
     following.aggregation = ClusterRoleAggregation(scopes["clusterroles"])

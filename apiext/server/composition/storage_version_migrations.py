@@ -53,16 +53,14 @@ class ServedResources:
     """Implements migration.resource_patches.Resources over the resources of a server."""
 
     def __init__(self, endpoints: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
-        self._builtins = {
-            endpoint.resource.resource.group_resource: MigratableResource(endpoint.scopes[""], is_writable=True) for endpoint in endpoints
-        }
+        self._builtins = {endpoint.resource.resource.group_resource: endpoint for endpoint in endpoints}
         self._catalog = catalog
         self._cache = cache
 
     def find(self, resource: GroupResource) -> MigratableResource | None:
         """Return a resource in its preferred version, None if it is not served."""
         if resource in self._builtins:
-            return self._builtins[resource]
+            return MigratableResource(self._builtins[resource].scopes[""], is_writable=True)
         definition = self._catalog.lookup(resource.group, resource.resource)
         if definition is None or not definition.is_established or not definition.served_versions:
             return None

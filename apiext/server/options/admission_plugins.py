@@ -8,22 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from apiext.admission.dynamic import DYNAMIC_PLUGINS
 from apiext.meta.golang.formatting import quote
 from apiext.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
-_IMPLEMENTED: Final = frozenset({"AlwaysAdmit", "NamespaceLifecycle", "ResourceQuota"})
+_IMPLEMENTED: Final = frozenset({"AlwaysAdmit", "NamespaceLifecycle", "ResourceQuota", *DYNAMIC_PLUGINS})
 _MISSING: Final = frozenset(
     {
         "AlwaysDeny",
         "EventRateLimit",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionWebhook",
         "NamespaceAutoProvision",
         "NamespaceExists",
         "OwnerReferencesPermissionEnforcement",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionWebhook",
     }
 )
 """Plugins of kube-apiserver that decide about custom resources, namespaces or events, and are not implemented."""

@@ -25,6 +25,8 @@ class _Gate(NamedTuple):
 
 CBOR_GATE: Final = "CBORServingAndStorage"
 MIGRATOR_GATE: Final = "StorageVersionMigrator"
+MANIFEST_GATE: Final = "ManifestBasedAdmissionControlConfig"
+MUTATING_POLICY_GATE: Final = "MutatingAdmissionPolicy"
 STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
 _MISTYPED: Final = 0.85
 """Similarity of a mistyped name, by difflib."""
@@ -34,6 +36,8 @@ _GATES: Final = {
     CBOR_GATE: _Gate(default=False, stage=_ALL_ALPHA),
     STORAGE_VERSION_GATE: _Gate(default=False, stage=_ALL_ALPHA),
     MIGRATOR_GATE: _Gate(default=True, stage=""),
+    MANIFEST_GATE: _Gate(default=True, stage=_ALL_BETA),
+    MUTATING_POLICY_GATE: _Gate(default=True, stage=""),
     "AllowUnsafeMalformedObjectDeletion": _Gate(default=True, stage=_ALL_BETA),
     "ConstrainedImpersonation": _Gate(default=True, stage=_ALL_BETA),
 }

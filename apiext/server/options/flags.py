@@ -68,6 +68,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         migrates=_migrates(reader),
         feature_gates=_feature_gates(reader),
         admission_plugins=_admission_plugins(reader),
+        admission_config_file=reader.file("admission_control_config_file"),
         cors_origins=_patterns(reader, "cors_allowed_origins"),
         hsts_directives=reader.names("strict_transport_security_directives"),
         verbosity=reader.number("v", 0),

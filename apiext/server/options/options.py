@@ -183,6 +183,8 @@ class ServerOptions:
     """Whether objects are rewritten in the background after a change of their storage version."""
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     admission_plugins: AdmissionPlugins = field(default_factory=AdmissionPlugins)
+    admission_config_file: Path | None = None
+    """The AdmissionConfiguration with the settings of plugins."""
     cors_origins: tuple[str, ...] = ()
     hsts_directives: tuple[str, ...] = ()
     verbosity: int = 0

@@ -30,6 +30,7 @@ NAMESPACES: Final = ServedKind(
     table=TableConvertor(_NAMESPACE_COLUMNS),
     field_label=known_field_labels(frozenset({"metadata.name", "status.phase", "name"})),
     strategic_keys=WITH_CONDITIONS,
+    pins_deleted=True,
     returns_deleted=True,
     subresources={
         "status": ServedSubresource(strategy=NamespaceStatusStrategy(), reset=("spec",)),

@@ -58,6 +58,7 @@ _DEFINITIONS: Final = ServedKind(
     table=TableConvertor(_COLUMNS),
     other_versions=("v1beta1",),
     null_rows=True,
+    pins_deleted=True,
     message=DEFINITION_WIRE,
     subresources={"status": ServedSubresource(strategy=CustomResourceDefinitionStatusStrategy(), reset=("spec",), offers=TABLELESS_OFFERS)},
 )

@@ -11,7 +11,7 @@ from apiext.endpoints.responsewriters.human_duration import age
 from apiext.endpoints.responsewriters.table import NAME, Column, TableConvertor
 from apiext.meta.encoding.json_codec import Object
 from apiext.registry.builtin.event import EVENT_KIND, FIELD_LABELS
-from apiext.registry.builtin.event_v1 import EVENT_V1_KIND, to_core
+from apiext.registry.builtin.event_v1 import EVENT_V1_KIND, from_core, to_core
 from apiext.registry.builtin.event_v1 import FIELD_LABELS as EVENT_V1_LABELS
 from apiext.serving.builtin.printing import at, text
 from apiext.serving.builtin.served_kind import ServedKind
@@ -95,12 +95,17 @@ def _of_core(column: Column) -> Column:
     return column if cell is None else dataclasses.replace(column, cell=lambda obj, now: cell(to_core(obj), now))
 
 
-EVENTS: Final = ServedKind(
-    kind=EVENT_KIND, table=TableConvertor(_EVENT_COLUMNS), field_label=known_field_labels(FIELD_LABELS), creates_on_update=True
+EVENTS: Final[ServedKind] = ServedKind(
+    kind=EVENT_KIND,
+    table=TableConvertor(_EVENT_COLUMNS),
+    field_label=known_field_labels(FIELD_LABELS),
+    creates_on_update=True,
+    equivalents=lambda: ((EVENTS_V1, from_core, to_core),),
 )
-EVENTS_V1: Final = ServedKind(
+EVENTS_V1: Final[ServedKind] = ServedKind(
     kind=EVENT_V1_KIND,
     table=TableConvertor(tuple(map(_of_core, _EVENT_COLUMNS))),
     field_label=known_field_labels(EVENT_V1_LABELS),
     creates_on_update=True,
+    equivalents=lambda: ((EVENTS, to_core, from_core),),
 )

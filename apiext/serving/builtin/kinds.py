@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.builtin_resources import ADMISSIONREGISTRATION_V1
 from apiext.serving.builtin import coordination, core, events, flowcontrol, rbac, storage_versions
+from apiext.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.serving.builtin.lazy_scopes import DeferredScopes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from apiext.admission.attributes import Admission
     from apiext.endpoints.scopes.open_watches import Watches
+    from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.builtin.served_kind import ServedKind
     from apiext.storage.factory import StoreFactory
 
@@ -38,18 +41,35 @@ _KINDS: Final = {
 }
 
 
+_DEFERRED: Final = frozenset(ADMISSIONREGISTRATION_V1.resources)
+"""Resources that few servers use. Their kinds are imported and their scopes made at the first use."""
+
+
 def served_kind(resource: BuiltinResource) -> ServedKind | None:
     """Return the row of a kind, None for definitions."""
+    if resource in _DEFERRED:
+        from apiext.serving.builtin.admissionregistration import KINDS
+
+        return KINDS[resource.plural]
     return _KINDS.get(resource.resource)
 
 
 def endpoints_of(
     groups: Iterable[BuiltinGroupVersion], stores: StoreFactory, admission: Admission, watches: Watches
 ) -> list[BuiltinEndpoint]:
-    """Return the endpoints of group versions, without that of definitions."""
+    """Return the endpoints of group versions, without that of definitions. Some have scopes that are made at their first use."""
     return [
-        served.endpoint(stores.store(resource.stored_resource, shown=resource.resource.group_resource), admission, watches)
+        _endpoint(resource, stores, admission, watches)
         for group in groups
         for resource in group.resources
-        if (served := served_kind(resource)) is not None
+        if resource in _DEFERRED or served_kind(resource) is not None
     ]
+
+
+def _endpoint(resource: BuiltinResource, stores: StoreFactory, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+    def scopes() -> Mapping[str, Scope]:
+        served = served_kind(resource)
+        store = stores.store(resource.stored_resource, shown=resource.resource.group_resource)
+        return {} if served is None else served.endpoint(store, admission, watches).scopes
+
+    return BuiltinEndpoint(resource, DeferredScopes(scopes) if resource in _DEFERRED else scopes())

@@ -1,8 +1,9 @@
-"""Scopes that are made at their first request."""
+"""Scopes that are made at their first use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 from apiext.endpoints.scopes.scope import Scope
 
@@ -24,3 +25,23 @@ class LazyScopes(Mapping[str, Scope]):
 
     def __len__(self) -> int:
         return len({*self._made, *self._makers})
+
+
+class DeferredScopes(Mapping[str, Scope]):
+    """All scopes of a resource, which a function makes at their first use."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Scope]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, Scope]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> Scope:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)

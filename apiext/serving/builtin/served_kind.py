@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from apiext.admission.object_interfaces import EquivalentResource
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.parameters.options import FieldLabel, meta_field_label
 from apiext.endpoints.responsewriters.table import TableConvertor
@@ -18,6 +19,7 @@ from apiext.managedfields.go_merge_types import from_go_type
 from apiext.managedfields.versions import BuiltinVersions
 from apiext.meta.encoding import json_values
 from apiext.registry.protobuf.kinds import Message, message_of
+from apiext.serving.admitted.builtin_objects import EquivalentType, ObjectType, TypedObjects
 from apiext.serving.builtin.endpoints import BuiltinEndpoint
 
 if TYPE_CHECKING:
@@ -32,6 +34,11 @@ if TYPE_CHECKING:
 
 WITH_CONDITIONS: Final = {**OBJECT_META_KEYS, "status.conditions": "type"}
 """Merge keys of kinds whose conditions merge by type."""
+
+
+_Convert = Callable[["Object"], "Object"]
+Equivalent = tuple["ServedKind", _Convert, _Convert]
+"""A kind that serves the objects of another one, with the conversions to it and back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +62,7 @@ class ServedKind:
     strategic_keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: OBJECT_META_KEYS)
     """As in Scope, like the members below."""
     creates_on_update: bool = False
+    pins_deleted: bool = False
     returns_deleted: bool = False
     null_rows: bool = False
     other_versions: Sequence[str] = ()
@@ -63,6 +71,8 @@ class ServedKind:
     merge_type: MergeType | None = None
     """The merge type, if the struct does not give it."""
     subresources: Mapping[str, ServedSubresource] = dataclasses.field(default_factory=dict)
+    equivalents: Callable[[], Sequence[Equivalent]] = tuple
+    """Returns the kinds that serve the same objects."""
 
     def endpoint(self, store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
         """Return the endpoint of the objects in a store."""
@@ -89,6 +99,7 @@ class ServedKind:
             field_label=self.field_label,
             admission=admission,
             watches=watches,
+            objects=self._objects(codec),
             namespaced=resource.namespaced,
             list_kind=resource.list_kind,
             typed=True,
@@ -100,9 +111,23 @@ class ServedKind:
             patch_types=BUILTIN_PATCHES,
             offers=BUILTIN_OFFERS,
             creates_on_update=self.creates_on_update,
+            pins_deleted=self.pins_deleted,
             returns_deleted=self.returns_deleted,
             strategic_keys=self.strategic_keys,
         )
+
+    def _objects(self, codec: BodyCodec) -> TypedObjects:
+        others = self.equivalents()
+        resources = tuple(EquivalentResource(other.kind.resource.resource, other.kind.resource.kind) for other, _, _ in others)
+        types = [EquivalentType(other.object_type(other.kind.codec()), there, back) for other, there, back in others]
+        return TypedObjects(self.object_type(codec), resources, types)
+
+    def object_type(self, codec: BodyCodec) -> ObjectType:
+        """Return the type of the kind's objects."""
+        return ObjectType(self.kind.resource.kind, codec, self._merge_type)
+
+    def _merge_type(self) -> MergeType:
+        return self.merge_type or from_go_type(self.kind.struct)
 
     def fields(self, codec: BodyCodec, reset: Sequence[str], subresource: str = "") -> FieldManager:
         """Return a field manager of the kind. Its strategy resets the fields `reset`."""
@@ -121,6 +146,4 @@ class ServedKind:
             return completed
 
         fields = {kind.api_version: from_paths(*((f"f:{name}",) for name in reset))} if reset else {}
-        return FieldManager(
-            kind, BuiltinVersions(self.merge_type or from_go_type(struct), empty, complete), fields, subresource=subresource
-        )
+        return FieldManager(kind, BuiltinVersions(self._merge_type(), empty, complete), fields, subresource=subresource)

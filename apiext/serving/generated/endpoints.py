@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from apiext.endpoints.handlers.strategic_keys import keys_from_openapi
@@ -30,7 +29,9 @@ from apiext.registry.generated.strategies import (
     ResizeStrategy,
 )
 from apiext.registry.protobuf.kinds import message_of
+from apiext.serving.admitted.builtin_objects import ObjectType, TypedObjects
 from apiext.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.serving.builtin.printing import AGE
 from apiext.serving.builtin.served_kind import ServedKind, ServedSubresource
 from apiext.serving.generated.cells import number
@@ -81,36 +82,15 @@ def further_endpoints(
     """Yield the endpoints of all resources of the group versions."""
     for group in groups:
         for resource in group.resources:
-            yield BuiltinEndpoint(resource, _LazyScopes(resource, stores, admission, watches))
+            yield BuiltinEndpoint(resource, DeferredScopes(partial(_scopes, resource, stores, admission, watches)))
 
 
-@dataclass(slots=False, eq=False)
-class _LazyScopes(Mapping[str, "Scope"]):
-    """The scopes of a resource, made on first use."""
-
-    _resource: BuiltinResource
-    _stores: StoreFactory
-    _admission: Admission
-    _watches: Watches
-
-    @cached_property
-    def _made(self) -> Mapping[str, Scope]:
-        resource = self._resource
-        store = self._stores.store(resource.stored_resource, shown=resource.resource.group_resource)
-        endpoint = _served(self._resource).endpoint(store, self._admission, self._watches)
-        scopes = dict(endpoint.scopes)
-        if self._resource.subresource("scale") is not None:
-            scopes["scale"] = _scale_scope(scopes[""], self._resource)
-        return scopes
-
-    def __getitem__(self, subresource: str) -> Scope:
-        return self._made[subresource]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
+def _scopes(resource: BuiltinResource, stores: StoreFactory, admission: Admission, watches: Watches) -> Mapping[str, Scope]:
+    store = stores.store(resource.stored_resource, shown=resource.resource.group_resource)
+    scopes = dict(_served(resource).endpoint(store, admission, watches).scopes)
+    if resource.subresource("scale") is not None:
+        scopes["scale"] = _scale_scope(scopes[""], resource)
+    return scopes
 
 
 def _served(resource: BuiltinResource) -> ServedKind:
@@ -169,6 +149,7 @@ def _scale_scope(main: Scope, resource: BuiltinResource) -> Scope:
         package=SCALE.group,
         rest=cast("CollectionRest", WorkloadScaleRest(cast("ResourceRest", main.rest), resource.kind, _scale_managers(resource))),
         codec=codec,
+        objects=TypedObjects(ObjectType(SCALE, codec, lambda: versions.merge_type)),
         fields=FieldManager(SCALE, versions, subresource="scale"),
         message=message_of(struct),
         table=TableConvertor(_SCALE_COLUMNS),

@@ -8,38 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.endpoints.responsewriters.human_duration import human_duration
 from apiext.endpoints.responsewriters.table import NAME
 from apiext.serving.builtin.printing import AGE, text
-from apiext.serving.generated.cells import field, find, flag, length, number
+from apiext.serving.generated.cells import field, find, flag, number
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
 
 _NONE: Final = "<none>"
 _UNSET: Final = "<unset>"
-
-
-# --- admission ------------------------------------------------------------------------------------------------------
-
-
-def _parameter_kind(policy: Object, _now: datetime) -> str:
-    kind = find(policy, "spec.paramKind")
-    return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind is not None else _UNSET
-
-
-def _parameter(binding: Object, _now: datetime) -> str:
-    found = find(binding, "spec.paramRef") or {}
-    return f"{found.get('namespace') or '*'}/{found['name']}" if found.get("name") else _UNSET
-
-
-WEBHOOK_CONFIGURATIONS: Final = (NAME, length("Webhooks", "webhooks", "The number of webhooks."), AGE)
-_PARAMETER_KIND: Final = text("ParamKind", "The kind of the parameters.", _parameter_kind)
-VALIDATING_POLICIES: Final = (NAME, length("Validations", "spec.validations", "The number of rules."), _PARAMETER_KIND, AGE)
-MUTATING_POLICIES: Final = (NAME, length("Mutations", "spec.mutations", "The number of changes."), _PARAMETER_KIND, AGE)
-POLICY_BINDINGS: Final = (
-    NAME,
-    field("PolicyName", "spec.policyName", "The policy."),
-    text("ParamRef", "The parameters.", _parameter),
-    AGE,
-)
 
 
 # --- quotas ---------------------------------------------------------------------------------------------------------

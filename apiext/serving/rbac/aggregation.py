@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from apiext.authorization.rbac.rules import read_rules
 from apiext.endpoints.handlers.patch import patch_stored
@@ -17,8 +17,8 @@ from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.meta.log import get_logger
+from apiext.meta.objectmeta.label_selector import parse_selector
 from apiext.meta.request import MASTERS
-from apiext.meta.selectors import LabelRequirement, LabelSelector, Operator
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import end_tasks
 
@@ -26,17 +26,12 @@ if TYPE_CHECKING:
     from apiext.authorization.rbac.rules import RoleRule
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.selectors import LabelSelector
 
 _LOG: Final = get_logger(__name__)
 _MANAGER: Final = "clusterrole-aggregation-controller"
 _PAUSES: Final = (0.05, 5.0)
 """Seconds before the first retry, and the longest before later ones."""
-_OPERATORS: Final = {
-    "In": Operator.IN,
-    "NotIn": Operator.NOT_IN,
-    "Exists": Operator.EXISTS,
-    "DoesNotExist": Operator.DOES_NOT_EXIST,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,7 @@ class ClusterRoleAggregation:
         metadata = role["metadata"]
         selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
         self._roles[metadata["name"]] = _Role(
-            metadata.get("labels") or {}, read_rules(role.get("rules")), tuple(map(label_selector, selectors))
+            metadata.get("labels") or {}, read_rules(role.get("rules")), tuple(map(parse_selector, selectors))
         )
         self._changed.set()
 
@@ -124,14 +119,3 @@ class ClusterRoleAggregation:
         except errors.StatusError as error:
             if error.code != 404:
                 raise
-
-
-def label_selector(selector: Object) -> LabelSelector:
-    """Return a LabelSelector of the API as a selector; without requirements it selects everything."""
-    found = LabelSelector()
-    for key, value in sorted((selector.get("matchLabels") or {}).items()):
-        found.add(LabelRequirement(key, Operator.IN, (value,)))
-    expressions: list[dict[str, Any]] = selector.get("matchExpressions") or []
-    for one in expressions:
-        found.add(LabelRequirement(one["key"], _OPERATORS[one["operator"]], tuple(sorted(one.get("values") or ()))))
-    return found

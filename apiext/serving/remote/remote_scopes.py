@@ -6,8 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from apiext.admission.attributes import Admission
-from apiext.admission.remote import RemoteAdmission
+from apiext.admission.remote import RemoteAdmission, admission_answers
 from apiext.conversion.none import NoneConverter
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
@@ -19,6 +18,7 @@ from apiext.registry.observed_rest import ObservedRest
 from apiext.registry.prune_guard import PruneGuard
 from apiext.serving.builtin.definitions import definitions_endpoint
 from apiext.serving.builtin.kinds import served_kind
+from apiext.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.serving.remote.asked_server import AskedCalls, AskedDefinitions, AskedStore
 from apiext.serving.remote.server_interfaces import DefinitionSource, conversion_answers, definition_answers, written_answers
@@ -30,6 +30,7 @@ from apiext.workers.server_link import answers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from apiext.admission.attributes import Admission
     from apiext.conversion.calls import ConversionCalls
     from apiext.conversion.interface import Converter
     from apiext.endpoints.scopes.scope import Scope
@@ -56,7 +57,9 @@ class VersionPlace:
     prefix: str
     """The key prefix of the objects, with a final slash."""
     admitted: frozenset[AdmissionOperation]
-    """Operations that the server's admission handles."""
+    """Operations that the plug-ins in the server handle."""
+    plugins: tuple[str, ...]
+    """The plug-ins of webhooks and policies, which run in the worker process."""
     cbor: bool
     """Whether to store objects in CBOR."""
 
@@ -69,6 +72,8 @@ class _BuiltinPlace:
     prefix: str
     """The key prefix of the objects, with a final slash."""
     admitted: frozenset[AdmissionOperation]
+    plugins: tuple[str, ...]
+    """As in VersionPlace."""
     guarded: bool
     """Whether to refuse removing versions with stored objects from definitions."""
 
@@ -99,21 +104,29 @@ def _codec_answers(definition: Item, calls: ConversionCalls | None) -> Callable[
     return lambda log: {**source, **conversion_answers(calls, log)}
 
 
-def admitted(admission: Admission) -> frozenset[AdmissionOperation]:
-    """Return the operations that plug-ins handle."""
-    return frozenset(operation for operation in AdmissionOperation if admission.handles(operation))
+def admitted(admission: Admission) -> tuple[frozenset[AdmissionOperation], tuple[str, ...]]:
+    """Return the operations that the plug-ins in the server handle, and the names of those in worker processes."""
+    rest = admission.in_server()
+    operations = frozenset(operation for operation in AdmissionOperation if rest.handles(operation))
+    return operations, () if admission.dynamic is None else admission.dynamic.names
 
 
 def with_remote_builtin(endpoint: BuiltinEndpoint) -> BuiltinEndpoint:
     """Return an endpoint whose scopes have copies in worker processes."""
+    if isinstance(endpoint.scopes, DeferredScopes):
+        return dataclasses.replace(endpoint, scopes=DeferredScopes(lambda: _with_builtin_copies(endpoint).scopes))
+    return _with_builtin_copies(endpoint)
+
+
+def _with_builtin_copies(endpoint: BuiltinEndpoint) -> BuiltinEndpoint:
     main = endpoint.scopes[""]
     rest = cast("ResourceRest", main.rest)
-    if isinstance(rest, ObservedRest):
+    if isinstance(rest, ObservedRest) and not rest.in_workers:
         # its observer must see each write before the response
         return endpoint
     written = written_answers(rest) if isinstance(rest, CustomResourceDefinitionRest) else {}
     guarded = isinstance(rest, CustomResourceDefinitionRest) and rest.guard.refuses
-    place = _BuiltinPlace(endpoint.resource, rest.store.prefix, admitted(main.admission), guarded)
+    place = _BuiltinPlace(endpoint.resource, rest.store.prefix, *admitted(main.admission), guarded)
     return dataclasses.replace(endpoint, scopes=_with_copies(endpoint.scopes, _builtin_scopes, place, lambda _: written))
 
 
@@ -128,7 +141,7 @@ def _with_copies(
 
     def answers(log: CallLog | None) -> Answers:
         store = rest.store.for_workers(rest.codec)
-        return {**answers_of(ServerStore, store), **answers_of(Admission, main.admission), **more(log)}
+        return {**answers_of(ServerStore, store), **admission_answers(main.admission, log), **more(log)}
 
     remote = RemoteScope(build, place, answers)
     return {name: dataclasses.replace(scope, remote=remote) for name, scope in scopes.items()}
@@ -165,7 +178,7 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
     definition = Definition.from_item(link.ask(DefinitionSource.definition))
     store = RemoteStore(AskedStore(link), place.prefix, definition.resource)
     version = next(version for version in definition.versions if version.name == place.version)
-    admission = RemoteAdmission(link, place.admitted)
+    admission = RemoteAdmission(link, place.admitted, place.plugins)
     return definition, build_version(ServingInfo(definition), version, store, admission, _converter(link, definition), cbor=place.cbor)
 
 
@@ -182,7 +195,7 @@ def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scop
     """Return the scopes of a built-in resource."""
     resource = place.resource.resource.group_resource
     store = RemoteStore(AskedStore(link), place.prefix, resource)
-    admission = RemoteAdmission(link, place.admitted)
+    admission = RemoteAdmission(link, place.admitted, place.plugins)
     if (served := served_kind(place.resource)) is not None:
         return served.endpoint(store, admission, Watches()).scopes
 

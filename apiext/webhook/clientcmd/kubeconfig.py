@@ -130,9 +130,7 @@ def _endpoint(files: Sequence[_File], name: str) -> tuple[str, Endpoint]:
     context, _ = _named(files, "contexts", name, "context")
     cluster, cluster_folder = _named(files, "clusters", context.get("cluster") or "", "cluster")
     user, folder = _named(files, "users", context["user"], "user") if context.get("user") else ({}, cluster_folder)
-    for unsupported in _UNSUPPORTED:
-        if unsupported in user:
-            raise ValueError(f"the user's {unsupported} is not supported")
+    _check_supported(user)
     url = (cluster.get("server") or "").rstrip("/")
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"the cluster's server {url!r} is not a URL")
@@ -147,6 +145,31 @@ def _endpoint(files: Sequence[_File], name: str) -> tuple[str, Endpoint]:
         # as in client-go, a plugin runs only if nothing else sets the Authorization header
         plugin=None if authorization or token_file else _plugin(user, cluster, folder),
     )
+
+
+def user_endpoint(user: Mapping[str, Any], folder: Path, url: str, context: ssl.SSLContext) -> Endpoint:
+    """Return a server with the credentials of a user, whose paths are relative to a folder. The context gets the user's certificate.
+
+    Raises:
+        ValueError: the credentials are not supported or invalid.
+        OSError: a file cannot be read.
+    """
+    _check_supported(user)
+    _use_certificate(context, user, folder)
+    authorization, token_file = _authorization(user), user.get("tokenFile")
+    return Endpoint(
+        url=url,
+        context=context,
+        authorization=authorization,
+        token_file=folder / token_file if token_file else None,
+        plugin=None if authorization or token_file else _plugin(user, {}, folder),
+    )
+
+
+def _check_supported(user: Mapping[str, Any]) -> None:
+    for unsupported in _UNSUPPORTED:
+        if unsupported in user:
+            raise ValueError(f"the user's {unsupported} is not supported")
 
 
 def _plugin(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> CachedCredential | None:
@@ -190,14 +213,18 @@ def _authorization(user: Mapping[str, Any]) -> str:
 
 def _tls(cluster: Mapping[str, Any], cluster_folder: Path, user: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
     authority = _content(cluster, "certificate-authority", cluster_folder)
-    certificate, key = _content(user, "client-certificate", folder), _content(user, "client-key", folder)
     context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     if cluster.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    _use_certificate(context, user, folder)
+    return context
+
+
+def _use_certificate(context: ssl.SSLContext, user: Mapping[str, Any], folder: Path) -> None:
+    certificate, key = _content(user, "client-certificate", folder), _content(user, "client-key", folder)
     if certificate and key:
         _load_certificate(context, certificate + b"\n" + key)
-    return context
 
 
 def _load_certificate(context: ssl.SSLContext, pem: bytes) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hack.lib.bench import (
+    admission,
     aggregated,
     conversion,
     embedded_store,
@@ -68,6 +69,8 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
             measured.figures[label] = conversion.first_list_seconds(target, workload.COLLECTION)
         if options.convert and (not options.only or conversion.LABEL in options.only):
             _measure_conversion(target, binary, options.convert, measured)
+        if options.guard and (not options.only or admission.LABEL in options.only):
+            _measure_admission(target, binary, options.guard, measured)
         if options.migrate and (not options.only or migration.LABEL in options.only):
             send = functools.partial(loadgen.run, binary, **target.access())
             measured.figures |= migration.measure(target, Client(target.access()), send, options.migrate)
@@ -113,6 +116,12 @@ def _measure_conversion(target: targets.Target, binary: Path, count: int, measur
         measured.figures |= conversion.measure(target, webhook, Client(target.access()), send, count)
 
 
+def _measure_admission(target: targets.Target, binary: Path, count: int, measured: Measured) -> None:
+    send = functools.partial(loadgen.run, binary, **target.access())
+    with conversion.running(loadgen.webhook(binary)) as webhook:
+        measured.figures |= admission.measure(Client(target.access()), webhook, send, count)
+
+
 def main() -> int:
     """Run the benchmark and return the exit code: 1 if a target does not start or the load fails."""
     parser = argparse.ArgumentParser(prog="hack/bench", description=__doc__)
@@ -120,6 +129,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each timed row (default: 5)")
     parser.add_argument("--fill", type=int, default=10000, help="objects for the last memory figure, 0 for none (default: 10000)")
     parser.add_argument("--convert", type=int, default=10000, help="objects to convert by a webhook, 0 for none (default: 10000)")
+    parser.add_argument("--guard", type=int, default=5000, help="creates that webhooks and policies guard, 0 for none (default: 5000)")
     parser.add_argument("--migrate", type=int, default=10000, help="objects to migrate to another version, 0 for none (default: 10000)")
     parser.add_argument("--sqlite", action="store_true", help="measure apiext on its embedded store too")
     parser.add_argument("--aggregated", action="store_true", help="measure apiext behind kube-apiserver, against that one's own CRDs")
@@ -132,7 +142,7 @@ def main() -> int:
     if options.envtest:
         return envtest.main(options.rounds)
     if options.aggregated:
-        options.convert = options.migrate = 0
+        options.convert = options.migrate = options.guard = 0
     try:
         binary = loadgen.build()
         with tempfile.TemporaryDirectory(prefix="apiext-bench-") as folder:

@@ -33,7 +33,7 @@ class LoadError(Exception):
 
 
 def build() -> Path:
-    """Return the binary of the load generator in the cache folder; build it, and the conversion webhook beside it, if it is missing.
+    """Return the binary of the load generator in the cache folder; build it, and the webhook beside it, if it is missing.
 
     Raises:
         BuildError: The build fails.
@@ -42,7 +42,7 @@ def build() -> Path:
 
 
 def webhook(binary: Path) -> Path:
-    """Return the binary of the conversion webhook, beside that of the load generator."""
+    """Return the binary of the webhook, beside that of the load generator."""
     return binary.with_name(_WEBHOOK)
 
 

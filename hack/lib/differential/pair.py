@@ -28,9 +28,10 @@ _VOLATILE: Final = frozenset({"uid", "resourceVersion", "creationTimestamp", "de
 _NUMBERS: Final = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|(?<=version: )\d+|(?<=current: )\d+|(?<=in record \()\d+"
     r"|(?<=selfType)\d+|(?<=resource version: 1 \()\d+|(?<=ParseUint: parsing \")\d+|(?<=\"resourceVersion\": \")\d+"
+    r"|(?<=\"resourceVersion\":\")\d+"
 )
 _AGE: Final = re.compile(r"\d+s")
-_TIMES: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_TIMES: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ| \d\d:\d\d:\d\d \+0000 UTC)")
 _INVALID_TIME: Final = re.compile(
     r'(parsing time \\?"[^"]*")(?: as \\?"[^"]*")?: '
     r'(?:cannot parse \\?"[^"]*" as \\?"[^"]*"|(?:month|day|hour|minute|second) out of range|extra text: \\?"[^"]*"'
@@ -180,7 +181,7 @@ class Pair:
             theirs, ours = self._answers(step)
         theirs = self._repeat_reference(step, theirs, ours)
         missing = [] if _holds(theirs, step.until) else [f"{step}\n    reference, without {step.until}: {theirs}"]
-        return missing + [f"{step}\n    reference: {one}\n    apiext:    {other}" for one, other in _differing(theirs, ours)]
+        return missing + [f"{step}\n    reference: {one}\n    apiext:    {other}" for one, other in differing(theirs, ours)]
 
     def at_once(self, call: Callable[[Side], T]) -> tuple[T, T]:
         """Return the results of a call for the reference and for apiext, executed at the same time."""
@@ -369,25 +370,26 @@ def _member(key: str, member: Any) -> Any:
     return masked(member)
 
 
-def _differing(theirs: Answer, ours: Answer) -> Iterator[tuple[object, object]]:
+def differing(theirs: Answer, ours: Answer) -> Iterator[tuple[object, object]]:
+    """Yield the parts in which two answers differ."""
     if theirs.code != ours.code:
         yield (theirs.code, theirs.body), (ours.code, ours.body)
         return
     if theirs.headers != ours.headers:
         yield theirs.headers, ours.headers
     if theirs.body != ours.body:
-        yield from _nested("", theirs.body, ours.body)
+        yield from nested("", theirs.body, ours.body)
 
 
-def _nested(path: str, theirs: Any, ours: Any) -> Iterator[tuple[object, object]]:
-    """Return the innermost members that differ."""
+def nested(path: str, theirs: Any, ours: Any) -> Iterator[tuple[object, object]]:
+    """Yield the innermost members that differ."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key in sorted(theirs.keys() | ours.keys()):
             if theirs.get(key) != ours.get(key) or (key in theirs) != (key in ours):
-                yield from _nested(f"{path}.{key}", theirs.get(key, "<absent>"), ours.get(key, "<absent>"))
+                yield from nested(f"{path}.{key}", theirs.get(key, "<absent>"), ours.get(key, "<absent>"))
     elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
         for index, (one, other) in enumerate(zip(theirs, ours, strict=True)):
             if one != other:
-                yield from _nested(f"{path}[{index}]", one, other)
+                yield from nested(f"{path}[{index}]", one, other)
     else:
         yield f"{path} = {theirs!r}", f"{path} = {ours!r}"

@@ -13,6 +13,10 @@ REFERENCE_ERRORS: Final = re.compile(
     r'|Internal error occurred: the spec replicas field ".*" does not exist'
     r"|(Internal error occurred: )?(failed to read one or more|object not decodable|conversion webhook for) .*"
     r"|(Internal error occurred: )?StorageError: corrupt object, .*"
+    r"|Internal error occurred: failed calling webhook .*"
+    r"|Internal error occurred: (add|remove|replace|move|copy|test) operation does not apply: .*"
+    r"|Internal error occurred: (Unable to complete the copy|the patched object is nested deeper than) .*"
+    r"|Internal error occurred: admission webhook .* attempted to modify the object, which is not supported for this operation"
     r"|Timeout: Too large resource version: .*"
     r"|Timeout: request did not complete within.*",
     re.DOTALL,

@@ -1,5 +1,6 @@
-// Command conversion is the conversion webhook of the benchmark: spec.sent of v1 is spec.sentAt of v2. It prints its URL and its
-// certificate in PEM as one JSON object, serves until its standard input ends, and counts the calls and objects at /counts.
+// Command conversion is the webhook of the benchmark. Conversion: spec.sent of v1 is spec.sentAt of v2. Admission: /validate allows
+// everything, /mutate adds a label. It prints its URL and its certificate in PEM as one JSON object, serves until its standard input
+// ends, and counts the calls and converted objects at /counts.
 package main
 
 import (
@@ -53,6 +54,8 @@ func main() {
 		log.Fatal(err)
 	}
 	http.HandleFunc("POST /convert", convert)
+	http.HandleFunc("POST /validate", admit(nil))
+	http.HandleFunc("POST /mutate", admit([]byte(`[{"op":"add","path":"/metadata/labels/mutated","value":"yes"}]`)))
 	http.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
 		json.NewEncoder(w).Encode(map[string]int64{"calls": calls.Load(), "objects": objects.Load()})
 	})
@@ -84,6 +87,28 @@ func convert(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(review{APIVersion: in.APIVersion, Kind: in.Kind, Response: &response{
 		UID: in.Request.UID, ConvertedObjects: in.Request.Objects, Result: map[string]any{"status": "Success"},
 	}})
+}
+
+// admit returns a handler that allows a request with a patch, which may be nil.
+func admit(patch []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Request *struct {
+				UID string `json:"uid"`
+			} `json:"request"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Request == nil {
+			http.Error(w, fmt.Sprintf("no AdmissionReview: %v", err), http.StatusBadRequest)
+			return
+		}
+		calls.Add(1)
+		answer := map[string]any{"uid": in.Request.UID, "allowed": true}
+		if patch != nil {
+			answer["patch"], answer["patchType"] = patch, "JSONPatch"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer})
+	}
 }
 
 func selfSigned() (tls.Certificate, string, error) {

@@ -44,10 +44,13 @@ def life(
     changes: Sequence[dict[str, Any]],
     selectors: Iterable[str] = (),
     unconverted: Sequence[dict[str, Any]] = (),
+    *,
+    conditional: bool = False,
 ) -> list[Step]:
     """Return the requests of an object's life: it is created, read in all forms, changed in all ways, and deleted.
 
-    `unconverted` are changes with type errors that the reference words differently in strategic merge patches.
+    `unconverted` are changes with type errors that the reference words differently in strategic merge patches. `conditional`: updates
+    must name a resourceVersion.
     """
     name = base["metadata"]["name"]
     one = f"{collection}/{name}"
@@ -67,11 +70,7 @@ def life(
         Step("PUT", one, base | {"metadata": base["metadata"] | {"resourceVersion": "1"}}),
         Step("PUT", one, base | {"metadata": base["metadata"] | {"name": "other"}}),
         Step("PUT", f"{collection}/new{_DRY}", base | {"metadata": {"name": "new"}}),
-        *(Step("PUT", one + _DRY, base | change) for change in changes),
-        *(Step("PATCH", one + _DRY, change, MERGE) for change in changes),
-        *(Step("PATCH", one + _DRY, change, STRATEGIC) for change in changes if change not in unconverted),
-        *(applied(one, applied_form | change, "fieldManager=x&dryRun=All") for change in changes),
-        *(applied(one, applied_form | change, "fieldManager=x&force=true&dryRun=All") for change in changes),
+        *_changes(one, kept if conditional else base, applied_form, changes, unconverted),
         Step("PATCH", one, {"metadata": {"labels": {"a": "b"}}}, MERGE),
         Step("PATCH", one, operations(("add", "/metadata/annotations", {"c": "d"}), ("test", "/kind", base["kind"])), JSON_PATCH),
         applied(one, applied_form | {"metadata": {"name": name, "labels": {"e": "f"}}}),
@@ -86,4 +85,17 @@ def life(
         Step("DELETE", one),
         Step("GET", one),
         Step("DELETE", one),
+    ]
+
+
+def _changes(
+    one: str, base: dict[str, Any], applied_form: dict[str, Any], changes: Sequence[dict[str, Any]], unconverted: Sequence[dict[str, Any]]
+) -> list[Step]:
+    """Return dry changes of an object by updates, patches and applies."""
+    return [
+        *(Step("PUT", one + _DRY, base | change) for change in changes),
+        *(Step("PATCH", one + _DRY, change, MERGE) for change in changes),
+        *(Step("PATCH", one + _DRY, change, STRATEGIC) for change in changes if change not in unconverted),
+        *(applied(one, applied_form | change, "fieldManager=x&dryRun=All") for change in changes),
+        *(applied(one, applied_form | change, "fieldManager=x&force=true&dryRun=All") for change in changes),
     ]

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.meta.golang.type_model import Struct
+from apiext.registry.admissionregistration import types as admission_types
 from apiext.registry.builtin import configmap, event_v1, lease, rbac, secret, serviceaccount
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import message_of
@@ -14,6 +15,7 @@ from apiext.registry.protobuf.objectmeta import list_message
 from hack.lib.differential.pair import Pair, Step, masked
 from tests.differential.helpers.differences import compared
 from tests.differential.helpers.documents import PROTOBUF
+from tests.differential.helpers.policy_status import copy_status
 from tests.differential.helpers.protobuf_objects import asking, frames, read_forms
 
 pytestmark = pytest.mark.slow
@@ -26,6 +28,87 @@ _SELECTOR: Final = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "k",
 _SUBJECTS: Final = [{"kind": "User", "name": "ann"}, {"kind": "ServiceAccount", "name": "a", "namespace": "b"}]
 _ROLE_REF: Final = {"kind": "ClusterRole", "name": "view"}
 _RULES: Final = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["x"]}]
+_RULE: Final = {"operations": ["CREATE"], "apiGroups": ["a.b"], "apiVersions": ["v1"], "resources": ["nothings"], "scope": "Namespaced"}
+_WEBHOOK: Final = {
+    "name": "a.example.com",
+    "clientConfig": {"service": {"namespace": "n", "name": "s", "path": "/p", "port": 8443}, "caBundle": "AP8="},
+    "rules": [_RULE],
+    "failurePolicy": "Ignore",
+    "matchPolicy": "Exact",
+    "namespaceSelector": _SELECTOR,
+    "objectSelector": _SELECTOR,
+    "sideEffects": "None",
+    "timeoutSeconds": 3,
+    "admissionReviewVersions": ["v1", "v1beta1"],
+    "matchConditions": [{"name": "c", "expression": "true"}],
+}
+_MATCHED: Final = {
+    "namespaceSelector": _SELECTOR,
+    "objectSelector": {},
+    "resourceRules": [{"resourceNames": ["x"], **_RULE}],
+    "excludeResourceRules": [_RULE],
+    "matchPolicy": "Exact",
+}
+_POLICY: Final = {
+    "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+    "matchConstraints": _MATCHED,
+    "failurePolicy": "Ignore",
+    "matchConditions": [{"name": "c", "expression": "true"}],
+    "variables": [{"name": "v", "expression": "1"}],
+}
+_BINDING: Final = {
+    "policyName": "nothing",
+    "paramRef": {"name": "p", "namespace": "n", "parameterNotFoundAction": "Deny"},
+    "matchResources": _MATCHED,
+}
+ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
+ADMISSION_OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
+    "ValidatingWebhookConfiguration": (
+        f"{ADMISSION}/validatingwebhookconfigurations",
+        admission_types.VALIDATING_WEBHOOK_CONFIGURATION,
+        {"webhooks": [_WEBHOOK, {**_WEBHOOK, "name": "b.example.com", "clientConfig": {"url": "https://a"}}]},
+    ),
+    "MutatingWebhookConfiguration": (
+        f"{ADMISSION}/mutatingwebhookconfigurations",
+        admission_types.MUTATING_WEBHOOK_CONFIGURATION,
+        {"webhooks": [_WEBHOOK | {"reinvocationPolicy": "IfNeeded"}]},
+    ),
+    "ValidatingAdmissionPolicy": (
+        f"{ADMISSION}/validatingadmissionpolicies",
+        admission_types.VALIDATING_ADMISSION_POLICY,
+        {
+            "spec": _POLICY
+            | {
+                "validations": [{"expression": "true", "message": "m", "reason": "Invalid", "messageExpression": "'x'"}],
+                "auditAnnotations": [{"key": "k", "valueExpression": "'x'"}],
+            }
+        },
+    ),
+    "MutatingAdmissionPolicy": (
+        f"{ADMISSION}/mutatingadmissionpolicies",
+        admission_types.MUTATING_ADMISSION_POLICY,
+        {
+            "spec": _POLICY
+            | {
+                "mutations": [
+                    {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'remove', path: '/x'}]"}},
+                    {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}},
+                ],
+                "reinvocationPolicy": "Never",
+            }
+        },
+    ),
+    "ValidatingAdmissionPolicyBinding": (
+        f"{ADMISSION}/validatingadmissionpolicybindings",
+        admission_types.VALIDATING_ADMISSION_POLICY_BINDING,
+        {"spec": _BINDING | {"validationActions": ["Deny", "Audit"]}},
+    ),
+    "MutatingAdmissionPolicyBinding": (
+        f"{ADMISSION}/mutatingadmissionpolicybindings",
+        admission_types.MUTATING_ADMISSION_POLICY_BINDING,
+        {"spec": _BINDING},
+    ),
+}
 OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
     "ServiceAccount": (
         f"{SPACE}/serviceaccounts",
@@ -67,6 +150,7 @@ OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
         },
     ),
     "RoleBinding": (f"{RBAC}/namespaces/{NAME}/rolebindings", rbac.ROLE_BINDING, {"roleRef": _ROLE_REF, "subjects": _SUBJECTS}),
+    **ADMISSION_OBJECTS,
     "ClusterRoleBinding": (f"{RBAC}/clusterrolebindings", rbac.CLUSTER_ROLE_BINDING, {"roleRef": _ROLE_REF}),
 }
 _OWN: Final = f"fieldSelector=metadata.name%3D{NAME}"
@@ -78,6 +162,7 @@ def served(pair: Pair) -> Iterator[Pair]:
     """Create an object of each kind on both servers; delete them at the end."""
     compared(pair, [Step("POST", "/api/v1/namespaces", {"metadata": {"name": NAME}})])
     compared(pair, [Step("POST", path, {"metadata": _META} | members) for path, _, members in OBJECTS.values()])
+    copy_status(pair, f"{ADMISSION}/validatingadmissionpolicies/{NAME}")
     yield pair
     compared(pair, [Step("DELETE", f"{path}/{NAME}") for path, _, _ in OBJECTS.values()])
     for side in (pair.reference, pair.ours):

@@ -7,11 +7,11 @@ from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.parameters.query_parameters import parse_query
-from apiext.endpoints.responsewriters.jsonpath import PathError, compile_path
-from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, duplicate_fields, parse
 from apiext.endpoints.serializers.negotiation import _PARAMS, clauses
 from apiext.meta.encoding.protobuf_wire import field as delimited_field
+from apiext.meta.jsonpath.meter import EvalError, Meter
+from apiext.meta.jsonpath.paths import PathError, compile_path
 from apiext.registry.builtin.core_types import EVENT
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import message_of

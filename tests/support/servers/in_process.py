@@ -3,14 +3,16 @@
 import functools
 import io
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import RawTestServer
 
+from apiext.admission.attributes import Admission
 from apiext.admission.chain import Chain
+from apiext.admission.dynamic import DynamicAdmission
 from apiext.admission.lifecycle import NamespaceLifecycle
 from apiext.authorization.authorizer import AuthorizationModes, Authorize, is_master
 from apiext.conversion.circuits import ConversionCircuits
@@ -85,6 +87,8 @@ class InProcess:
         self,
         *,
         lifecycle: bool = True,
+        plugins: Sequence[Admission] = (),
+        dynamic: DynamicAdmission | None = None,
         authorize: Authorize | None = None,
         unsafe_deletion: bool = True,
         backend: MemoryBackend | None = None,
@@ -93,14 +97,13 @@ class InProcess:
         guard_stored_versions: bool = False,
         circuits: ConversionCircuits | None = None,
     ) -> None:
-        """Prepare the server. Servers may share a `backend`. `max_wait` is the seconds that reads wait for stale caches."""
+        """Prepare the server, with further `plugins`. Servers may share a `backend`. Reads wait `max_wait` seconds for stale caches."""
         self.backend = backend or MemoryBackend()
         self.workers = WorkerPool()
         self.stores = StoreFactory(self.backend, max_wait=max_wait, watch_cache=watch_cache)
         self.catalog = Catalog()
         phase = functools.partial(namespace_phase, NAMESPACE_KIND.rest(self.stores.store(NAMESPACES.stored_resource)))
-        plugins = [NamespaceLifecycle(phase)] if lifecycle else []
-        admission = Chain(plugins)
+        admission = _chain([*([NamespaceLifecycle(phase)] if lifecycle else []), *plugins], dynamic)
         resource = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
         self.informer = DefinitionInformer(self.stores.store(resource), self.catalog)
         guards = InstanceGuards(self.informer, self.stores.key_prefix(resource))
@@ -177,6 +180,10 @@ class InProcess:
         answer = await self.ask("POST", CRDS, crd)
         assert answer.status == 201, answer.body
         await until(lambda: self.catalog.lookup(crd["spec"]["group"], crd["spec"]["names"]["plural"]) is not None)
+
+
+def _chain(plugins: Sequence[Admission], dynamic: DynamicAdmission | None) -> Chain:
+    return Chain(plugins) if dynamic is None else Chain([*plugins, *dynamic.plugins], dynamic, dynamic.sources.stats)
 
 
 class _Routes:

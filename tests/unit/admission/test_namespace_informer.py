@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.admission.namespace_informer import NamespaceInformer, strip_namespace
+from apiext.admission.namespace_informer import NamespaceInformer
 from apiext.admission.sources import NotReadyError
 from tests.support.refusals import refusal
 from tests.unit.admission.creations import Host, error_status
@@ -35,12 +35,46 @@ async def test_returns_the_latest_phase() -> None:
     assert host.asked == []
 
 
-async def test_strips_namespaces() -> None:
-    """Keep name and phase of a namespace only."""
-    whole = {"metadata": {"name": "a", "labels": {"b": "c"}}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Terminating"}}
+async def test_returns_whole_namespaces() -> None:
+    """Return a namespace with labels, spec and status, without managedFields and type; each caller gets its own object."""
+    kept: dict[str, Any] = {
+        "metadata": {"name": "a", "labels": {"b": "c"}},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+    found = {"apiVersion": "v1", "kind": "Namespace", **kept, "metadata": {**kept["metadata"], "managedFields": [{"manager": "m"}]}}
+    host = Host()
+    informer = _informer(found, host=host)
+    informer.changed({**found, "metadata": {**found["metadata"], "name": "b"}})
 
-    assert strip_namespace(whole) == _namespace("a", "Terminating")
-    assert await _informer(strip_namespace(whole))("a", live=False) == "Terminating"
+    first, other = await informer.namespace("a"), await informer.namespace("b")
+
+    assert (first, other) == (kept, {**kept, "metadata": {**kept["metadata"], "name": "b"}})
+    assert first is not None
+    first.clear()
+    assert await informer.namespace("a") == kept
+    assert host.asked == []
+
+
+async def test_looks_up_unknown_namespaces() -> None:
+    """Ask the host for a namespace that no event has shown, and return None where the host has none."""
+    host = Host(**{"GET /api/v1/namespaces/new": (200, {"kind": "Namespace", **_namespace("new")})})
+    informer = _informer(_namespace("gone"), host=host)
+    informer.deleted(_namespace("gone"))
+
+    assert [await informer.namespace(name) for name in ("new", "gone")] == [_namespace("new"), None]
+    assert host.asked == ["GET /api/v1/namespaces/new", "GET /api/v1/namespaces/gone"]
+
+
+async def test_reports_a_failed_lookup() -> None:
+    """Raise the host's error for a lookup that it refuses, and NotReadyError before the first list."""
+    informer = _informer(host=Host(**{"GET /api/v1/namespaces/n": error_status(403, "Forbidden", "namespaces is forbidden")}))
+
+    caught = await refusal(informer.namespace("n"))
+
+    assert (caught.code, caught.message) == (403, "namespaces is forbidden")
+    with pytest.raises(NotReadyError):
+        await NamespaceInformer(Host(), ready_wait=0.01).namespace("n")
 
 
 async def test_waits_for_a_new_namespace() -> None:

@@ -5,7 +5,7 @@ import pytest
 from apiext.conversion.calls import CountedCalls, LoggedCalls, WebhookCall
 from apiext.conversion.metrics import ConversionOutcome, ConversionStats
 from apiext.meta.errors import StatusError, too_many_requests
-from apiext.webhook.hook_client import HookError
+from apiext.webhook.hook_answers import HookError
 from apiext.workers.pool import WorkerPool
 from apiext.workers.restarts import RestartableJob
 

@@ -20,6 +20,7 @@ FLOWS: Final = "flowcontrol.apiserver.k8s.io"
 BUILTIN: Final = (
     "events.k8s.io",
     "rbac.authorization.k8s.io",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "coordination.k8s.io",
     FLOWS,

@@ -42,6 +42,7 @@ def test_sorts_groups() -> None:
         "",
         "events.k8s.io",
         "rbac.authorization.k8s.io",
+        "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
         "coordination.k8s.io",
         "flowcontrol.apiserver.k8s.io",

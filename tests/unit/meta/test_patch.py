@@ -76,6 +76,82 @@ def test_rejects_json_patches_that_do_not_apply(document: Any, operation: dict[s
 
 
 @pytest.mark.parametrize(
+    "operation, text",
+    [
+        ({"op": "add"}, "add operation failed to decode path: missing value"),
+        ({"op": "add", "path": 1}, "add operation failed to decode path: missing value"),
+        ({"op": "add", "path": "/x/y", "value": 1}, 'add operation does not apply: doc is missing path: "/x/y": missing value'),
+        ({"op": "add", "path": "", "value": 1}, 'add operation does not apply: doc is missing path: "": missing value'),
+        ({"op": "add", "path": "/s/y", "value": 1}, 'add operation does not apply: doc is missing path: "/s/y": missing value'),
+        (
+            {"op": "add", "path": "/l/x", "value": 1},
+            "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax",
+        ),
+        (
+            {"op": "add", "path": "/l/2", "value": 1},
+            "error in add for path: '/l/2': Unable to access invalid index: 2: invalid index referenced",
+        ),
+        ({"op": "remove"}, "remove operation failed to decode path: missing value"),
+        ({"op": "remove", "path": "/x/y"}, 'remove operation does not apply: doc is missing path: "/x/y": missing value'),
+        ({"op": "remove", "path": "/x"}, "error in remove for path: '/x': Unable to remove nonexistent key: x: missing value"),
+        ({"op": "remove", "path": "/l/x"}, "error in remove for path: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax"),
+        (
+            {"op": "remove", "path": "/l/99999999999999999999"},
+            "error in remove for path: '/l/99999999999999999999': strconv.Atoi: parsing \"99999999999999999999\": value out of range",
+        ),
+        ({"op": "replace"}, "replace operation failed to decode path: operation missing path field: missing value"),
+        (
+            {"op": "replace", "path": 1},
+            "replace operation failed to decode path: json: cannot unmarshal number into Go value of type string",
+        ),
+        ({"op": "replace", "path": "", "value": 1}, "replace operation value must be object or array: %!w(<nil>)"),
+        ({"op": "replace", "path": "/x/y"}, "replace operation does not apply: doc is missing path: /x/y: missing value"),
+        ({"op": "replace", "path": "/l/3"}, "replace operation does not apply: doc is missing key: /l/3: missing value"),
+        ({"op": "move"}, "move operation failed to decode from: operation, missing from field: missing value"),
+        ({"op": "move", "from": "/x/y"}, "move operation does not apply: doc is missing from path: /x/y: missing value"),
+        ({"op": "move", "from": "/x"}, "error in move for path: 'x': Unable to remove nonexistent key: x: missing value"),
+        ({"op": "move", "from": "/s"}, "move operation failed to decode path: operation missing path field: missing value"),
+        (
+            {"op": "move", "from": "/s", "path": "/x/y"},
+            "move operation does not apply: doc is missing destination path: /x/y: missing value",
+        ),
+        ({"op": "copy"}, "copy operation failed to decode from: operation, missing from field: missing value"),
+        ({"op": "copy", "from": "/x/y"}, "copy operation does not apply: doc is missing from path: /x/y: missing value"),
+        ({"op": "copy", "from": "/s"}, "copy operation failed to decode path: missing value"),
+        (
+            {"op": "copy", "from": "/s", "path": "/x/y"},
+            "copy operation does not apply: doc is missing destination path: /x/y: missing value",
+        ),
+        (
+            {"op": "copy", "from": "/s", "path": "/l/9"},
+            "error while adding value during copy: Unable to access invalid index: 9: invalid index referenced",
+        ),
+        ({"op": "test"}, "test operation failed to decode path: operation missing path field: missing value"),
+        ({"op": "test", "path": "/s", "value": "u"}, "testing value /s failed: test failed"),
+        ({"op": "test", "path": "/x/y"}, "test operation does not apply: is missing path: /x/y: missing value"),
+        ({"op": "test", "path": "/l/7"}, "error in test for path: '/l/7': Unable to access invalid index: 7: invalid index referenced"),
+        ({"op": "erase"}, "Unexpected kind: erase"),
+        ({"op": 1}, "Unexpected kind: unknown"),
+        (None, "Unexpected kind: unknown"),
+    ],
+)
+def test_explains_what_does_not_apply(operation: dict[str, Any] | None, text: str) -> None:
+    """Say in the library's words why an operation does not apply."""
+    with pytest.raises(patch.PatchError) as caught:
+        patch.apply_operations({"s": "t", "l": [1]}, [operation])
+
+    assert str(caught.value) == text
+
+
+def test_limits_copies() -> None:
+    """Say in the library's words that copies make a document too large."""
+    double = {"op": "copy", "from": "/s", "path": "/l/-"}
+
+    with pytest.raises(patch.PatchError, match=r"^Unable to complete the copy, the accumulated size increase of copy is 4000008"):
+        patch.apply_operations({"s": "t" * 1_000_000, "l": []}, [double] * 10)
+
+
+@pytest.mark.parametrize(
     "data, strict, message",
     [
         (b"{}", False, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),

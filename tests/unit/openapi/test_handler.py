@@ -47,7 +47,14 @@ async def test_index_links_immutable_documents(client: Client) -> None:
     """Return an immutable document at each URL of the index."""
     index = await _index(client)
 
-    own = ["api", "api/v1", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1"]
+    own = [
+        "api",
+        "api/v1",
+        "apis",
+        *(f"apis/admissionregistration.k8s.io{version}" for version in ("", "/v1")),
+        "apis/apiextensions.k8s.io",
+        "apis/apiextensions.k8s.io/v1",
+    ]
     flows = ["apis/flowcontrol.apiserver.k8s.io", "apis/flowcontrol.apiserver.k8s.io/v1"]
     migration = ["apis/storagemigration.k8s.io", "apis/storagemigration.k8s.io/v1"]
     rbac = ["apis/rbac.authorization.k8s.io", "apis/rbac.authorization.k8s.io/v1"]

@@ -45,6 +45,8 @@ def test_each_served_version_has_a_document() -> None:
         "api",
         "api/v1",
         "apis",
+        "apis/admissionregistration.k8s.io",
+        "apis/admissionregistration.k8s.io/v1",
         "apis/apiextensions.k8s.io",
         "apis/apiextensions.k8s.io/v1",
         "apis/coordination.k8s.io",
@@ -248,6 +250,7 @@ def test_groups_of_shared_kinds() -> None:
 
     assert groups == {
         "api/v1": [""],
+        "apis/admissionregistration.k8s.io/v1": ["", "admissionregistration.k8s.io"],
         "apis/apiextensions.k8s.io/v1": ["", "apiextensions.k8s.io"],
         "apis/coordination.k8s.io/v1": ["", "coordination.k8s.io"],
         "apis/events.k8s.io/v1": ["", "events.k8s.io"],
@@ -255,4 +258,4 @@ def test_groups_of_shared_kinds() -> None:
         "apis/rbac.authorization.k8s.io/v1": ["", "rbac.authorization.k8s.io"],
         "apis/storagemigration.k8s.io/v1": ["", "storagemigration.k8s.io"],
     }
-    assert len(_v2()["definitions"][name]["x-kubernetes-group-version-kind"]) == 11
+    assert len(_v2()["definitions"][name]["x-kubernetes-group-version-kind"]) == 13

@@ -13,6 +13,7 @@ FLOWS = "flowcontrol.apiserver.k8s.io/v1"
 FIRST = CORE, "events.k8s.io/v1", "rbac.authorization.k8s.io/v1"
 LEASES = "coordination.k8s.io/v1"
 CRDS = "apiextensions.k8s.io/v1"
+ADMISSION = "admissionregistration.k8s.io/v1"
 MIGRATIONS = "storagemigration.k8s.io/v1"
 VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
 REVIEWS = ["authentication.k8s.io/v1", "authorization.k8s.io/v1"]
@@ -21,9 +22,9 @@ REVIEWS = ["authentication.k8s.io/v1", "authorization.k8s.io/v1"]
 @pytest.mark.parametrize(
     "gates, host, expected",
     [
-        ([], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS, *REVIEWS]),
-        (["StorageVersionMigrator=false"], None, [*FIRST, CRDS, LEASES, FLOWS, *REVIEWS]),
-        (["StorageVersionAPI=true"], None, [*FIRST, CRDS, LEASES, FLOWS, MIGRATIONS, *REVIEWS, VERSIONS]),
+        ([], None, [*FIRST, ADMISSION, CRDS, LEASES, FLOWS, MIGRATIONS, *REVIEWS]),
+        (["StorageVersionMigrator=false"], None, [*FIRST, ADMISSION, CRDS, LEASES, FLOWS, *REVIEWS]),
+        (["StorageVersionAPI=true"], None, [*FIRST, ADMISSION, CRDS, LEASES, FLOWS, MIGRATIONS, *REVIEWS, VERSIONS]),
         (["StorageVersionAPI=true"], KubeconfigSource("--kubeconfig"), [CRDS]),
     ],
 )

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from apiext.admission.attributes import Admission, Attributes
 from apiext.meta import errors
+from apiext.meta.request import AdmissionOperation
 from apiext.registry.rest import ResourceRest
 from apiext.serving import namespace_controller
 from tests.support.builders.crds import widget, widget_crd
@@ -143,3 +145,39 @@ async def test_reports_failures(widgets: InProcess) -> None:
 async def _with_condition(server: InProcess, path: str, condition: str, status: str) -> Answer:
     """Return the namespace once it has a condition."""
     return await _once(server, path, lambda answer: _conditions(answer).get(condition, ("",))[0] == status)
+
+
+class _Guard(Admission):
+    """Refuses the deletion of one object, and notes who deletes the others."""
+
+    operations = frozenset({AdmissionOperation.DELETE})
+
+    def __init__(self) -> None:
+        self.kept = "kept"
+        self.deleted: dict[str, str] = {}
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Refuse the deletion of the object that is kept."""
+        name = str((attributes.old or {})["metadata"]["name"])
+        if name == self.kept:
+            raise errors.forbidden(attributes.resource.group_resource, name, "it is kept")
+        self.deleted[name] = attributes.user.name
+
+
+async def test_admits_each_deletion() -> None:
+    """Ask admission about each object, as the service account of a cluster's controller, and report what it refuses."""
+    guard = _Guard()
+    async with InProcess(plugins=[guard]) as server:
+        await server.define(widget_crd())
+        await _namespace(server, "guarded")
+        for name in ("a", guard.kept):
+            await server.ask("POST", WIDGETS.format("guarded"), _widget(name))
+
+        await server.ask("DELETE", f"{NAMESPACES}/guarded")
+        answer = await _with_condition(server, f"{NAMESPACES}/guarded", "NamespaceDeletionContentFailure", "True")
+        await _gone(server, f"{WIDGETS.format('guarded')}/a")
+
+        assert 'widgets.example.com "kept" is forbidden: it is kept' in _conditions(answer)["NamespaceDeletionContentFailure"][2]
+        assert guard.deleted["a"] == "system:serviceaccount:kube-system:namespace-controller"
+        guard.kept = ""
+        await _gone(server, f"{NAMESPACES}/guarded")

@@ -14,7 +14,9 @@ import pytest
 from apiext.cert import certificate
 from apiext.webhook import hook_client
 from apiext.webhook.client_config import parse_client_config, tls_context
-from apiext.webhook.hook_client import HookClient, HookClients, HookError
+from apiext.webhook.hook_answers import HookError
+from apiext.webhook.hook_client import HookClient, HookClients
+from apiext.webhook.hook_users import HookUsers
 from apiext.webhook.tls_errors import PeerCertificate
 from hack.lib.servers.certificates import Authority
 from tests.support.conversion_webhook import BREAK, HANG, Call, ConversionWebhook, Json, Reply, conversion_webhook
@@ -78,6 +80,43 @@ async def test_service(connect: Connect, webhook: ConversionWebhook) -> None:
 
     assert await client.post(b"{}") == b"/hook?timeout=30s"
     assert webhook.calls[0].headers["host"] == "webhook.default.svc:8443"
+
+
+async def test_services_use_no_proxy(connect: Connect, webhook: ConversionWebhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call a Service directly, whatever the environment says."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    webhook.use_certificate(webhook.authority, "webhook.default.svc")
+
+    assert await connect(url=None, service={"namespace": "default", "name": "webhook"}).post(b"{}")
+
+
+async def test_missing_services(connect: Connect) -> None:
+    """Name a Service that the DNS does not know; its port is always shown."""
+    client = connect(url=None, service={"namespace": "none", "name": "missing", "path": "/x"})
+
+    assert await _failure(client) == 'Post "https://missing.none.svc:443/x?timeout=30s": service "missing" not found'
+
+
+async def test_redirects_of_services(connect: Connect, webhook: ConversionWebhook) -> None:
+    """Any server to which a Service redirects must have its name."""
+    webhook.use_certificate(webhook.authority, "webhook.default.svc")
+    location = f"https://localhost:{webhook.port}/other"
+    webhook.answer = lambda call: Reply(b"done") if call.path == "/other" else Reply(code=307, headers={"Location": location})
+
+    assert await connect(url=None, service={"namespace": "default", "name": "webhook"}).post(b"{}") == b"done"
+
+
+async def test_credentials(webhook: ConversionWebhook) -> None:
+    """Send the credentials for a webhook to it, and to no server to which it redirects."""
+    users = HookUsers({"users": [{"name": f"127.0.0.1:{webhook.port}", "user": {"token": "secret"}}]}, Path())
+    clients = HookClients({}, _read, users)
+    location = f"https://localhost:{webhook.port}/other"
+    webhook.answer = lambda call: Reply(b"done") if call.path == "/other" else Reply(code=307, headers={"Location": location})
+
+    assert await clients.client(parse_client_config(webhook.client_config())).post(b"{}") == b"done"
+
+    assert [call.headers.get("authorization") for call in webhook.calls] == ["Bearer secret", None]
+    await clients.close()
 
 
 async def test_reads_gzip(connect: Connect, webhook: ConversionWebhook) -> None:
@@ -155,13 +194,14 @@ async def test_broken_connections(connect: Connect, webhook: ConversionWebhook) 
     assert await _failure(connect()) == f"{begin}dial tcp 127.0.0.1:{webhook.port}: connect: connection refused"
 
 
-async def test_timeout(connect: Connect, webhook: ConversionWebhook, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give up after the timeout, and say so."""
-    client = connect()
-    monkeypatch.setattr(hook_client, "TIMEOUT", 0.2)
+async def test_timeout(connect: Connect, webhook: ConversionWebhook) -> None:
+    """Give up after the timeout, and say so. The webhook learns it in whole seconds."""
     webhook.answer = lambda _call: HANG
 
-    assert await _failure(client) == f'Post "{webhook.url}?timeout=30s": context deadline exceeded'
+    with pytest.raises(HookError) as error:
+        await connect().post(b"{}", 0.2)
+
+    assert str(error.value) == f'Post "{webhook.url}?timeout=1s": context deadline exceeded'
     # the connection ends with the webhook's side of it
     webhook.release()
     await until(lambda: not webhook.connections)

@@ -17,6 +17,7 @@ from apiext.schema.cel.ast import (
     ListLiteral,
     MapLiteral,
     Select,
+    StructLiteral,
     Uint,
 )
 from apiext.schema.cel.checking.type_inference import Inference, display_type, is_less_specific, is_variable, unwrap_optional
@@ -96,6 +97,8 @@ class _Checker:
                 return self._list(node)
             case MapLiteral():
                 return self._map(node)
+            case StructLiteral():
+                return self._struct(node)
             case Comprehension():
                 return self._comprehension(node)
 
@@ -276,6 +279,30 @@ class _Checker:
             key_type, value_type = self.inference.new_variable(), self.inference.new_variable()
         self.types[node.id] = map_of(key_type, value_type)
         return replace(node, entries=tuple(entries))
+
+    def _struct(self, node: StructLiteral) -> Expression:
+        name = node.type_name.removeprefix(".")
+        kind = CelType(name)
+        if not self.environment.is_object(kind):
+            self._undeclared(node.id, node.type_name)
+            kind = ERROR
+        self.types[node.id] = kind
+        fields = []
+        for field in node.fields:
+            value = self.check(field.value)
+            fields.append(replace(field, value=value))
+            value_type = self._element_type(field.value.id, optional=field.optional)
+            expected = self._field_type(field.id, name, field.name) if kind != ERROR else ERROR
+            if not self.inference.assign(expected, value_type):
+                shown = f"'{display_type(expected)}' but provided type is '{display_type(value_type)}'"
+                self._report(field.id, f"expected type of field '{field.name}' is {shown}")
+        return replace(node, type_name=name, fields=tuple(fields))
+
+    def _field_type(self, node: int, type_name: str, field: str) -> CelType:
+        found = self.environment.field(CelType(type_name), field)
+        if found is None:
+            self._report(node, f"undefined field '{field}'")
+        return found or ERROR
 
     def _comprehension(self, node: Comprehension) -> Expression:
         iter_range = self.check(node.iter_range)

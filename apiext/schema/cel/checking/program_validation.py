@@ -8,6 +8,7 @@ from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, post_o
 from apiext.schema.cel.compiler.folding import fold
 from apiext.schema.cel.environment import Environment
 from apiext.schema.cel.errors import CelError
+from apiext.schema.cel.types import CelType
 from apiext.schema.pattern import PatternError, check_pattern
 
 _UNDEFINED_TYPES: Final = frozenset({"duration", "timestamp"})
@@ -17,7 +18,7 @@ _UNDEFINED_TYPES: Final = frozenset({"duration", "timestamp"})
 def program_fault(ast: CheckedAst, environment: Environment) -> str | None:
     """Return why an expression has no program: a type has no value, or a constant is an invalid pattern or cannot be converted."""
     for node in post_order(ast.expression):
-        fault = _undefined(node, ast) if node.id in ast.names else _pattern_fault(node, environment)
+        fault = _undefined(node, ast, environment) if node.id in ast.names else _pattern_fault(node, environment)
         if fault is not None:
             return fault
     try:
@@ -27,9 +28,9 @@ def program_fault(ast: CheckedAst, environment: Environment) -> str | None:
     return None
 
 
-def _undefined(node: Expression, ast: CheckedAst) -> str | None:
+def _undefined(node: Expression, ast: CheckedAst, environment: Environment) -> str | None:
     name = ast.names[node.id]
-    if name in _UNDEFINED_TYPES and ast.types[node.id].name == "type":
+    if ast.types[node.id].name == "type" and (name in _UNDEFINED_TYPES or environment.is_object(CelType(name))):
         return f"reference to undefined type: {name}"
     return None
 

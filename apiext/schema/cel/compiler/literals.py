@@ -1,19 +1,21 @@
-"""List and map literals."""
+"""List, map and struct literals."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from apiext.schema.cel.ast import ListLiteral, MapLiteral
+from apiext.schema.cel.ast import ListLiteral, MapLiteral, StructLiteral
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.types import DYN, list_of, map_of
 from apiext.schema.cel.values.mixed_map import MixedMap
 from apiext.schema.cel.values.run_time_values import OptionalValue
+from apiext.schema.cel.values.structs import make_struct
 
 _LIST_COST: Final = 10
 _MAP_COST: Final = 30
+_STRUCT_COST: Final = 40
 
 
 def compile_list(compiler: Compiler, node: ListLiteral) -> CodeValue:
@@ -53,6 +55,21 @@ def compile_map(compiler: Compiler, node: MapLiteral) -> CodeValue:
             compiler.writer.line(f"{compiler.bind(_insert)}({result}, {key.code}, {value.code})")
     unsure = any(key.is_dyn or value.is_dyn for key, value, _ in entries)
     return CodeValue(result, map_of(DYN, DYN) if unsure else compiler.type_of(node), may_fail=may_fail)
+
+
+def compile_struct(compiler: Compiler, node: StructLiteral) -> CodeValue:
+    """Compile `a.b.C{d: e, ?f: g}`."""
+    compiler.writer.charge(_STRUCT_COST)
+    fields = compiler.name("t")
+    members = [(field, compiler.atom(compiler.converted(compiler.visit(field.value)))) for field in node.fields]
+    compiler.writer.line(f"{fields} = {{}}")
+    for field, value in members:
+        if field.optional:
+            compiler.writer.line(f"{compiler.bind(_insert_optional)}({fields}, {field.name!r}, {value.code})")
+        else:
+            compiler.writer.line(f"{fields}[{field.name!r}] = {value.code}")
+    kind = compiler.type_of(node)
+    return compiler.assign(f"{compiler.bind(make_struct)}({compiler.bind(kind)}, {fields})", kind, may_fail=True)
 
 
 def _require_optional_element(value: object) -> None:

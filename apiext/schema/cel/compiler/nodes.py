@@ -14,11 +14,12 @@ from apiext.schema.cel.ast import (
     ListLiteral,
     MapLiteral,
     Select,
+    StructLiteral,
 )
 from apiext.schema.cel.compiler.calls import compile_call
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.compiler import Compiler
-from apiext.schema.cel.compiler.literals import compile_list, compile_map
+from apiext.schema.cel.compiler.literals import compile_list, compile_map, compile_struct
 from apiext.schema.cel.compiler.loops import compile_comprehension
 from apiext.schema.cel.compiler.selections import QUALIFIERS, compile_identifier, compile_index, compile_select
 
@@ -59,3 +60,5 @@ def _compile_node(compiler: Compiler, node: Expression) -> CodeValue:
                 return compile_list(compiler, node)
             case MapLiteral():
                 return compile_map(compiler, node)
+            case StructLiteral():
+                return compile_struct(compiler, node)

@@ -215,7 +215,11 @@ def _presence(compiler: Compiler, operand: CodeValue, identifier: str) -> CodeVa
         return CodeValue(f"({code})", BOOL, may_fail=operand.may_fail)
     key = CodeValue(repr(identifier), STRING)
     member = _member_of(compiler, shape, operand.code, key) if shape is not None and shape.optional else None
-    code = f"{member[0]}.present" if member is not None else f"{compiler.bind(_is_present)}({compiler.value(operand)}, {identifier!r})"
+    if member is not None:
+        code = f"{member[0]}.present"
+    else:
+        value = compiler.value(operand)
+        code = f"{identifier!r} in {value} if type({value}) is dict else {compiler.bind(_is_present)}({value}, {identifier!r})"
     result = compiler.assign(code, BOOL, may_fail=True)
     if operand.type.name == "optional_type" or operand.is_dyn:
         compiler.writer.charge(-1)
@@ -249,10 +253,24 @@ def _dynamic(compiler: Compiler, container: CodeValue, key: CodeValue, kind: Cel
         if not optional and container.shape is not None and container.shape.type == "object" and key.type != STRING:
             with compiler.writer.block(f"if not isinstance({key.code}, str):"):
                 compiler.writer.line(f"raise {compiler.bind(CelError)}({NO_SUCH_OVERLOAD!r})")
-        code = f"{compiler.bind(qualify)}({compiler.value(container)}, {key.code}, through={through})"
+        operand = compiler.value(container)
+        code = f"{compiler.bind(qualify)}({operand}, {key.code}, through={through})"
+        if not optional and key.type == STRING:
+            return _dynamic_field(compiler, operand, key, code, kind)
         result = compiler.assign(code, kind, may_fail=True)
     if optional or container.is_dyn:
         compiler.writer.charge_result(f"{compiler.bind(_present_cost)}({result.code}) - 1")
+    return result
+
+
+def _dynamic_field(compiler: Compiler, operand: str, key: CodeValue, code: str, kind: CelType) -> CodeValue:
+    """Read a member of a value of unknown type by a text: at once from a plain map, else by the code."""
+    writer, result = compiler.writer, CodeValue(compiler.name("t"), kind, may_fail=True)
+    with writer.block(f"if type({operand}) is dict and {key.code} in {operand}:"):
+        writer.line(f"{result.code} = {operand}[{key.code}]")
+    with writer.block("else:"):
+        writer.line(f"{result.code} = {code}")
+        writer.charge_result(f"{compiler.bind(_present_cost)}({result.code}) - 1")
     return result
 
 

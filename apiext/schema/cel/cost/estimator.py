@@ -16,6 +16,7 @@ from apiext.schema.cel.ast import (
     ListLiteral,
     MapLiteral,
     Select,
+    StructLiteral,
 )
 from apiext.schema.cel.cost.estimate import EMPTY, ONE, UNKNOWN, ZERO, Estimate, exactly
 from apiext.schema.cel.cost.extensions import EXTENSION_ESTIMATORS, LIST_COST
@@ -25,6 +26,7 @@ from apiext.schema.cel.cost.standard import STANDARD_ESTIMATORS
 from apiext.schema.cel.types import DYN, CelType
 
 _MAP_COST: Final = exactly(30)
+_STRUCT_COST: Final = exactly(40)
 _SCALARS: Final = frozenset({"bool", "double", "google.protobuf.Duration", "int", "google.protobuf.Timestamp", "uint"})
 _FREE_SELECTIONS: Final = frozenset({"dyn", "optional_type"})
 """Types whose fields cost nothing to select."""
@@ -106,6 +108,8 @@ class CostEstimator:
         if isinstance(expression, ListLiteral):
             return self._list(expression)
         if isinstance(expression, MapLiteral):
+            return self._map(expression)
+        if isinstance(expression, StructLiteral):
             return self._struct(expression)
         return self._binding(expression) if _is_binding(expression) else self._comprehension(expression)
 
@@ -132,7 +136,13 @@ class CostEstimator:
         self._entries[literal.id] = EntrySize(is_list=True, key=ONE, value=item)
         return cost
 
-    def _struct(self, literal: MapLiteral) -> _Visit:
+    def _struct(self, literal: StructLiteral) -> _Visit:
+        cost = _STRUCT_COST
+        for field in literal.fields:
+            cost = cost.plus((yield field.value))
+        return cost
+
+    def _map(self, literal: MapLiteral) -> _Visit:
         cost = _MAP_COST
         key_size, value_size = (EMPTY, EMPTY) if literal.entries else (ZERO, ZERO)
         for entry in literal.entries:

@@ -9,6 +9,7 @@ from ipaddress import ip_interface
 from typing import ClassVar, Final
 
 from apiext.meta.golang.formatting import quote
+from apiext.meta.golang.netip import prefix_fault
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import actual_size, read_once, string_cost
 from apiext.schema.cel.libraries.ip import Address, IpValue, is_mapped, parse_ip
@@ -17,6 +18,7 @@ from apiext.schema.cel.types import BOOL, INT, STRING, CelType
 from apiext.schema.cel.values.run_time_values import OpaqueValue
 
 _CIDR: Final = CelType("net.CIDR")
+_FAULT: Final = "network address parse error during conversion from string"
 _FORM: Final = re.compile("[^/%]+/(?:0|[1-9][0-9]*)")
 
 
@@ -52,10 +54,11 @@ def _parse(text: str) -> CidrValue:
         if not _FORM.fullmatch(text):
             raise ValueError(f"{quote(text)} is no address with the length of a prefix")
         found = ip_interface(text)
-        if is_mapped(found.ip):
-            raise ValueError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
     except ValueError as error:
-        raise CelError(f"network address parse error during conversion from string: {error}") from None
+        # as in the reference, the text begins twice
+        raise CelError(f"{_FAULT}: {_FAULT}: {prefix_fault(text) or error}") from None
+    if is_mapped(found.ip):
+        raise CelError(f"{_FAULT}: IPv4-mapped IPv6 address {quote(text)} is not allowed")
     return CidrValue(found.ip, found.network.prefixlen)
 
 

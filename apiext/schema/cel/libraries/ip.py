@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import ClassVar, Final
 
 from apiext.meta.golang.formatting import quote
+from apiext.meta.golang.netip import address_fault
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once, read_twice
 from apiext.schema.cel.libraries.library import Cost, Library, Overload
@@ -47,7 +48,8 @@ def parse_ip(text: str) -> IpValue:
     try:
         address = ip_address(text)
     except ValueError as error:
-        raise CelError(f"IP Address {quote(text)} parse error during conversion from string: {error}") from None
+        fault = address_fault(text) or error
+        raise CelError(f"IP Address {quote(text)} parse error during conversion from string: {fault}") from None
     if "%" in text:
         raise CelError(f"IP address {quote(text)} with zone value is not allowed")
     if is_mapped(address):

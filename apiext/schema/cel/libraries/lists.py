@@ -10,6 +10,7 @@ from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import traversal
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
+from apiext.schema.cel.standard.operators import ORDERED
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, CelType, list_of
 from apiext.schema.cel.values.equality import compare, equal
 from apiext.schema.cel.values.run_time_values import Duration, checked_duration, checked_int, checked_uint
@@ -36,7 +37,19 @@ def order(left: object, right: object) -> int:
 
 
 def _is_sorted(elements: list[object]) -> bool:
-    return all(order(left, right) <= 0 for left, right in pairwise(elements))
+    if elements:
+        _require_ordered(elements[0])
+    for left, right in pairwise(elements):
+        _require_ordered(right)
+        if order(left, right) > 0:
+            return False
+    return True
+
+
+def _require_ordered(element: object) -> None:
+    """Raise CelError for a value of a type without order."""
+    if not isinstance(element, ORDERED):
+        raise CelError(NO_SUCH_OVERLOAD)
 
 
 def _min(elements: list[object]) -> object:
@@ -53,6 +66,7 @@ def _extreme(elements: list[object], name: str, worse: int) -> object:
         raise CelError(f"{name} called on empty list")
     best = elements[0]
     for element in elements:
+        _require_ordered(element)
         if order(best, element) == worse:
             best = element
     return best

@@ -22,6 +22,9 @@ _VERSION: Final = re.compile(
     rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({_PRERELEASE}(?:\.{_PRERELEASE})*+))?(?:\+({_BUILD}(?:\.{_BUILD})*+))?"
 )
 _PARTS: Final = 3
+_DIGITS: Final = re.compile("[0-9]*")
+_MAX_DIGITS: Final = 20
+_PART: Final = re.compile("[0-9A-Za-z-]+")
 
 
 @total_ordering
@@ -65,7 +68,7 @@ def _parse(text: str, normalize: bool = False) -> SemverValue:  # noqa: FBT001, 
         text = _normalized(text)
     found = _VERSION.fullmatch(text)
     if found is None:
-        raise CelError(f"invalid semantic version {quote(text)}")
+        raise CelError(_fault(text))
     *core, prerelease, build = found.groups()
     major, minor, patch = map(int, core)
     parts = prerelease.split(".") if prerelease else ()
@@ -76,9 +79,44 @@ def _parse(text: str, normalize: bool = False) -> SemverValue:  # noqa: FBT001, 
     )
 
 
+def _fault(text: str) -> str:
+    """Return why a text is no version."""
+    if not text:
+        return "Version string empty"
+    parts = text.split(".", _PARTS - 1)
+    if len(parts) != _PARTS:
+        return "No Major.Minor.Patch elements found"
+    rest, _, build = parts[2].partition("+")
+    patch, dash, prerelease = rest.partition("-")
+    for name, number in (("Major", parts[0]), ("Minor", parts[1]), ("Patch", patch)):
+        if not _DIGITS.fullmatch(number):
+            return f"Invalid character(s) found in {name.lower()} number {quote(number)}"
+        if len(number) > 1 and number[0] == "0":
+            return f"{name} number must not contain leading zeroes {quote(number)}"
+        if not number:
+            return 'strconv.ParseUint: parsing "": invalid syntax'
+        if len(number) > _MAX_DIGITS or int(number) >> 64:
+            return f"strconv.ParseUint: parsing {quote(number)}: value out of range"
+    for part in prerelease.split(".") if dash else ():
+        if fault := _prerelease_fault(part):
+            return fault
+    wrong = next((part for part in build.split(".") if not _PART.fullmatch(part)), "")
+    return f"Invalid character(s) found in build meta data {quote(wrong)}" if wrong else "Build meta data is empty"
+
+
+def _prerelease_fault(part: str) -> str:
+    if not part:
+        return "Prerelease is empty"
+    if _DIGITS.fullmatch(part) and len(part) > 1 and part[0] == "0":
+        return f"Numeric PreRelease version must not contain leading zeroes {quote(part)}"
+    return "" if _PART.fullmatch(part) else f"Invalid character(s) found in prerelease {quote(part)}"
+
+
 def _normalized(text: str) -> str:
     """Return a version without `v` and leading zeros, with its missing parts added."""
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]
+    if len(parts) < _PARTS and any(sign in parts[-1] for sign in "+-"):
+        raise CelError("short version cannot contain PreRelease/Build meta data")
     return ".".join([*parts, "0", "0"][:_PARTS])
 
 

@@ -14,6 +14,7 @@ from apiext.schema.cel.errors import (
     CelError,
     no_such_key,
 )
+from apiext.schema.cel.libraries.result_size import check_result_size
 from apiext.schema.cel.standard.kinds import type_of, undefined
 from apiext.schema.cel.values.associative import AssociativeList
 from apiext.schema.cel.values.equality import MISSING, compare, contains, find
@@ -29,25 +30,32 @@ from apiext.schema.cel.values.run_time_values import (
     checked_timestamp,
     checked_uint,
 )
+from apiext.schema.cel.values.structs import StructValue
 
-_ORDERED: Final = (bool, int, float, str, bytes, Timestamp, Duration)
+ORDERED: Final = (bool, int, float, str, bytes, Timestamp, Duration)
+"""Types of values that have an order."""
 
 
 def add(left: Any, right: Any) -> object:
-    """Evaluate `left + right`. Raises CelError."""
+    """Evaluate `left + right`. Raises CelError, and BudgetError if the result would be too long."""
     kind = type(left)
     if kind is type(right):
         if kind is int:
             return checked_int(left + right)
         if kind is Uint:
             return checked_uint(int(left) + int(right))
-        if kind in (float, str, bytes):
+        if kind is float:
+            return left + right
+        if kind in (str, bytes):
+            # such an addition costs 1, whatever its length
+            check_result_size(len(left) + len(right))
             return left + right
         if kind is Duration:
             return checked_duration(left.nanoseconds + right.nanoseconds)
     if isinstance(left, AssociativeList) and isinstance(right, list):
         return left.merged(right)
     if isinstance(left, list) and isinstance(right, list):
+        check_result_size(len(left) + len(right))
         return [*left, *right]
     if kind is Timestamp and isinstance(right, Duration):
         return checked_timestamp(left.nanoseconds + right.nanoseconds, left.offset)
@@ -195,7 +203,7 @@ def greater_equals(left: Any, right: Any) -> bool:
 
 
 def _order(operator: str, left: object, right: object) -> int:
-    if not isinstance(left, _ORDERED):
+    if not isinstance(left, ORDERED):
         raise undefined(operator, left)
     return compare(left, right)
 
@@ -225,6 +233,8 @@ def index(container: Any, key: Any) -> Any:
     """Evaluate `container[key]`, and fields of values of unknown type. Raises CelError."""
     found = lookup(container, key)
     if found is MISSING:
+        if isinstance(container, StructValue):
+            return container[key]
         text = key if isinstance(key, str) else str(key).lower() if isinstance(key, bool) else str(key)
         raise CelError(f"index out of bounds: {text}") if isinstance(container, list) else no_such_key(text)
     return found
@@ -237,6 +247,8 @@ def lookup(container: Any, key: Any) -> Any:
     if isinstance(container, list):
         place = _place(key)
         return container[place] if 0 <= place < len(container) else MISSING
+    if isinstance(container, StructValue) and container.has(key):
+        return container[key]
     return MISSING
 
 

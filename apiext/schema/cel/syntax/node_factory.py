@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apiext.meta.limits import MAX_CEL_NODES
-from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Identifier, ListLiteral, MapEntry, MapLiteral, Select
+from apiext.schema.cel.ast import (
+    Call,
+    Comprehension,
+    Constant,
+    Expression,
+    Identifier,
+    ListLiteral,
+    MapEntry,
+    MapLiteral,
+    Select,
+    StructField,
+    StructLiteral,
+)
 from apiext.schema.cel.syntax.source import Issue
 
 RESULT_VARIABLE = "@result"
@@ -95,6 +107,8 @@ class MacroFactory:
                 return replace(node, id=new, elements=tuple([self.copy(element) for element in node.elements]))
             case MapLiteral():
                 return replace(node, id=new, entries=tuple([self._copy_entry(entry) for entry in node.entries]))
+            case StructLiteral():
+                return replace(node, id=new, fields=tuple([self._copy_field(field) for field in node.fields]))
             case Comprehension():
                 return replace(
                     node,
@@ -110,3 +124,6 @@ class MacroFactory:
 
     def _copy_entry(self, entry: MapEntry) -> MapEntry:
         return replace(entry, id=self.identify(), key=self.copy(entry.key), value=self.copy(entry.value))
+
+    def _copy_field(self, field: StructField) -> StructField:
+        return replace(field, id=self.identify(), value=self.copy(field.value))

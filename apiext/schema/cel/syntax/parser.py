@@ -5,10 +5,23 @@ The parser accepts what cel-go's accepts, with the same places of nodes. It stop
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from apiext.meta.limits import MAX_CEL_EXPRESSION_CODE_POINTS
-from apiext.schema.cel.ast import Call, Constant, Expression, Identifier, ListLiteral, MapEntry, MapLiteral, Select, children
+from apiext.schema.cel.ast import (
+    Call,
+    Constant,
+    Expression,
+    Identifier,
+    ListLiteral,
+    MapEntry,
+    MapLiteral,
+    Select,
+    StructField,
+    StructLiteral,
+    children,
+)
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.escaping import RESERVED
 from apiext.schema.cel.syntax.literals import BadEscapeError, literal_value
@@ -27,6 +40,7 @@ _SUMS: Final = {"+": "_+_", "-": "_-_"}
 _PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
 _UNARY: Final = {"!": "!_", "-": "-_"}
 _NUMBERS: Final = frozenset({"int", "float"})
+T = TypeVar("T")
 _LITERALS: Final = _NUMBERS | {"uint", "string", "bytes", "true", "false", "null"}
 
 
@@ -229,7 +243,7 @@ class _Parser:
     def _primary(self) -> Expression:
         kind = self.kinds[self.at]
         if kind in {IDENTIFIER, "."}:
-            return self._name()
+            return self._struct() if self._is_struct() else self._name()
         if kind == "(":
             self.at += 1
             expression = self._expr()
@@ -282,19 +296,47 @@ class _Parser:
 
     def _map(self) -> MapLiteral:
         node = self.nodes.identify(self.offsets[self._expect("{")])
-        entries: list[MapEntry] = []
+        return MapLiteral(node, self._members(self._map_entry))
+
+    def _map_entry(self) -> MapEntry:
+        optional = self._optional_mark()
+        key = self._expr()
+        entry = self.nodes.identify(self.offsets[self._expect(":")])
+        return MapEntry(entry, key, self._expr(), optional)
+
+    def _is_struct(self) -> bool:
+        """Return whether a name with dots is followed by the fields of a struct."""
+        at = self.at + (self.kinds[self.at] == ".")
+        while self.kinds[at] == IDENTIFIER and self.kinds[at + 1] == ".":
+            at += 2
+        return self.kinds[at] == IDENTIFIER and self.kinds[at + 1] == "{"
+
+    def _struct(self) -> StructLiteral:
+        first = self.at
+        while self.kinds[self.at] != "{":
+            self.at += 1
+        name = "".join(self.texts[first : self.at])
+        node = self.nodes.identify(self.offsets[self._expect("{")])
+        return StructLiteral(node, name, self._members(self._struct_field))
+
+    def _struct_field(self) -> StructField:
+        optional = self._optional_mark()
+        name = self._field_name()
+        field = self.nodes.identify(self.offsets[self._expect(":")])
+        return StructField(field, name, self._expr(), optional)
+
+    def _members(self, parse_member: Callable[[], T]) -> tuple[T, ...]:
+        """Parse the members of a map or struct, separated by commas, and the closing brace."""
+        members = []
         while self.kinds[self.at] not in {"}", ","}:
-            optional = self._optional_mark()
-            key = self._expr()
-            entry = self.nodes.identify(self.offsets[self._expect(":")])
-            entries.append(MapEntry(entry, key, self._expr(), optional))
+            members.append(parse_member())
             if self.kinds[self.at] != "," or self.kinds[self.at + 1] == "}":
                 break
             self.at += 1
             if self.kinds[self.at] == ",":
                 raise self._fault(EXPRESSION)
         self._expect("}", "'}'" if self._accept(",") else "',' or '}'")
-        return MapLiteral(node, tuple(entries))
+        return tuple(members)
 
     def _literal(self) -> Expression:
         first = self.at

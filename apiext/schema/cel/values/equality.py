@@ -16,6 +16,7 @@ from apiext.schema.cel.values.associative import AssociativeList
 from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
 from apiext.schema.cel.values.mixed_map import MixedMap
 from apiext.schema.cel.values.run_time_values import Duration, OpaqueValue, OptionalValue, Timestamp
+from apiext.schema.cel.values.structs import StructValue
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _PLAIN: Final = frozenset({str, bytes, bool, Timestamp, Duration})
@@ -69,9 +70,19 @@ def _equal(left: object, right: object, pending: list[tuple[object, object]]) ->
         return isinstance(right, CelType) and left.name == right.name
     if isinstance(left, MistypedJson):
         raise left.error
-    if isinstance(left, OpaqueValue) and kind is not other and right is not None and not isinstance(left, UnknownJson):
+    if isinstance(left, StructValue):
+        if not isinstance(right, StructValue) or left.cel_type != right.cel_type or left.fields.keys() != right.fields.keys():
+            return False
+        pending.extend((value, right.fields[name]) for name, value in left.fields.items())
+        return True
+    if isinstance(left, OpaqueValue) and (not left.has_equality or _is_foreign(left, right)):
         raise CelError(NO_SUCH_OVERLOAD)
     return left is right or (kind is other and left == right)
+
+
+def _is_foreign(left: OpaqueValue, right: object) -> bool:
+    """Return whether a value of a library is compared with one of another type."""
+    return type(left) is not type(right) and right is not None and not isinstance(left, UnknownJson)
 
 
 def _equal_numbers(left: object, right: object) -> bool:

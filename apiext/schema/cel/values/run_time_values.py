@@ -54,6 +54,8 @@ class OpaqueValue:
 
     __slots__ = ()
     cel_type: ClassVar[CelType]
+    has_equality: ClassVar[bool] = True
+    """Whether `==` with a value of this type on the left has a result."""
 
     def size(self) -> int:
         """Return the size for run-time costs."""

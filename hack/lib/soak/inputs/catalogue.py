@@ -5,6 +5,7 @@ from typing import Final
 
 from hack.lib.soak.hostile import Input, name_of
 from hack.lib.soak.inputs import (
+    admission,
     connections,
     definitions,
     flows,
@@ -22,6 +23,7 @@ from hack.lib.soak.inputs import (
 _FILES: Final = (
     # first, so that their idle workers have ended before the measurement of the memory of all inputs
     versions,
+    admission,
     selectors,
     headers,
     flows,

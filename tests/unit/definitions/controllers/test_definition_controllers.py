@@ -14,7 +14,7 @@ from apiext.registry.customresourcedefinition import CustomResourceDefinitionSta
 from apiext.registry.request_context import CreateOptions, DeleteOptions
 from apiext.storage.backend import UnavailableError
 from apiext.storage.interface import Preconditions, Store
-from apiext.webhook.hook_client import HookError
+from apiext.webhook.hook_answers import HookError
 from tests.unit.definitions.conftest import ControlledDefinitions
 from tests.unit.definitions.recorded import body, decoded
 

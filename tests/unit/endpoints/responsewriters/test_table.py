@@ -7,10 +7,10 @@ import pytest
 
 from apiext.endpoints.responsewriters import table
 from apiext.endpoints.responsewriters.human_duration import age, human_duration
-from apiext.endpoints.responsewriters.jsonpath import PathError, compile_path
-from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor, TableForm, row_bytes, rows, table_head
 from apiext.meta.encoding import json_codec
+from apiext.meta.jsonpath.meter import EvalError, Meter
+from apiext.meta.jsonpath.paths import PathError, compile_path
 from apiext.scheduling import time_slice
 from apiext.storage.interface import Item
 from tests.support.event_loop import turns_of

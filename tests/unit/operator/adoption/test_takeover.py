@@ -252,6 +252,26 @@ async def test_checks_conversions_while_the_host_serves(one: World) -> None:
     assert (one.phase(), one.routed) == (host_annotations.SERVING, {"v1": True, "v2": True})
 
 
+@pytest.mark.parametrize(
+    "answer, reason",
+    [
+        ((500, "internal server error: not listed"), "apiext is not ready: .*not listed"),
+        ((404, "404 page not found"), "apiext is of an earlier release, which does not call the host's webhooks"),
+    ],
+)
+async def test_requires_the_hosts_webhooks_and_policies(one: World, answer: tuple[int, Any], reason: str) -> None:
+    """Fail before the host refuses writes while apiext does not know the host's webhooks and policies."""
+    one.admission = answer
+
+    with pytest.raises(ApiError, match=reason):
+        await reconcile_group(one.transition())
+    assert (one.denies_writes, one.phase()) == (False, host_annotations.IMPORTING)
+
+    one.admission = (200, "ok")
+    assert (await reconcile_group(one.transition())).routing is Routing.APIEXT
+    assert one.said[-1] == (ConditionReason.SERVING, "apiext serves the group")
+
+
 async def test_blocks_definitions_that_are_not_established(one: World) -> None:
     """Leave a definition alone that is not Established."""
     one.crd()["status"]["conditions"] = []

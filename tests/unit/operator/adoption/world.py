@@ -53,6 +53,8 @@ class World:
         self.said: list[tuple[ConditionReason, str]] = []
         self.events: list[tuple[str, str, str]] = []
         """What was said of which definition, by which reason."""
+        self.admission: Answer = (200, "ok")
+        """What apiext answers about the host's webhooks and policies."""
         self.inconvertible: set[str] = set()
         """The versions that apiext cannot convert its objects to."""
         self.watches_reset: list[str] = []
@@ -255,6 +257,8 @@ class World:
         """Return apiext's answer."""
         self._called()
         parts = urlsplit(path)
+        if parts.path == "/readyz/admission":
+            return self.admission
         if listed := _LIST.fullmatch(parts.path):
             return self._list_apiext(listed, parts.query)
         name = parts.path.rpartition("/")[2]

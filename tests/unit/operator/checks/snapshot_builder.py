@@ -21,7 +21,7 @@ CONFIG_MAP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserv
 SERVICE: Final = "/api/v1/namespaces/ns/services/svc"
 SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dsvc"
 DISCOVERY: Final = f"/apis/{GROUP}/v1"
-READY: Final = "[+]ping ok\n[+]etcd ok\n[+]host ok\n[+]shutdown ok\nreadyz check passed\n"
+READY: Final = "[+]ping ok\n[+]etcd ok\n[+]host ok\n[+]admission ok\n[+]shutdown ok\nreadyz check passed\n"
 ESTABLISHED: Final = [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "True"}]
 
 

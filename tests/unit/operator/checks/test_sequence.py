@@ -111,6 +111,14 @@ FAULTS: list[tuple[str, str, Fault]] = [
             {"/readyz?verbose": READY.replace("host ok", "host ok: not reached since noon"), "/readyz/host": "ok\nno route"}
         ),
     ),
+    ("admission", "refuses all writes: not listed: [*v1.X]", _fails("admission", "internal server error: not listed: [*v1.X]")),
+    (
+        "admission",
+        "refuses some writes: no parameters",
+        lambda builder: builder.apiext.update(
+            {"/readyz?verbose": READY.replace("admission ok", "admission ok: no parameters"), "/readyz/admission": "ok\nno parameters"}
+        ),
+    ),
     ("readiness", "not ready: shutdown: bye", _fails("shutdown", "bye")),
     ("front proxy", "does not know the host's front proxy (401)", lambda builder: builder.host.update({f"as {DISCOVERY}": Answer(401)})),
     ("front proxy", "bad status from https://x: 401", _unavailable("bad status from https://x: 401")),
@@ -195,6 +203,7 @@ async def test_reports_an_unexpected_exception_before_the_groups(builder: Snapsh
         ("Service", lambda builder: builder.host.update({SERVICE: Answer(403)})),
         ("Service", lambda builder: builder.host.update({SLICES: Answer(403)})),
         ("store", lambda builder: builder.apiext.update({"/readyz?verbose": "ok"})),
+        ("admission", lambda builder: builder.apiext.update({"/readyz?verbose": "[+]etcd ok\n"})),
     ],
 )
 async def test_reports_unknown_results(builder: SnapshotBuilder, check: str, fault: Fault) -> None:

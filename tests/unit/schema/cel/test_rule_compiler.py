@@ -66,7 +66,7 @@ def test_refused_rules(rule: str, detail: str) -> None:
         ("'%'.format([1]) == ''", 11, "unexpected end of string"),
         ("[1, dyn('a')] == []", 8, "expected type 'int' but found 'dyn'"),
         ("{1: 1, 'a': 1} == {}", 8, "expected type 'int' but found 'string'"),
-        ("google.protobuf.Struct{} == self", 23, "Syntax error: unexpected '{', expected the end of the expression"),
+        ("a.B{} == self", 4, "undeclared reference to 'a.B' (in container '')"),
     ],
 )
 def test_compile_errors(rule: str, place: int, message: str) -> None:

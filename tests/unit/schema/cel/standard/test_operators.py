@@ -1,12 +1,14 @@
 """Operators over integers against Python's unlimited ones."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.schema.cel.errors import CelError
+from apiext.meta.limits import MAX_CEL_RESULT
+from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.standard.operators import add, divide, modulo, multiply, negate, subtract
 from apiext.schema.cel.values.run_time_values import INT_MAX, INT_MIN
 
@@ -25,6 +27,16 @@ def test_results_of_more_than_64_bits_are_errors(
     else:
         with pytest.raises(CelError, match="integer overflow"):
             operator(left, right)
+
+
+@pytest.mark.parametrize("value", ["x", b"x", [1]])
+def test_sums_are_bounded(value: Any) -> None:
+    """Refuse to add texts and lists whose sum is too long: each such addition costs as little as one of numbers."""
+    half = value * (MAX_CEL_RESULT // 2)
+
+    assert add(half, half) == value * MAX_CEL_RESULT
+    with pytest.raises(BudgetError):
+        add(half, half + value)
 
 
 @given(left=INTS, right=INTS)

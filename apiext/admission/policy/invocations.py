@@ -1,0 +1,120 @@
+"""Selects the bindings of policies that apply to a write (apiserver pkg/admission/plugin/policy/generic)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from apiext.admission.attributes import not_ready
+from apiext.admission.expression_runner import ExpressionRunner
+from apiext.admission.matching.exemptions import VIRTUAL_RESOURCES
+from apiext.admission.matching.matcher import Matcher, labels_of_objects, selects
+from apiext.admission.policy.params import ConfigurationFaultError, collect_params, param_scope
+from apiext.admission.sources import NotReadyError
+from apiext.meta import errors
+
+if TYPE_CHECKING:
+    from apiext.admission.attributes import Attributes
+    from apiext.admission.matching.criteria import MatchCriteria
+    from apiext.admission.object_interfaces import EquivalentResource
+    from apiext.admission.policy.bound_policy import BoundPolicies, BoundPolicy, PolicyBinding
+    from apiext.admission.sources import AdmissionPhase, AdmissionSources, PolicyEntry
+    from apiext.meta.encoding.json_codec import Object
+
+Compiled = TypeVar("Compiled")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BindingMatch(Generic[Compiled]):
+    """A binding that applies to a write."""
+
+    policy: BoundPolicy
+    binding: PolicyBinding
+    compiled: Compiled
+    matched: EquivalentResource
+    """The resource and kind of the policy's rule."""
+    params: Sequence[Object | None]
+    """Evaluate the policy once for each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyFault:
+    """A policy or a binding that matches, or may match, and cannot be applied."""
+
+    policy: BoundPolicy
+    binding: PolicyBinding | None
+    """None if the fault is the policy's."""
+    message: str
+
+
+class PolicySelection(Generic[Compiled]):
+    """Finds the bindings of a phase that apply to a write."""
+
+    def __init__(self, sources: AdmissionSources, phase: AdmissionPhase, policies: BoundPolicies[Compiled]) -> None:
+        self._sources = sources
+        self._phase = phase
+        self._policies = policies
+        self._matcher = Matcher(sources.namespaces)
+        self.runner = ExpressionRunner(sources.access.authorize)
+        """Evaluates the expressions of the policies."""
+
+    async def candidates(self, attributes: Attributes) -> Sequence[PolicyEntry]:
+        """Return the policies with a rule for the place of a write.
+
+        Raises:
+            StatusError: 403, the policies have not been listed in time.
+        """
+        if attributes.objects is None or attributes.resource.group_resource in VIRTUAL_RESOURCES:
+            return ()
+        try:
+            return await self._sources.configurations.policies(self._phase, attributes.place)
+        except NotReadyError as error:
+            raise not_ready(attributes) from error
+
+    async def selected(self, attributes: Attributes) -> Sequence[PolicyEntry]:
+        """Return the candidates whose selectors match the labels of a write's objects, which stay as they are.
+
+        Raises:
+            StatusError: as `candidates`.
+        """
+        labels = labels_of_objects(attributes.new, attributes.old)
+        bound = self._policies.bound
+        return [entry for entry in await self.candidates(attributes) if selects(bound(entry).criteria.object_selector, labels)]
+
+    async def matches(self, entry: PolicyEntry, attributes: Attributes) -> AsyncIterator[BindingMatch[Compiled] | PolicyFault]:
+        """Yield the bindings of a policy that apply to a write, and faults, in the order of the bindings' names.
+
+        Raises:
+            StatusError: 403, namespaces have not been listed in time.
+        """
+        policy = self._policies.bound(entry)
+        kind = policy.spec.get("paramKind")
+        try:
+            matched = await self._match(policy.criteria, attributes)
+            if matched is None:
+                return
+            namespaced = await param_scope(self._sources.params, kind)
+        except ConfigurationFaultError as error:
+            yield PolicyFault(policy, None, f"failed to configure policy: {error}")
+            return
+        compiled = await self._policies.compiled(entry, self.runner)
+        for binding in policy.bindings:
+            try:
+                if binding.criteria is not None and await self._match(binding.criteria, attributes) is None:
+                    continue
+                reference = binding.spec.get("paramRef")
+                params = await collect_params(self._sources.params, kind, reference, attributes.namespace, namespaced=namespaced)
+            except ConfigurationFaultError as error:
+                yield PolicyFault(policy, binding, f"failed to configure binding: {error}")
+            else:
+                yield BindingMatch(policy, binding, compiled, matched, params)
+
+    async def _match(self, criteria: MatchCriteria, attributes: Attributes) -> EquivalentResource | None:
+        """Return what criteria match. Raises ConfigurationFaultError, and StatusError if namespaces are not known yet."""
+        try:
+            return await self._matcher.match(criteria, attributes, attributes.new)
+        except NotReadyError as error:
+            raise not_ready(attributes) from error
+        except errors.StatusError as error:
+            raise ConfigurationFaultError(str(error)) from error

@@ -1,0 +1,115 @@
+"""MutatingAdmissionWebhook (apiserver pkg/admission/plugin/webhook/mutating)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from apiext.admission.attributes import Admission, Attributes
+from apiext.admission.sources import AdmissionPhase
+from apiext.admission.webhooks.audit import annotate_mutation
+from apiext.admission.webhooks.calls import HookCalls
+from apiext.admission.webhooks.failures import HookCallError
+from apiext.admission.webhooks.patching import UndecodablePatchError, is_changed, patched
+from apiext.admission.webhooks.reinvocation import HookReinvocation
+from apiext.admission.webhooks.selection import HookSelection
+from apiext.admission.webhooks.versioned_objects import ChangingVersions
+from apiext.meta import errors
+from apiext.meta.errors import StatusError
+
+if TYPE_CHECKING:
+    from apiext.admission.object_interfaces import ObjectInterfaces
+    from apiext.admission.sources import AdmissionSources, HookEntry
+    from apiext.admission.webhooks.invocation import HookInvocation
+
+
+class MutatingWebhooks(Admission):
+    """Asks webhooks one after the other; each gets the object as the earlier ones have changed it."""
+
+    name = "MutatingAdmissionWebhook"
+
+    def __init__(self, sources: AdmissionSources) -> None:
+        self._sources = sources
+        self._selection = HookSelection(sources, AdmissionPhase.MUTATING)
+
+    async def admit(self, attributes: Attributes) -> None:
+        """Ask the webhooks that the write concerns, and apply their patches.
+
+        Raises:
+            StatusError: a webhook denies the write, or could not be asked; or the changed object is invalid.
+            HeavyWorkError: the write must run in a worker process.
+        """
+        entries = await self._selection.candidates(attributes)
+        if not entries or attributes.objects is None:
+            return
+        state: HookReinvocation = attributes.reinvocation.values.setdefault(self.name, HookReinvocation())
+        if attributes.reinvocation.runs_again:
+            state.begin_second_run(attributes.new)
+        run = _Run(self._sources, self._selection, attributes, attributes.objects, state)
+        for number, entry in enumerate(entries):
+            await run.dispatch(entry, number)
+        await run.versions.finish()
+        state.end_run(attributes.new)
+
+
+class _Run:
+    """One run of all webhooks for one write."""
+
+    def __init__(
+        self,
+        sources: AdmissionSources,
+        selection: HookSelection,
+        attributes: Attributes,
+        objects: ObjectInterfaces,
+        state: HookReinvocation,
+    ) -> None:
+        self._reviews = sources.reviews
+        self._selection = selection
+        self._attributes = attributes
+        self._objects = objects
+        self._state = state
+        self._calls = HookCalls(AdmissionPhase.MUTATING, attributes, sources.stats)
+        self.versions = ChangingVersions(attributes, objects)
+
+    async def dispatch(self, entry: HookEntry, number: int) -> None:
+        """Ask a webhook if the write concerns it. `number` is its number in this run."""
+        attributes, state = self._attributes, self._state
+        invocation = await self._selection.invocation(entry, attributes, self.versions.new, self.versions.get)
+        if invocation is None or (attributes.reinvocation.runs_again and not state.includes(entry.uid)):
+            return
+        begun, changed, failure = time.monotonic(), False, None
+        try:
+            changed = await self._call(invocation)
+        except (HookCallError, StatusError) as error:
+            failure = error
+        annotate_mutation(attributes, invocation.hook, number, mutated=changed)
+        self._calls.observe(invocation, time.monotonic() - begun, failure)
+        if changed:
+            state.object_changed()
+            attributes.reinvocation.is_required = True
+        if invocation.hook.reinvocable:
+            state.asked(entry.uid)
+        if failure is not None:
+            self._calls.fail_open(invocation, number, failure)
+            self._calls.check_deadline()
+
+    async def _call(self, invocation: HookInvocation) -> bool:
+        """Ask a webhook, and return whether its patch has changed the object."""
+        objects = await self.versions.get(invocation.kind)
+        call = self._calls.prepare(invocation, objects)
+        (answer,) = await self._reviews.review([call])
+        response = await self._calls.read(invocation, answer)
+        self._calls.accept(invocation, response)
+        name, before = invocation.hook.name, objects.new
+        try:
+            after = await patched(name, response, objects)
+        except UndecodablePatchError as error:
+            raise HookCallError(name, str(error), 503) from error
+        if after is None:
+            return False
+        changed = is_changed(before, after)
+        try:
+            self.versions.replace(await self._objects.complete(after))
+        except ValueError as error:
+            raise errors.internal(str(error)) from error
+        return changed

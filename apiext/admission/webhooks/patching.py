@@ -1,0 +1,78 @@
+"""Patches in the answers of mutating webhooks (callAttrMutatingHook of apiserver plugin/webhook/mutating/dispatcher.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.admission.webhooks.review_response import JSON_PATCH
+from apiext.meta import errors
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.encoding.json_syntax import syntax_error
+from apiext.meta.errors import StatusError
+from apiext.meta.golang import formatting
+from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_COPIES
+from apiext.meta.patch import PatchError, apply_operations, parse_json_patch
+from apiext.scheduling.inline_work import current_work
+from apiext.scheduling.side_thread import aside
+
+if TYPE_CHECKING:
+    from apiext.admission.webhooks.review_response import ReviewResponse
+    from apiext.admission.webhooks.versioned_objects import VersionedObjects
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.patch import Operations
+
+_COPY: Final = b'"copy"'
+
+
+class UndecodablePatchError(ValueError):
+    """A patch is no JSON patch: the webhook's failurePolicy decides. The text is the reference's."""
+
+
+async def patched(hook: str, response: ReviewResponse, objects: VersionedObjects) -> Object | None:
+    """Return a changed copy of the new object, None if the answer has no operations.
+
+    Raises:
+        UndecodablePatchError: the patch is invalid.
+        StatusError: 500, the patch does not apply.
+        HeavyWorkError: it may take too long for the event loop.
+    """
+    if not response.patch:
+        return None
+    # each copy can double the object
+    copies = response.patch.count(_COPY)
+    if len(response.patch) > MAX_INLINE_BYTES or copies > MAX_INLINE_COPIES:
+        current_work().check_size(copies, MAX_INLINE_COPIES)
+        return await aside(lambda: _patched(hook, response, objects))
+    return _patched(hook, response, objects)
+
+
+def _patched(hook: str, response: ReviewResponse, objects: VersionedObjects) -> Object | None:
+    operations = _operations(response.patch)
+    if not operations:
+        return None
+    if objects.new is None:
+        name = formatting.quote(hook)
+        raise errors.internal(f"admission webhook {name} attempted to modify the object, which is not supported for this operation")
+    if response.patch_type != JSON_PATCH:
+        raise UndecodablePatchError(f"unsupported patch type {formatting.quote(response.patch_type)}")
+    try:
+        found: Object = apply_operations(objects.new, operations)
+    except PatchError as error:
+        raise errors.internal(str(error)) from error
+    return found
+
+
+def _operations(patch: bytes) -> Operations:
+    try:
+        document = json_codec.loads(patch)
+    except ValueError:
+        raise UndecodablePatchError(f"received undecodable patch in webhook response: {syntax_error(patch)}") from None
+    try:
+        return parse_json_patch(document, strict=False)[0]
+    except StatusError as error:
+        raise UndecodablePatchError(f"received undecodable patch in webhook response: {error.message}") from None
+
+
+def is_changed(before: Object | None, after: Object) -> bool:
+    """Return whether a patch has changed an object."""
+    return not json_values.equal(before, after)

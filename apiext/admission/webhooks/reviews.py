@@ -1,0 +1,112 @@
+"""Makes the calls of webhooks in the server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from apiext.admission.sources import ReviewAnswer
+from apiext.meta.limits import MAX_HOOK_CALLS, MAX_HOOK_CLIENTS
+from apiext.scheduling.tracebacks import without_frames
+from apiext.webhook.client_config import ClientConfig, parse_client_config
+from apiext.webhook.hook_answers import HookError
+from apiext.webhook.hook_client import TIMEOUT
+from apiext.webhook.waiting_calls import WaitingCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.admission.sources import HookEntry, ReviewCall
+    from apiext.webhook.hook_client import HookClient, HookClients
+
+_NO_TIME: Final = "context deadline exceeded"
+
+
+class _Target:
+    """The webhooks with the same address and authorities."""
+
+    def __init__(self, client: HookClient) -> None:
+        self.client = client
+        self.waiting = WaitingCalls()
+        self.places = asyncio.Semaphore(MAX_HOOK_CALLS)
+
+
+class HookReviews:
+    """Implements ReviewCaller. A webhook that does not answer delays only the writes that it concerns."""
+
+    def __init__(self, clients: HookClients) -> None:
+        self._clients = clients
+        self._configs: WeakKeyDictionary[HookEntry, ClientConfig] = WeakKeyDictionary()
+        self._targets: OrderedDict[ClientConfig, _Target] = OrderedDict()
+        """The targets called latest."""
+
+    async def review(self, calls: Sequence[ReviewCall]) -> Sequence[ReviewAnswer]:
+        """Implement ReviewCaller.review."""
+        if len(calls) == 1:
+            return [await self._review(calls[0])]
+        found = await asyncio.gather(*map(self._review, calls), return_exceptions=True)
+        answers: list[ReviewAnswer] = []
+        for one in found:
+            if isinstance(one, BaseException):
+                raise one
+            answers.append(one)
+        return answers
+
+    async def close(self) -> None:
+        """Close the connections; running and later calls fail."""
+        await self._clients.close()
+
+    async def _review(self, call: ReviewCall) -> ReviewAnswer:
+        begun = time.monotonic()
+        data, failure = b"", None
+        try:
+            data = await _post(self._target(call.hook), call)
+        except ValueError as error:
+            failure = HookError(f"could not get REST client: {error}", code=500)
+        except HookError as error:
+            # the connection keeps its error
+            without_frames(error)
+            failure = HookError(f"failed to call webhook: {error}", answered=error.answered, code=error.code)
+        return ReviewAnswer(call.uid, data, failure, time.monotonic() - begun)
+
+    def _target(self, entry: HookEntry) -> _Target:
+        config = self._configs.get(entry)
+        if config is None:
+            config = self._configs[entry] = parse_client_config(entry.hook["clientConfig"])
+        target = self._targets.get(config)
+        if target is None:
+            # a webhook must not choose a server in this one's network (CVE-2020-8561)
+            target = self._targets[config] = _Target(self._clients.client(config, max_redirects=0))
+            if len(self._targets) > MAX_HOOK_CLIENTS:
+                self._targets.popitem(last=False)
+        else:
+            self._targets.move_to_end(config)
+        return target
+
+
+async def _post(target: _Target, call: ReviewCall) -> bytes:
+    """Return the answer of a webhook. Raises HookError, or StatusError if too many calls wait for it."""
+    with target.waiting.place() as waiting:
+        try:
+            async with asyncio.timeout(_left(call)):
+                await target.places.acquire()
+        except TimeoutError:
+            raise HookError(_NO_TIME) from None
+        try:
+            data = await target.client.post(call.body, _left(call))
+        except HookError as error:
+            if error.answered:
+                waiting.answered()
+            raise
+        finally:
+            target.places.release()
+        waiting.answered()
+        return data
+
+
+def _left(call: ReviewCall) -> float:
+    """Return the seconds that a call may still take."""
+    return min(call.deadline - time.monotonic(), TIMEOUT)

@@ -1,0 +1,110 @@
+"""ValidatingAdmissionWebhook (apiserver pkg/admission/plugin/webhook/validating)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apiext.admission.attributes import Admission, Attributes
+from apiext.admission.sources import AdmissionPhase
+from apiext.admission.webhooks.calls import HookCalls
+from apiext.admission.webhooks.failures import HookCallError
+from apiext.admission.webhooks.selection import HookSelection
+from apiext.admission.webhooks.versioned_objects import FixedVersions
+from apiext.meta.errors import StatusError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.admission.sources import AdmissionSources, HookEntry, ReviewAnswer, ReviewCall
+    from apiext.admission.webhooks.invocation import HookInvocation
+    from apiext.admission.webhooks.review_response import ReviewResponse
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """A webhook that a write concerns, with its call and what came of it."""
+
+    invocation: HookInvocation
+    call: ReviewCall | None = None
+    response: ReviewResponse | None = None
+    error: Exception | None = None
+    seconds: float = 0.0
+
+
+class ValidatingWebhooks(Admission):
+    """Asks webhooks at the same time."""
+
+    name = "ValidatingAdmissionWebhook"
+
+    def __init__(self, sources: AdmissionSources) -> None:
+        self._reviews = sources.reviews
+        self._stats = sources.stats
+        self._selection = HookSelection(sources, AdmissionPhase.VALIDATING)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Ask the webhooks that the write concerns, and wait for all of them.
+
+        Raises:
+            StatusError: a webhook denies the write, or could not be asked; the first of several errors decides.
+            HeavyWorkError: the write must run in a worker process.
+        """
+        entries = await self._selection.candidates(attributes)
+        if not entries:
+            return
+        calls = HookCalls(AdmissionPhase.VALIDATING, attributes, self._stats)
+        outcomes = await self._prepared(entries, attributes, calls)
+        if not outcomes:
+            return
+        calls.check_deadline()
+        asked = [outcome for outcome in outcomes if outcome.call is not None]
+        answers = await self._reviews.review([outcome.call for outcome in asked if outcome.call is not None])
+        for outcome, answer in zip(asked, answers, strict=True):
+            await _read(outcome, answer, calls)
+        _conclude(outcomes, calls)
+
+    async def _prepared(self, entries: Sequence[HookEntry], attributes: Attributes, calls: HookCalls) -> list[_Outcome]:
+        """Return the webhooks that the write concerns with their calls."""
+        if attributes.objects is None:
+            return []
+        versions = FixedVersions(attributes, attributes.objects)
+        outcomes: list[_Outcome] = []
+        for entry in entries:
+            invocation = await self._selection.invocation(entry, attributes, attributes.new, versions.get)
+            if invocation is None:
+                continue
+            outcome = _Outcome(invocation)
+            outcomes.append(outcome)
+            objects = await versions.get(invocation.kind)
+            try:
+                outcome.call = calls.prepare(invocation, objects)
+            except (HookCallError, StatusError) as error:
+                outcome.error = error
+        return outcomes
+
+
+async def _read(outcome: _Outcome, answer: ReviewAnswer, calls: HookCalls) -> None:
+    outcome.seconds = answer.seconds
+    try:
+        outcome.response = await calls.read(outcome.invocation, answer)
+    except HookCallError as error:
+        outcome.error = error
+
+
+def _conclude(outcomes: Sequence[_Outcome], calls: HookCalls) -> None:
+    """Take all responses in their order, then raise the error that was first."""
+    failures: list[tuple[float, int, StatusError]] = []
+    for number, outcome in enumerate(outcomes):
+        if outcome.response is not None:
+            try:
+                calls.accept(outcome.invocation, outcome.response)
+            except StatusError as error:
+                outcome.error = error
+        calls.observe(outcome.invocation, outcome.seconds, outcome.error)
+        if outcome.error is not None:
+            try:
+                calls.fail_open(outcome.invocation, number, outcome.error)
+            except StatusError as error:
+                failures.append((outcome.seconds, number, error))
+    if failures:
+        raise min(failures)[2]

@@ -1,0 +1,206 @@
+"""JSONPath of printer columns: compiles a path once, for evaluation on plain JSON values.
+
+Mirrors client-go util/jsonpath (parser.go) as columns use it: with missing keys allowed, and without `range`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from apiext.meta.jsonpath import steps as jsonpath_steps
+from apiext.meta.jsonpath.meter import Meter, Values
+from apiext.meta.jsonpath.steps import Step, sequence
+from apiext.meta.limits import MAX_PATH_STEPS
+
+Path = Callable[[Any, Meter], Values]
+"""Returns the values at a path in an object. Raises EvalError if the object does not fit, or the meter is used up."""
+
+_DICT_KEY: Final = re.compile(r"'([^']*)'")
+_SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
+_FILTER: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)", re.DOTALL)
+_NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
+_IDENTIFIER: Final = re.compile(r"[^ \t\r\n.,\[\]$@{}]*")
+_FIELD: Final = re.compile(r"(?:\\.|[^ \t\r\n.,\[\]$@{}\\])*", re.DOTALL)
+_QUOTED: Final = {quote: re.compile(rf"([^\n]*?)(?<!\\){quote}") for quote in "\"'"}
+"""A string from after its opening quote to the next quote without a backslash."""
+
+
+class PathError(ValueError):
+    """A malformed path, with the reference's message."""
+
+
+def compile_path(path: str) -> Path:
+    """Compile a column's path.
+
+    Raises:
+        PathError: the path is malformed, or has more than MAX_PATH_STEPS steps.
+    """
+    # a closing brace ends the path: the reference reads it as a template in braces
+    steps = sequence(_Parser(path.partition("}")[0]).parse())
+    return lambda obj, meter: steps([obj], meter)
+
+
+class _Parser:
+    """Parses a path without the braces that surround it in templates."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._recursive = False
+        self._steps: list[Step] = []
+
+    def parse(self) -> list[Step]:
+        """Return the steps of the path.
+
+        Raises:
+            PathError: the path is malformed or too long.
+        """
+        text = self._text
+        while self._at < len(text):
+            if text.startswith("[?(", self._at):
+                self._filter()
+            elif text.startswith("..", self._at):
+                self._descend()
+            else:
+                self._plain(text[self._at])
+        return self._steps
+
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        """Skip the text that matches a pattern here, perhaps empty, and return it."""
+        match = pattern.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+        return match.group() if match else ""
+
+    def _add(self, step: Step, *, recursive: bool = False) -> None:
+        self._steps.append(step)
+        self._recursive = recursive
+        if len(self._steps) > MAX_PATH_STEPS:
+            raise PathError(f"more than {MAX_PATH_STEPS} steps")
+
+    def _plain(self, char: str) -> None:
+        self._at += 1
+        if char in "\r\n":
+            raise PathError("unclosed action")
+        if char in " @$":
+            return
+        if char == "[":
+            self._array()
+        elif char in "\"'":
+            self._quoted(char)
+        elif char == ".":
+            self._field()
+        elif char in "+-" or char.isdigit():
+            self._at -= 1
+            self._number()
+        elif char == "_" or char.isalnum():
+            self._at -= 1
+            self._identifier()
+        else:
+            raise PathError(f"unrecognized character in action: U+{ord(char):04X} '{char}'")
+
+    def _identifier(self) -> None:
+        name = self._take(_IDENTIFIER)
+        if name in {"true", "false"}:
+            self._add(jsonpath_steps.constant(name == "true"))
+        else:
+            self._add(jsonpath_steps.identifier(name))
+
+    def _descend(self) -> None:
+        if self._recursive:
+            raise PathError("invalid multiple recursive descent")
+        self._at += 2
+        self._add(jsonpath_steps.recursive, recursive=True)
+        following = self._text[self._at : self._at + 1]
+        if following == "_" or following.isalnum():
+            self._field()
+
+    def _field(self) -> None:
+        name = self._take(_FIELD)
+        if self._text[self._at : self._at + 1] == "\\":
+            # the closing brace is escaped
+            raise PathError("unclosed action")
+        self._add(jsonpath_steps.wildcard if name == "*" else jsonpath_steps.member(name.replace("\\", "")))
+
+    def _number(self) -> None:
+        literal = self._take(_NUMBER)
+        try:
+            self._add(jsonpath_steps.constant(int(literal) if "." not in literal else float(literal)))
+        except ValueError:
+            raise PathError(f"cannot parse number {literal}") from None
+
+    def _quoted(self, quote: str) -> None:
+        match = _QUOTED[quote].match(self._text, self._at)
+        if match is None:
+            raise PathError("unterminated quoted string")
+        self._at = match.end()
+        self._add(jsonpath_steps.constant(_unquote(match[1])))
+
+    def _array(self) -> None:
+        end = self._text.find("]", self._at)
+        if end < 0 or "\n" in self._text[self._at : end]:
+            raise PathError("unterminated array")
+        inner = self._text[self._at : end]
+        self._at = end + 1
+        inner = ":" if inner == "*" else inner
+        parts = inner.split(",")
+        if len(parts) > 1:
+            self._add(jsonpath_steps.union([sequence(_Parser(f"[{part.strip(' ')}]").parse()) for part in parts]))
+            return
+        key = _DICT_KEY.fullmatch(inner)
+        if key:
+            for step in _Parser(f".{key.group(1)}").parse():
+                self._add(step)
+            return
+        self._add(jsonpath_steps.elements(_slice_params(inner)))
+
+    def _filter(self) -> None:
+        self._at += len("[?(")
+        start, pair, ended = self._at, "", False
+        while True:
+            if self._at >= len(self._text) or self._text[self._at] == "\n":
+                raise PathError("unterminated filter")
+            char = self._text[self._at]
+            self._at += 1
+            if char in "\"'":
+                if not pair:
+                    pair = char
+                elif char == pair and self._text[self._at - 2] != "\\":
+                    ended = True
+            elif char == ")" and bool(pair) == ended:
+                break
+        inner = self._text[start : self._at - 1]
+        if self._text[self._at : self._at + 1] != "]":
+            raise PathError("unclosed array expect ]")
+        self._at += 1
+        match = _FILTER.fullmatch(inner)
+        if match is None:
+            self._add(jsonpath_steps.exists(sequence(_Parser(inner).parse())))
+        else:
+            left, operator, right = match.groups()
+            self._add(jsonpath_steps.compare(sequence(_Parser(left).parse()), operator, sequence(_Parser(right).parse())))
+
+
+def _unquote(inner: str) -> str:
+    if "\\" not in inner:
+        return inner
+    try:
+        return inner.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    except UnicodeDecodeError:
+        raise PathError(f"unquote string {inner} error invalid syntax") from None
+
+
+def _slice_params(inner: str) -> tuple[int | None, int | None, bool, int | None]:
+    """Return start, end, whether the end was derived from the start (a single index), and step."""
+    match = _SLICE.fullmatch(inner)
+    if match is None:
+        raise PathError(f"invalid array index {inner}")
+    start, end, step = match.groups()
+    try:
+        first = int(start) if start else None
+        if end:
+            return first, int(end[1:]) if end[1:] else None, False, int(step[1:]) if step and step[1:] else None
+    except ValueError:
+        raise PathError(f"array index {inner} is not a number") from None
+    return first, (first or 0) + 1, True, None

@@ -1,0 +1,33 @@
+"""A thread for long pure Python work of writes that cannot run in worker processes. It leaves the event loop its turns."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+_SWITCH_SECONDS: Final = 0.0005
+"""Seconds that the event loop waits for the interpreter at most while the thread works; Python's default is ten times as long."""
+
+
+async def aside(work: Callable[[], T]) -> T:
+    """Return the result of long work, which a thread does."""
+    return await asyncio.get_running_loop().run_in_executor(_thread(), _with_short_turns, work)
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside")
+
+
+def _with_short_turns(work: Callable[[], T]) -> T:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        return work()
+    finally:
+        sys.setswitchinterval(before)

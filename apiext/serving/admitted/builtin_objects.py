@@ -1,0 +1,83 @@
+"""ObjectInterfaces of endpoints with Go types: built-in kinds and scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apiext.endpoints.handlers.body import unregistered_kind
+from apiext.meta.encoding import json_values
+from apiext.serving.admitted.structured_merge import merge_configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from apiext.admission.object_interfaces import EquivalentResource
+    from apiext.endpoints.scopes.scope import BodyCodec
+    from apiext.managedfields.merge_types import MergeType
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.gvk import GroupVersionKind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectType:
+    """The Go type of a kind."""
+
+    kind: GroupVersionKind
+    codec: BodyCodec
+    merge_type: Callable[[], MergeType]
+
+    def is_of(self, obj: Object) -> bool:
+        """Return whether an object has the kind."""
+        return obj.get("apiVersion") == self.kind.api_version and obj.get("kind") == self.kind.kind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EquivalentType:
+    """A type with the same objects in another form. The conversions leave their argument as it is."""
+
+    type: ObjectType
+    there: Callable[[Object], Object]
+    """Converts an object of the endpoint's kind to this type."""
+    back: Callable[[Object], Object]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedObjects:
+    """Implements ObjectInterfaces for objects of one kind, and of equivalent ones."""
+
+    own: ObjectType
+    resources: Sequence[EquivalentResource] = ()
+    """The equivalent resources."""
+    others: Sequence[EquivalentType] = ()
+
+    def equivalents(self) -> Sequence[EquivalentResource]:
+        """Implement ObjectInterfaces.equivalents."""
+        return self.resources
+
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """Implement ObjectInterfaces.convert."""
+        if obj.get("apiVersion") == kind.api_version and obj.get("kind") == kind.kind:
+            return obj
+        for other in self.others:
+            if other.type.kind == kind and self.own.is_of(obj):
+                return other.there(obj)
+            if other.type.is_of(obj) and self.own.kind == kind:
+                return other.back(obj)
+        raise unregistered_kind(str(obj.get("kind") or ""), str(obj.get("apiVersion") or ""))
+
+    def _type_of(self, obj: Object) -> ObjectType:
+        """Return the type of an object, the endpoint's own by default."""
+        return next((other.type for other in self.others if other.type.is_of(obj)), self.own)
+
+    async def complete(self, obj: Object) -> Object:
+        """Return an object in the form of its type, without unknown fields and with defaults; one of another kind as it is."""
+        found = self._type_of(obj)
+        completed: Object = {"kind": found.kind.kind, "apiVersion": found.kind.api_version} | json_values.copy(obj)
+        if found.is_of(completed):
+            found.codec.decode_body(completed, False)  # noqa: FBT003
+        return completed
+
+    async def apply_configuration(self, obj: Object, configuration: Object) -> Object:
+        """Implement ObjectInterfaces.apply_configuration."""
+        return merge_configuration(self._type_of(obj).merge_type(), obj, configuration)

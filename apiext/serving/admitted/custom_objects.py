@@ -1,0 +1,92 @@
+"""ObjectInterfaces of the endpoints of a definition (apiextensions-apiserver pkg/apiserver/customresource_handler.go)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apiext.admission.object_interfaces import EquivalentResource
+from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.golang import formatting
+from apiext.meta.gvk import GroupKind, GroupVersionKind, GroupVersionResource
+from apiext.serving.admitted.patched_metadata import check_patched
+from apiext.serving.admitted.structured_merge import merge_configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.conversion.interface import Converter
+    from apiext.definitions.definition import Definition, Version
+    from apiext.managedfields.versions import CustomResourceVersions
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.registry.customresources.codec import CustomResourceCodec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CustomResourceObjects:
+    """Implements ObjectInterfaces for a custom resource in one version, and for its status."""
+
+    _definition: Definition
+    _version: str
+    _subresource: str
+    _codec: CustomResourceCodec
+    _converter: Converter
+    _versions: CustomResourceVersions
+
+    def equivalents(self) -> Sequence[EquivalentResource]:
+        """Return the other versions of the definition, served or not, that have the subresource."""
+        definition = self._definition
+        kind = definition.names.kind
+        return [
+            EquivalentResource(_resource(definition, version), GroupVersionKind(definition.group, version.name, kind))
+            for version in definition.versions
+            if version.name != self._version and (not self._subresource or version.has_status)
+        ]
+
+    async def convert(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """Implement ObjectInterfaces.convert."""
+        api_version = obj.get("apiVersion")
+        if (api_version, obj.get("kind")) == (kind.api_version, kind.kind):
+            return obj
+        self._check(obj, kind)
+        if api_version == kind.api_version:
+            # the converter changes versions only, and a wrong kind is the validation's concern
+            return obj
+        (converted,) = await self._converter.convert([json_values.copy(obj)], kind.api_version)
+        if isinstance(converted, ValueError):
+            raise converted
+        return converted
+
+    def _check(self, obj: Object, kind: GroupVersionKind) -> None:
+        """Check the versions of a conversion. Raises ValueError with the reference's text."""
+        source = str(obj.get("apiVersion") or "")
+        group, _, version = source.rpartition("/")
+        if group != kind.group:
+            text = f"{group}/{version}, Kind={obj.get('kind') or ''}"
+            raise ValueError(f"{text} is unstructured and is not suitable for converting to {formatting.quote(kind.api_version)}")
+        known = {f"{self._definition.group}/{other.name}" for other in self._definition.versions}
+        if kind.api_version not in known:
+            raise ValueError(f"request to convert CR to an invalid group/version: {kind.api_version}")
+        if source not in known:
+            raise ValueError(f"request to convert CR from an invalid group/version: {source}")
+
+    async def complete(self, obj: Object) -> Object:
+        """Implement ObjectInterfaces.complete. Metadata gets the right types."""
+        if not obj.get("kind") or not isinstance(obj["kind"], str):
+            raise ValueError(f"Object 'Kind' is missing in '{json_codec.dumps(obj).decode()}'")
+        check_patched(obj, GroupKind(self._definition.group, self._definition.names.kind))
+        return self._codec.complete(obj)
+
+    async def apply_configuration(self, obj: Object, configuration: Object) -> Object:
+        """Implement ObjectInterfaces.apply_configuration."""
+        return merge_configuration(self._versions.type_of(str(obj.get("apiVersion"))), obj, configuration)
+
+
+def _resource(definition: Definition, version: Version) -> GroupVersionResource:
+    return GroupVersionResource(definition.group, version.name, definition.names.plural)
+
+
+def scale_equivalents(definition: Definition, version: str, kind: GroupVersionKind) -> Sequence[EquivalentResource]:
+    """Return the other versions of a definition with a scale, whose kind is the same in all."""
+    others = (other for other in definition.versions if other.name != version and other.scale is not None)
+    return [EquivalentResource(_resource(definition, other), kind) for other in others]

@@ -1,0 +1,140 @@
+"""The plug-ins of webhooks and policies before and after the first configuration, and the calls of writes that start again."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from unittest.mock import Mock
+
+import pytest
+
+from apiext.admission.chain import Chain
+from apiext.admission.dynamic import DYNAMIC_PLUGINS, MUTATING_WEBHOOK, DynamicAdmission
+from apiext.admission.metrics import AdmissionStats
+from apiext.admission.remembered_reviews import RememberedReviews
+from apiext.admission.sources import (
+    AdmissionPhase,
+    AdmissionSources,
+    HookEntry,
+    NotReadyError,
+    PolicyEntry,
+    RequestPlace,
+    ReviewAnswer,
+    ReviewCall,
+    Revision,
+)
+from apiext.meta import errors
+from apiext.meta.request import AdmissionOperation
+from apiext.scheduling.inline_work import InlineWork, restarted
+from tests.unit.admission.creations import widget
+
+PLACE = RequestPlace("example.com", "widgets", "", AdmissionOperation.CREATE)
+HOOK = HookEntry(Revision("u", "1"), "c", "c/h/0", {})
+
+
+@dataclass
+class Configurations:
+    """Has a webhook for each phase, or is not ready."""
+
+    phases: set[AdmissionPhase] = field(default_factory=set)
+    ready: bool = True
+
+    def may_apply(self, _place: RequestPlace) -> bool:
+        """Return whether there are webhooks, or there may be."""
+        return not self.ready or bool(self.phases)
+
+    async def webhooks(self, phase: AdmissionPhase, _place: RequestPlace) -> Sequence[HookEntry]:
+        """Return the webhooks of a phase."""
+        if not self.ready:
+            raise NotReadyError
+        return [HOOK] if phase in self.phases else []
+
+    async def policies(self, _phase: AdmissionPhase, _place: RequestPlace) -> Sequence[PolicyEntry]:
+        """Return no policies."""
+        return []
+
+
+def sources(configurations: Configurations) -> AdmissionSources:
+    """Return sources that have only configurations."""
+    return AdmissionSources(configurations, Mock(), Mock(), Mock(), Mock(), AdmissionStats())
+
+
+async def test_admits_writes_that_no_configuration_concerns() -> None:
+    """Admit a write without its object being read if no configuration may match it."""
+    dynamic = DynamicAdmission(sources(Configurations()), DYNAMIC_PLUGINS)
+
+    for plugin in dynamic.plugins:
+        await plugin.admit(widget())
+        await plugin.validate(widget())
+
+    assert not dynamic.may_apply(PLACE)
+
+
+async def test_calls_plugins_only_if_configurations_may_apply() -> None:
+    """Admit writes without their attributes where no configuration may match, and count it; not before the configurations are known."""
+    configurations = Configurations()
+    dynamic = DynamicAdmission(sources(configurations), DYNAMIC_PLUGINS)
+    stats = dynamic.sources.stats
+    chain = Chain(dynamic.plugins, dynamic, stats)
+
+    assert chain.admits_unseen("admit", PLACE)
+    assert {labels: one.count for labels, one in stats.controllers.items() if one.count} == {
+        ("MutatingAdmissionPolicy", "admit", "CREATE"): 1,
+        ("MutatingAdmissionWebhook", "admit", "CREATE"): 1,
+    }
+    configurations.phases.add(AdmissionPhase.MUTATING)
+    assert not chain.admits_unseen("admit", PLACE)
+    assert not Chain(dynamic.plugins, DynamicAdmission(sources(Configurations(ready=False)), DYNAMIC_PLUGINS)).admits_unseen("admit", PLACE)
+
+
+async def test_refuses_writes_before_configurations_are_known() -> None:
+    """Refuse writes with 403 and the reference's message while the configurations have not been listed."""
+    (plugin,) = DynamicAdmission(sources(Configurations(ready=False)), (MUTATING_WEBHOOK,)).plugins
+
+    with pytest.raises(errors.StatusError) as caught:
+        await plugin.admit(widget())
+
+    assert (caught.value.code, caught.value.message.partition(": ")[2]) == (403, "not yet ready to handle request")
+
+
+def test_imports_nothing_for_no_configurations() -> None:
+    """Import no plug-in of webhooks or policies with the module of the lazy plug-ins."""
+    rooms = ("apiext.admission.webhooks", "apiext.admission.policy", "apiext.schema")
+    code = f"import sys, apiext.admission.dynamic; print([name for name in sys.modules if name.startswith({rooms})])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+@dataclass
+class CountingCaller:
+    """Answers each call with its number."""
+
+    calls: int = 0
+
+    async def review(self, calls: Sequence[ReviewCall]) -> Sequence[ReviewAnswer]:
+        """Answer the calls."""
+        answers = [ReviewAnswer(f"{self.calls + number}") for number, _ in enumerate(calls)]
+        self.calls += len(calls)
+        return answers
+
+
+def call(key: str) -> ReviewCall:
+    """Return a call of a webhook."""
+    return ReviewCall(HOOK, key, "uid", b"", 0.0)
+
+
+async def test_a_restarted_write_calls_webhooks_once() -> None:
+    """Answer the calls of a second attempt from the first one, in order, and make those that are new. Other writes make all calls."""
+    caller = CountingCaller()
+    reviews = RememberedReviews(caller)
+    work = InlineWork()
+    with work:
+        first = [*await reviews.review([call("a"), call("a")]), *await reviews.review([call("b")])]
+    with restarted(work):
+        again = [*await reviews.review([call("a"), call("new"), call("a")]), *await reviews.review([call("b"), call("b")])]
+    others = await reviews.review([call("a")])
+
+    assert [answer.uid for answer in first] == ["0", "1", "2"]
+    assert [answer.uid for answer in again] == ["0", "3", "1", "2", "4"]
+    assert [answer.uid for answer in others] == ["5"]

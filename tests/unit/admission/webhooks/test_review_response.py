@@ -1,0 +1,114 @@
+"""Answers of webhooks, as in request/admissionreview_test.go."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from apiext.admission.webhooks.review_response import InvalidResponseError, decode_review, verify_response
+from apiext.webhook.review_type import HookReviewError
+
+PATCH = base64.b64encode(b"[{}]").decode()
+V1 = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+
+HEAD = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+def _verified(response: Any, version: str = "v1", head: dict[str, Any] = V1, *, mutating: bool = True) -> Any:
+    review = decode_review(version, json.dumps(head | {"response": response}).encode())
+    return verify_response(version, "u", review, mutating=mutating)
+
+
+@pytest.mark.parametrize(
+    "response, mutating, problem",
+    [
+        (None, True, "webhook response was absent"),
+        ({"uid": "x"}, True, 'expected response.uid="u", got "x"'),
+        ({}, True, 'expected response.uid="u", got ""'),
+        ({"uid": "u", "patch": PATCH}, True, "webhook returned response.patch but not response.patchType"),
+        ({"uid": "u", "patchType": "JSONPatch"}, True, "webhook returned response.patchType but not response.patch"),
+        ({"uid": "u", "patch": PATCH, "patchType": ""}, True, 'webhook returned invalid response.patchType of ""'),
+        ({"uid": "u", "patch": PATCH}, False, "validating webhook may not return response.patch"),
+        ({"uid": "u", "patchType": "JSONPatch"}, False, "validating webhook may not return response.patchType"),
+    ],
+)
+def test_invalid_responses(response: Any, problem: str, *, mutating: bool) -> None:
+    """Refuse a v1 review that does not answer the request."""
+    with pytest.raises(InvalidResponseError) as caught:
+        _verified(response, mutating=mutating)
+
+    assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize(
+    "head, found", [({}, "/, Kind="), ({"kind": "AdmissionReview"}, "/, Kind=AdmissionReview"), ({"apiVersion": V1["apiVersion"]}, "")]
+)
+def test_heads_of_v1(head: dict[str, Any], found: str) -> None:
+    """A v1 review must name its version and kind, although it is decoded without them."""
+    with pytest.raises(InvalidResponseError) as caught:
+        _verified({"uid": "u"}, head=head)
+
+    found = found or "admission.k8s.io/v1, Kind="
+    assert str(caught.value) == f"expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {found}"
+
+
+@pytest.mark.parametrize(
+    "answer, decoded",
+    [
+        (b"apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse: {uid: u, allowed: true}", True),
+        (b"a: &a [1]\nb: *a", False),
+        (b"[unclosed", False),
+    ],
+)
+def test_yaml(answer: bytes, *, decoded: bool) -> None:
+    """Read an answer in YAML, but none with aliases."""
+    if decoded:
+        assert verify_response("v1", "u", decode_review("v1", answer), mutating=True).allowed
+        return
+    with pytest.raises(HookReviewError, match="cannot unmarshal string"):
+        decode_review("v1", answer)
+
+
+def test_reviews_of_v1beta1() -> None:
+    """A v1beta1 review may have another uid, no head, and any patch type; its patch counts only for mutating webhooks."""
+    mutating = _verified({"uid": "x", "allowed": True, "patch": PATCH}, "v1beta1", {})
+    validating = _verified({"allowed": True, "patch": PATCH, "patchType": "x"}, "v1beta1", {}, mutating=False)
+
+    assert (mutating.patch, mutating.patch_type) == (b"[{}]", "JSONPatch")
+    assert (validating.allowed, validating.patch) == (True, b"")
+
+
+@pytest.mark.parametrize(
+    "answer, problem",
+    [
+        (b"{", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (
+            b"text",
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type {HEAD}",
+        ),
+        (
+            b'{"kind":"Widget","apiVersion":"example.com/v1"}',
+            'no kind "Widget" is registered for version "example.com/v1" in scheme "pkg/runtime/scheme.go:111"',
+        ),
+        (
+            b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"}',
+            "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+        ),
+        (
+            b'{"kind":"Status","apiVersion":"v1","status":"Failure"}',
+            "converting (v1.Status) to (v1.AdmissionReview): unknown conversion",
+        ),
+        (
+            b'{"response":{"allowed":"yes"}}',
+            "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
+        ),
+        (b'{"response":{"patch":"%"}}', "illegal base64 data at input byte 0"),
+    ],
+)
+def test_undecodable_answers(answer: bytes, problem: str) -> None:
+    """Refuse an answer that is no review, in the reference's words."""
+    with pytest.raises(HookReviewError) as caught:
+        decode_review("v1", answer)
+
+    assert str(caught.value) == problem

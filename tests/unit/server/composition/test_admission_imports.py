@@ -1,0 +1,24 @@
+"""What a server imports for admission before any configuration exists."""
+
+import subprocess
+import sys
+from typing import Final
+
+_UNUSED: Final = (
+    "apiext.registry.admissionregistration",
+    "apiext.serving.builtin.admissionregistration",
+    "apiext.serving.static_manifests",
+    "apiext.schema.cel",
+    "apiext.admission.policy.",
+    "apiext.admission.webhooks.",
+    "apiext.admission.param_access",
+)
+
+
+def test_a_server_without_configurations_imports_nothing_for_them() -> None:
+    """Import neither kinds nor plugins of admission with the composition of the server."""
+    code = "import apiext.server.app, sys; print('\\n'.join(sys.modules))"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.splitlines()
+
+    assert "apiext.admission.configuration.index" in modules
+    assert [name for name in modules if name.startswith(_UNUSED)] == []
