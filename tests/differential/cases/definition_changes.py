@@ -283,12 +283,17 @@ def _sorted(names: dict[str, Any]) -> str:
 
 
 def _warned() -> Iterator[Step]:
-    """Return steps with warnings, each of which comes once."""
+    """Return steps with warnings, each of which comes once.
+
+    An attempt of the reference with a stale cached object adds warnings, too: a list waits until its cache has the last write.
+    """
+    fresh = Step("GET", f"{PATH}?fieldSelector=metadata.name%3Dnone")
     odd = {"type": "string", "format": "odd"}
     nested = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "object", "x-kubernetes-map-type": "atomic"}}
     listed = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "array", "items": _TEXT}}
     yield post(crd("things", version(schema=_schema(a=odd, b=odd, c=nested, d=nested))))
     yield established()
+    yield fresh
     for schema in (
         _schema(a=odd, c=nested),
         _schema(a=odd, b={"type": "string", "format": "even"}, c=nested, d=listed),
@@ -302,8 +307,10 @@ def _warned() -> Iterator[Step]:
         yield patch({"spec": {"versions": [version(schema=schema, unknown=1)]}}, path=f"{ONE}?dryRun=All&fieldValidation=Warn")
         yield Step("PUT", f"{ONE}?dryRun=All", put(crd("things", version(schema=schema))).body)
         yield patch({"spec": {"versions": [version(schema=schema)]}})
+        yield fresh
     two = [version(schema=_schema(a=odd)), version("v2", storage=False, schema=_schema(b=odd, c=nested))]
     yield patch({"spec": {"versions": two}})
+    yield fresh
     yield patch({"metadata": {"labels": {"a": "b"}}})
     yield patch({"status": {"storedVersions": ["v1"]}}, path=f"{ONE}/status")
 
