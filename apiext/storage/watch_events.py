@@ -1,4 +1,4 @@
-"""Passes the events of a watch on, for those who list again when it ends."""
+"""Passes on the events of a watch to callers that list again when it ends."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ Operations = Sequence[Mapping[str, Any]]
 
 
 class AdmissionCall(WebhookCall):
-    """One request to the webhook, with an AdmissionReview. Its path is /SIDE/HOOK: who calls, and for which webhook."""
+    """One request to the webhook, with an AdmissionReview. Its path is /SIDE/HOOK: the server that calls, and the webhook."""
 
     @property
     def side(self) -> str:
-        """Return who calls."""
+        """Return the name of the server that calls."""
         return urlsplit(self.path).path.split("/")[1]
 
     @property

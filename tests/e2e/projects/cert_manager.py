@@ -1,4 +1,4 @@
-"""cert-manager: sets who requests a certificate, and checks Certificates and CertificateRequests."""
+"""cert-manager's webhooks: they record the requesting user in CertificateRequests, and validate these and Certificates."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -148,7 +148,7 @@ async def _with_condition(server: InProcess, path: str, condition: str, status: 
 
 
 class _Guard(Admission):
-    """Refuses the deletion of one object, and notes who deletes the others."""
+    """Refuses the deletion of one object, and records the user of each other deletion."""
 
     operations = frozenset({AdmissionOperation.DELETE})
 
