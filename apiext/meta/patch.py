@@ -216,22 +216,24 @@ def _explained(problem: str) -> Iterator[None]:
         raise PatchError(f"{problem}: {error}") from error
 
 
-def _apply_add(document: _Document, operation: dict[str, Any]) -> None:
+def _found(document: _Document, operation: dict[str, Any], name: str) -> tuple[str, Any, str]:
+    """Return the path of an addition or removal, its container and its last part."""
     try:
         path = _path(operation)
     except PatchError as error:
-        raise _missing("add operation failed to decode path") from error
-    at, key = document.find(path, f'add operation does not apply: doc is missing path: "{path}"')
+        raise _missing(f"{name} operation failed to decode path") from error
+    at, key = document.find(path, f'{name} operation does not apply: doc is missing path: "{path}"')
+    return path, at, key
+
+
+def _apply_add(document: _Document, operation: dict[str, Any]) -> None:
+    path, at, key = _found(document, operation, "add")
     with _explained(f"error in add for path: '{path}'"):
         _add(at, key, json_values.copy(operation.get("value")))
 
 
 def _apply_remove(document: _Document, operation: dict[str, Any]) -> None:
-    try:
-        path = _path(operation)
-    except PatchError as error:
-        raise _missing("remove operation failed to decode path") from error
-    at, key = document.find(path, f'remove operation does not apply: doc is missing path: "{path}"')
+    path, at, key = _found(document, operation, "remove")
     with _explained(f"error in remove for path: '{path}'"):
         _remove(at, key)
 
