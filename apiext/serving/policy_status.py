@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 from apiext.endpoints.handlers.patch import patch_stored
 from apiext.endpoints.parameters.options import WriteQuery
 from apiext.endpoints.scopes.scope import APPLY_PATCH
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
+from apiext.endpoints.scopes.write_call import SERVER_MASTER, WriteCall
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.meta.log import get_logger
-from apiext.meta.request import MASTERS
 from apiext.scheduling.side_thread import aside
 from apiext.scheduling.tasks import end_tasks
 from apiext.scheduling.workqueue import WorkQueue
@@ -52,7 +51,7 @@ class PolicyStatusController:
         self._task = asyncio.create_task(self._queue.run(), name="policy-status-controller")
 
     async def close(self) -> None:
-        """Stop. The next start checks what is left."""
+        """Stop. The next server checks the policies whose status is still missing."""
         await end_tasks(self._task)
 
     def put(self, policy: Object) -> None:
@@ -74,8 +73,7 @@ class PolicyStatusController:
     async def _write(self, name: str, status: Object) -> None:
         kind = self._scope.kind
         body = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": name}, "status": status}
-        user = type(SERVER_USER)(SERVER_USER.name, (MASTERS,))
-        call = WriteCall(user, "", "", name, WriteQuery(force=True), _MANAGER, APPLY_PATCH, json_codec.dumps(body))
+        call = WriteCall(SERVER_MASTER, "", "", name, WriteQuery(force=True), _MANAGER, APPLY_PATCH, json_codec.dumps(body))
         try:
             await patch_stored(self._scope, call)
         except errors.StatusError as error:

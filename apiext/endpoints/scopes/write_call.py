@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,7 @@ from aiohttp import hdrs
 
 from apiext.endpoints.request import DEADLINE, INFO, USER, WARNINGS
 from apiext.meta.objectmeta.validation import MAX_MANAGER_LENGTH
-from apiext.meta.request import UserInfo
+from apiext.meta.request import MASTERS, UserInfo
 from apiext.registry.request_context import RequestContext
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _PRODUCTS_KEPT: Final = 256
 SERVER_USER: Final = UserInfo("system:apiext")
 """The user whose turns in the worker processes the server's own writes take."""
+SERVER_MASTER: Final = replace(SERVER_USER, groups=(MASTERS,))
+"""The same user for writes that an admission plugin must not refuse for lack of rights."""
 
 
 @dataclass(slots=True)

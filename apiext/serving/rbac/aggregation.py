@@ -13,12 +13,11 @@ from apiext.authorization.rbac.rules import read_rules
 from apiext.endpoints.handlers.patch import patch_stored
 from apiext.endpoints.parameters.options import WriteQuery
 from apiext.endpoints.scopes.scope import APPLY_PATCH
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
+from apiext.endpoints.scopes.write_call import SERVER_MASTER, WriteCall
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.meta.log import get_logger
 from apiext.meta.objectmeta.label_selector import parse_selector
-from apiext.meta.request import MASTERS
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import end_tasks
 
@@ -112,8 +111,7 @@ class ClusterRoleAggregation:
         kind = self._scope.kind
         body = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": name}}
         data = json_codec.dumps({**body, "rules": [rule.as_json() for rule in rules]})
-        user = type(SERVER_USER)(SERVER_USER.name, (MASTERS,))
-        call = WriteCall(user, "", "", name, WriteQuery(force=True), _MANAGER, APPLY_PATCH, data)
+        call = WriteCall(SERVER_MASTER, "", "", name, WriteQuery(force=True), _MANAGER, APPLY_PATCH, data)
         try:
             await patch_stored(self._scope, call)
         except errors.StatusError as error:
