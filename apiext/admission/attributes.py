@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from apiext.admission.object_interfaces import ObjectInterfaces
 from apiext.admission.sources import NO_PLACE, AdmissionSources, RequestPlace
 from apiext.meta import errors
+from apiext.meta.encoding import json_values
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.request import AdmissionOperation, UserInfo
+
+
+@dataclass(slots=True)
+class PluginReinvocation:
+    """Which calls of a mutating plug-in run again (reinvocationcontext.go of apiserver's mutating webhooks and policies)."""
+
+    due: set[Hashable] = field(default_factory=set)
+    """Keys of the calls that run again."""
+    _called: set[Hashable] = field(default_factory=set)
+    """Keys of the calls that run again if the object changes after them."""
+    _output: Object | None = None
+    """The object after the first run; kept only if a call may run again."""
+
+    def called(self, key: Hashable) -> None:
+        """Note a call that runs again if the object changes after it."""
+        self._called.add(key)
+
+    def object_changed(self) -> None:
+        """Let the calls before a change of the object run again."""
+        self.due |= self._called
+        self._called = set()
+
+    def begin_second_run(self, new: Object | None) -> None:
+        """Take the object at the beginning of the second run: other plug-ins may have changed it."""
+        if self._called and not json_values.equal(self._output, new):
+            self.object_changed()
+
+    def end_run(self, new: Object | None) -> None:
+        """Take the object at the end of a run."""
+        self._output = json_values.copy(new) if self._called else None
 
 
 @dataclass(slots=True)
@@ -23,8 +54,11 @@ class Reinvocation:
     """Whether this is the second run."""
     is_required: bool = False
     """Whether a plug-in has changed the object so that the chain must run again."""
-    values: dict[str, Any] = field(default_factory=dict)
-    """State of plug-ins by their names."""
+    _plugins: dict[str, PluginReinvocation] = field(default_factory=dict)
+
+    def of(self, plugin: str) -> PluginReinvocation:
+        """Return the state of a plug-in."""
+        return self._plugins.setdefault(plugin, PluginReinvocation())
 
 
 @dataclass(slots=True)

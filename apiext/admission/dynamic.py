@@ -49,23 +49,19 @@ class _LazyPlugin(Admission):
         self._is_webhook = name in {MUTATING_WEBHOOK, VALIDATING_WEBHOOK}
         self._made: Admission | None = None
 
-    async def applies(self, place: RequestPlace) -> bool:
-        """Return whether a configuration may match requests at a place. Raises NotReadyError."""
-        configurations = self._sources.configurations
-        if self._is_webhook:
-            return bool(await configurations.webhooks(self.phase, place))
-        return bool(await configurations.policies(self.phase, place))
-
     async def _plugin(self, attributes: Attributes) -> Admission | None:
-        """Return the plug-in if a configuration may match a write. Raise StatusError (403) if the configurations are unknown."""
-        try:
-            if not await self.applies(attributes.place):
-                return None
-        except NotReadyError as error:
-            raise not_ready(attributes) from error
-        if self._made is None:
+        """Return the plug-in, None before a configuration may match a write. Raise StatusError (403) if they are unknown."""
+        if self._made is None and await self._applies(attributes):
             self._made = _PLUGINS[self.name][1](self._sources)
         return self._made
+
+    async def _applies(self, attributes: Attributes) -> bool:
+        configurations = self._sources.configurations
+        find = configurations.webhooks if self._is_webhook else configurations.policies
+        try:
+            return bool(await find(self.phase, attributes.place))
+        except NotReadyError as error:
+            raise not_ready(attributes) from error
 
 
 class _LazyMutation(_LazyPlugin):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from apiext.authorization.authorizer import Decision, ReviewError
@@ -49,10 +48,6 @@ class ExpressionRunner:
                 if not inline or current_work().is_limited:
                     raise
                 inline = False
-
-    async def aside(self, work: Callable[[], T]) -> T:
-        """Return the result of long work, which a thread does."""
-        return await aside(work)
 
     async def _answer(self, check: UnansweredCheckError, answers: AuthorizationAnswers) -> None:
         try:

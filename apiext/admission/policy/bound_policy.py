@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from apiext.admission.matching.criteria import MatchCriteria, resources_criteria
 from apiext.admission.sources import PolicyEntry
 from apiext.meta.encoding import json_codec
+from apiext.scheduling.side_thread import aside
 
 if TYPE_CHECKING:
-    from apiext.admission.expression_runner import ExpressionRunner
     from apiext.meta.encoding.json_codec import Object
 
 FAIL: Final = "Fail"
@@ -74,23 +74,23 @@ class BoundPolicies(Generic[Compiled_co]):
             found = self._bound[entry] = _parse(entry)
         return found
 
-    async def compiled(self, entry: PolicyEntry, runner: ExpressionRunner) -> Compiled_co:
+    async def compiled(self, entry: PolicyEntry) -> Compiled_co:
         """Return the compiled form of an entry's policy."""
         found = self._used.get(entry)
         if found is None:
             policy = self.bound(entry)
             found = self._by_key.get(policy.key)
             if found is None:
-                found = _Compiled(await self._compile(policy.spec, runner))
+                found = _Compiled(await self._compile(policy.spec))
                 self._by_key[policy.key] = found
                 self._kept.append(found)
             self._used[entry] = found
         return found.value
 
-    async def _compile(self, spec: Mapping[str, Any], runner: ExpressionRunner) -> Compiled_co:
+    async def _compile(self, spec: Mapping[str, Any]) -> Compiled_co:
         if _length(spec) <= _MAX_INLINE_LENGTH:
             return self._compile_spec(spec)
-        return await runner.aside(lambda: self._compile_spec(spec))
+        return await aside(lambda: self._compile_spec(spec))
 
 
 def _parse(entry: PolicyEntry) -> BoundPolicy:

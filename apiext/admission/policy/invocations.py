@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from apiext.admission.attributes import not_ready
 from apiext.admission.expression_runner import ExpressionRunner
-from apiext.admission.matching.exemptions import VIRTUAL_RESOURCES
+from apiext.admission.matching.candidates import candidates
 from apiext.admission.matching.matcher import Matcher, labels_of_objects, selects
 from apiext.admission.policy.params import ConfigurationFaultError, collect_params, param_scope
 from apiext.admission.sources import NotReadyError
@@ -65,12 +65,7 @@ class PolicySelection(Generic[Compiled]):
         Raises:
             StatusError: 403, the policies have not been listed in time.
         """
-        if attributes.objects is None or attributes.resource.group_resource in VIRTUAL_RESOURCES:
-            return ()
-        try:
-            return await self._sources.configurations.policies(self._phase, attributes.place)
-        except NotReadyError as error:
-            raise not_ready(attributes) from error
+        return await candidates(self._sources.configurations.policies, self._phase, attributes)
 
     async def selected(self, attributes: Attributes) -> Sequence[PolicyEntry]:
         """Return the candidates whose selectors match the labels of a write's objects, which stay as they are.
@@ -98,7 +93,7 @@ class PolicySelection(Generic[Compiled]):
         except ConfigurationFaultError as error:
             yield PolicyFault(policy, None, f"failed to configure policy: {error}")
             return
-        compiled = await self._policies.compiled(entry, self.runner)
+        compiled = await self._policies.compiled(entry)
         for binding in policy.bindings:
             try:
                 if binding.criteria is not None and await self._match(binding.criteria, attributes) is None:

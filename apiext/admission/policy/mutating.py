@@ -13,7 +13,6 @@ from apiext.admission.policy.counting import NO_ERROR, error_type, observe_condi
 from apiext.admission.policy.invocations import BindingMatch, PolicyFault, PolicySelection
 from apiext.admission.policy.mutator import Mutation, MutationFaultError, PolicyMutator
 from apiext.admission.policy.policy_request import PolicyRequest
-from apiext.admission.policy.reinvocation import PolicyReinvocation
 from apiext.admission.sources import AdmissionPhase
 from apiext.meta import errors
 from apiext.meta.encoding import json_values
@@ -21,6 +20,7 @@ from apiext.meta.limits import MAX_INLINE_COPIES
 from apiext.meta.patch import Operations, PatchError, PatchTestError, apply_operations
 from apiext.meta.request import AdmissionOperation
 from apiext.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.scheduling.side_thread import aside
 from apiext.scheduling.time_slice import Pace
 from apiext.schema.cel.policies.native_values import typed_value
 
@@ -128,14 +128,13 @@ class _Dispatch:
         self._versions = versions
         self._faults: list[_Fault] = []
         self._last: _Versioned | None = None
-        values = self._attributes.reinvocation.values
-        self._state: PolicyReinvocation = values.setdefault(MutatingAdmissionPolicies.name, PolicyReinvocation())
+        self._state = self._attributes.reinvocation.of(MutatingAdmissionPolicies.name)
 
     async def run(self, matches: list[BindingMatch[PolicyMutator]]) -> list[_Fault]:
         """Apply the policies, and return faults."""
         attributes, state = self._attributes, self._state
-        if attributes.reinvocation.runs_again and state.is_changed(attributes.new):
-            state.require()
+        if attributes.reinvocation.runs_again:
+            state.begin_second_run(attributes.new)
         try:
             namespace = await self._request.namespace()
             pace = Pace()
@@ -145,7 +144,7 @@ class _Dispatch:
                     await pace.checkpoint()
             await self._finish()
         finally:
-            state.remember(attributes.new)
+            state.end_run(attributes.new)
         return self._faults
 
     async def _invoke(self, match: BindingMatch[PolicyMutator], params: Object | None, namespace: Mapping[str, Any] | None) -> None:
@@ -177,10 +176,10 @@ class _Dispatch:
                 raise errors.internal(str(error)) from error
             self._stats.mutating_policies[match.policy.name, match.binding.name, fault].observe(time.perf_counter() - begun)
         if not json_values.equal(before, versioned.obj):
-            state.require()
+            state.object_changed()
             self._attributes.reinvocation.is_required = True
         if match.policy.spec.get("reinvocationPolicy") == _IF_NEEDED:
-            state.invoked.add(key)
+            state.called(key)
 
     async def _mutated(self, match: BindingMatch[PolicyMutator], mutation: Mutation, inputs: Inputs, obj: Object) -> Object:
         """Return the object with a mutation. Raise MutationFaultError for a fault of the policy, ValueError for an internal one."""
@@ -204,7 +203,7 @@ class _Dispatch:
             elif current_work().is_limited:
                 raise HeavyWorkError
             else:
-                patched = await self._runner.aside(lambda: apply_operations(obj, operations))
+                patched = await aside(lambda: apply_operations(obj, operations))
         except PatchTestError:
             return obj
         except PatchError as error:
@@ -236,7 +235,7 @@ class _Dispatch:
         last = self._last
         if last is None or last.obj is None or not last.is_mutated:
             return
-        self._state.require()
+        self._state.object_changed()
         self._attributes.reinvocation.is_required = True
         try:
             self._attributes.new = await self._objects.convert(last.obj, self._attributes.kind)

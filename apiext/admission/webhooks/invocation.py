@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 from apiext.admission.matching.criteria import MatchCriteria, webhook_criteria
 from apiext.admission.sources import HookEntry
 from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH
+from apiext.scheduling.side_thread import aside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.admission.expression_runner import ExpressionRunner
     from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
     from apiext.schema.cel.policies.match_conditions import MatchConditions
 
@@ -48,19 +48,19 @@ class CompiledHook:
         """Return whether the webhook has match conditions."""
         return bool(self.entry.hook.get("matchConditions"))
 
-    async def conditions(self, runner: ExpressionRunner) -> MatchConditions:
+    async def conditions(self) -> MatchConditions:
         """Return the compiled match conditions."""
         async with self._compiling:
             if self._conditions is None:
-                self._conditions = await _compile(self.entry.hook["matchConditions"], runner)
+                self._conditions = await _compile(self.entry.hook["matchConditions"])
         return self._conditions
 
 
-async def _compile(conditions: Sequence[Mapping[str, Any]], runner: ExpressionRunner) -> MatchConditions:
+async def _compile(conditions: Sequence[Mapping[str, Any]]) -> MatchConditions:
     from apiext.schema.cel.policies.match_conditions import compile_match_conditions
 
     if sum(len(condition.get("expression") or "") for condition in conditions) > MAX_INLINE_EXPRESSION_LENGTH:
-        return await runner.aside(lambda: compile_match_conditions(conditions))
+        return await aside(lambda: compile_match_conditions(conditions))
     return compile_match_conditions(conditions)
 
 

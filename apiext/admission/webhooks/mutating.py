@@ -11,13 +11,13 @@ from apiext.admission.webhooks.audit import annotate_mutation
 from apiext.admission.webhooks.calls import HookCalls
 from apiext.admission.webhooks.failures import HookCallError
 from apiext.admission.webhooks.patching import UndecodablePatchError, is_changed, patched
-from apiext.admission.webhooks.reinvocation import HookReinvocation
 from apiext.admission.webhooks.selection import HookSelection
 from apiext.admission.webhooks.versioned_objects import ChangingVersions
 from apiext.meta import errors
 from apiext.meta.errors import StatusError
 
 if TYPE_CHECKING:
+    from apiext.admission.attributes import PluginReinvocation
     from apiext.admission.object_interfaces import ObjectInterfaces
     from apiext.admission.sources import AdmissionSources, HookEntry
     from apiext.admission.webhooks.invocation import HookInvocation
@@ -42,7 +42,7 @@ class MutatingWebhooks(Admission):
         entries = await self._selection.candidates(attributes)
         if not entries or attributes.objects is None:
             return
-        state: HookReinvocation = attributes.reinvocation.values.setdefault(self.name, HookReinvocation())
+        state = attributes.reinvocation.of(self.name)
         if attributes.reinvocation.runs_again:
             state.begin_second_run(attributes.new)
         run = _Run(self._sources, self._selection, attributes, attributes.objects, state)
@@ -61,7 +61,7 @@ class _Run:
         selection: HookSelection,
         attributes: Attributes,
         objects: ObjectInterfaces,
-        state: HookReinvocation,
+        state: PluginReinvocation,
     ) -> None:
         self._reviews = sources.reviews
         self._selection = selection
@@ -75,7 +75,7 @@ class _Run:
         """Ask a webhook if the write concerns it. `number` is its number in this run."""
         attributes, state = self._attributes, self._state
         invocation = await self._selection.invocation(entry, attributes, self.versions.new, self.versions.get)
-        if invocation is None or (attributes.reinvocation.runs_again and not state.includes(entry.uid)):
+        if invocation is None or (attributes.reinvocation.runs_again and entry.uid not in state.due):
             return
         begun, changed, failure = time.monotonic(), False, None
         try:
@@ -88,7 +88,7 @@ class _Run:
             state.object_changed()
             attributes.reinvocation.is_required = True
         if invocation.hook.reinvocable:
-            state.asked(entry.uid)
+            state.called(entry.uid)
         if failure is not None:
             self._calls.fail_open(invocation, number, failure)
             self._calls.check_deadline()

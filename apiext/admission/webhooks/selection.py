@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.admission.attributes import not_ready
-from apiext.admission.matching.exemptions import VIRTUAL_RESOURCES
+from apiext.admission.matching.candidates import candidates
 from apiext.admission.matching.matcher import Matcher
 from apiext.admission.metrics import ADMIT, VALIDATE
 from apiext.admission.sources import AdmissionPhase, NotReadyError
@@ -43,12 +43,7 @@ class HookSelection:
         Raises:
             StatusError: 403, the configurations have not been listed in time.
         """
-        if attributes.objects is None or attributes.resource.group_resource in VIRTUAL_RESOURCES:
-            return ()
-        try:
-            return await self._sources.configurations.webhooks(self._phase, attributes.place)
-        except NotReadyError as error:
-            raise not_ready(attributes) from error
+        return await candidates(self._sources.configurations.webhooks, self._phase, attributes)
 
     async def invocation(
         self,
@@ -95,7 +90,7 @@ class HookSelection:
         from apiext.admission.expression_runner import ExpressionRunner
 
         runner = self._runner = self._runner or ExpressionRunner(self._sources.access.authorize)
-        conditions, values = await invocation.hook.conditions(runner), ExpressionInputs(attributes)
+        conditions, values = await invocation.hook.conditions(), ExpressionInputs(attributes)
         # unlike in reviews, the request's own resource
         inputs = values.of(objects.kind, attributes.resource, objects.new, objects.old)
 
