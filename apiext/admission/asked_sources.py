@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from apiext.admission.metrics import AdmissionStats
 from apiext.admission.sources import (
+    ALL_PHASES,
     AccessSource,
     AdmissionSources,
     ConfigurationSource,
@@ -17,7 +18,7 @@ from apiext.admission.sources import (
 from apiext.workers.server_link import answers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from apiext.admission.sources import AdmissionPhase, HookEntry, ParamQuery, PolicyEntry, RequestPlace, ReviewAnswer, ReviewCall
     from apiext.authorization.authorizer import Verdict
@@ -39,9 +40,9 @@ class AdmissionCounts(Protocol):
 class _AskedConfigurations:
     link: ServerLink
 
-    def may_apply(self, _place: RequestPlace) -> bool:
+    def phases(self, _place: RequestPlace) -> Collection[AdmissionPhase]:
         # the plug-ins ask
-        return True
+        return ALL_PHASES
 
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         return self.link.ask(ConfigurationSource.webhooks, phase, place)

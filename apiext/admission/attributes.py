@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from apiext.admission.object_interfaces import ObjectInterfaces
+from apiext.admission.object_interfaces import EquivalentResource, ObjectInterfaces
 from apiext.admission.sources import NO_PLACE, AdmissionSources, RequestPlace
 from apiext.meta import errors
 from apiext.meta.encoding import json_values
@@ -92,8 +92,11 @@ class Attributes:
     reinvocation: Reinvocation = field(default_factory=Reinvocation)
     place: RequestPlace = NO_PLACE
     """The place by which configurations are found; that of the members above by default."""
+    own_resource: EquivalentResource = field(init=False)
+    """The resource and the kind of the request."""
 
     def __post_init__(self) -> None:
+        self.own_resource = EquivalentResource(self.resource, self.kind)
         if self.place is NO_PLACE:
             self.place = RequestPlace(self.resource.group, self.resource.resource, self.subresource, self.operation)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from apiext.admission.attributes import Admission, Attributes
 from apiext.admission.metrics import ADMIT, VALIDATE, AdmissionStats, StepSeries
+from apiext.admission.sources import AdmissionPhase
 from apiext.meta.request import AdmissionOperation
 
 if TYPE_CHECKING:
@@ -87,20 +88,20 @@ class Chain(Admission):
     def admits_unseen(self, phase: str, place: RequestPlace) -> bool:
         """Implement Admission.admits_unseen."""
         one = self._phases[phase, place.operation]
-        if one.others or (one.configured and self._may_apply(place)):
+        if one.others or (one.configured and self._may_apply(phase, place)):
             return False
         for series in one.configured:
             series.accept(0.0)
         one.step.accept(0.0)
         return True
 
-    def _may_apply(self, place: RequestPlace) -> bool:
-        return self._dynamic is not None and self._dynamic.may_apply(place)
+    def _may_apply(self, phase: str, place: RequestPlace) -> bool:
+        return self._dynamic is not None and _CONFIGURED[phase] in self._dynamic.phases(place)
 
     def _calls(self, phase: str, attributes: Attributes) -> tuple[Sequence[_Call], StepSeries]:
         """Return the plug-ins that a write needs, and the series of the phase. The others admit the write."""
         one = self._phases[phase, attributes.operation]
-        if not one.configured or self._may_apply(attributes.place):
+        if not one.configured or self._may_apply(phase, attributes.place):
             return one.calls, one.step
         for series in one.configured:
             series.accept(0.0)
@@ -160,4 +161,5 @@ def _takes_part(plugin: Admission, phase: str) -> bool:
     return getattr(type(plugin), phase) is not _INHERITED[phase]
 
 
+_CONFIGURED: Final = {ADMIT: AdmissionPhase.MUTATING, VALIDATE: AdmissionPhase.VALIDATING}
 _INHERITED: Final = {ADMIT: Admission.admit, VALIDATE: Admission.validate}

@@ -35,7 +35,11 @@ class DynamicAdmission:
 
     def may_apply(self, place: RequestPlace) -> bool:
         """Implement DynamicPart.may_apply."""
-        return bool(self.plugins) and self.sources.configurations.may_apply(place)
+        return bool(self.phases(place))
+
+    def phases(self, place: RequestPlace) -> Collection[AdmissionPhase]:
+        """Return the phases in which a plug-in may apply to requests at a place."""
+        return self.sources.configurations.phases(place) if self.plugins else ()
 
 
 class _LazyPlugin(Admission):

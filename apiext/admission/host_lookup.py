@@ -27,6 +27,11 @@ async def ask_for(ask: HostRequest, path: str, *, method: str = "GET", body: Any
         code, data = await ask(path, method=method, body=body)
     except WebhookError as error:
         raise errors.unknown(str(error)) from error
+    return read_answer(code, data)
+
+
+def read_answer(code: int, data: bytes) -> dict[str, Any]:
+    """Return the object in an answer of the host. Raises StatusError as `ask_for`."""
     try:
         answer = json_codec.loads(data)
     except ValueError:

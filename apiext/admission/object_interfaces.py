@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 
 
-@dataclass(frozen=True, slots=True)
-class EquivalentResource:
+class EquivalentResource(NamedTuple):
     """A resource that serves the same objects as another one, with the kind of its bodies."""
 
     resource: GroupVersionResource

@@ -5,7 +5,7 @@ A server answers from its informers; a job in a worker process asks the server.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol
@@ -25,6 +25,9 @@ class AdmissionPhase(StrEnum):
 
     MUTATING = "mutating"
     VALIDATING = "validating"
+
+
+ALL_PHASES: Final = frozenset(AdmissionPhase)
 
 
 class RequestPlace(NamedTuple):
@@ -77,8 +80,8 @@ class PolicyEntry:
 class ConfigurationSource(Protocol):
     """Configurations of admissionregistration.k8s.io."""
 
-    def may_apply(self, place: RequestPlace) -> bool:
-        """Return whether a webhook or a policy of any phase may match requests at a place, True if that is not known yet."""
+    def phases(self, place: RequestPlace) -> Collection[AdmissionPhase]:
+        """Return the phases in which a webhook or a policy may match requests at a place, all if that is not known yet."""
         ...
 
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:

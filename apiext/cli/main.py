@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from apiext import __version__
+from apiext.cli.conversions.convert import convert
 from apiext.cli.doctor import doctor
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
@@ -45,6 +46,7 @@ apiext.add_command(explain)
 apiext.add_command(record)
 apiext.add_command(replay)
 apiext.add_command(test)
+apiext.add_command(convert)
 
 
 def main() -> NoReturn:

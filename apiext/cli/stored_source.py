@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Ask = Callable[[str, Sequence[str], Mapping[str, str]], Awaitable[Object]]
     """Returns the document at a path below `/stored/`, given by its segments, with query parameters. Raises ClickException."""
+    Get = Callable[[str], Awaitable[Object]]
+    """Returns the document at a path. Raises ClickException."""
 
 _TIMEOUT_SECONDS: Final = 60.0
 _TEXTS: Final = {
@@ -82,21 +84,31 @@ async def _open_store(options: StorageOptions, stack: AsyncExitStack) -> Ask:
 
 
 def _open_server(endpoint: Endpoint, stack: AsyncExitStack) -> Ask:
+    get = open_server(endpoint, stack)
+
+    async def ask(what: str, rest: Sequence[str], query: Mapping[str, str]) -> Object:
+        path = "/".join(["/stored", what, *(quote(segment, safe="") for segment in rest)])
+        return await get(f"{path}?{urlencode(query)}" if query else path)
+
+    return ask
+
+
+def open_server(endpoint: Endpoint, stack: AsyncExitStack) -> Get:
+    """Return a function that reads the documents of a server; `stack` closes its connections."""
     from apiext.webhook.client import WebhookClient, WebhookError
 
     client = WebhookClient(endpoint, timeout=_TIMEOUT_SECONDS, backoff=())
     stack.push_async_callback(client.close)
 
-    async def ask(what: str, rest: Sequence[str], query: Mapping[str, str]) -> Object:
-        path = "/".join(["/stored", what, *(quote(segment, safe="") for segment in rest)])
+    async def get(path: str) -> Object:
         try:
-            found: Object = await client.get(f"{path}?{urlencode(query)}" if query else path)
+            found: Object = await client.get(path)
         except WebhookError as error:
             hint = "" if error.code != 404 or "not found" in str(error) else "; --server must name apiext's own address"
             raise click.ClickException(f"{error}{hint}") from error
         return found
 
-    return ask
+    return get
 
 
 def endpoint_of(flags: Mapping[str, Any]) -> Endpoint:

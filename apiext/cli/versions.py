@@ -32,13 +32,22 @@ _OUTPUT: Final = click.Option(
 )
 
 
-@click.command(params=[click.Argument(["crd"], required=False), _CHECK, _OUTPUT, *SOURCE_FLAGS])
-def versions(crd: str | None, output: str, *, validate: bool | None, **flags: Any) -> None:
+_HTML: Final = click.Option(["--html"], metavar="FILE", help="Write the version map, the page /apiext/versions, to FILE instead.")
+
+
+@click.command(params=[click.Argument(["crd"], required=False), _CHECK, _OUTPUT, _HTML, *SOURCE_FLAGS])
+def versions(crd: str | None, output: str, html: str | None, *, validate: bool | None, **flags: Any) -> None:
     """Print in which versions the objects of all CRDs or of CRD are stored, counted from the stored bytes.
 
     An object is invalid if a create of it would be refused today, after its conversion to the storage version.
     """
-    found = asyncio.run(_report(flags, crd, validate=bool(crd) if validate is None else validate))
+    validates = bool(crd) if validate is None else validate
+    if html:
+        from apiext.cli.version_page import write_page
+
+        write_page(flags, html, crd, validate=validates)
+        return
+    found = asyncio.run(_report(flags, crd, validate=validates))
     if output == "json":
         import orjson
 

@@ -44,9 +44,15 @@ class ConversionCircuits:
         """Iterate over CRD names and circuits."""
         return iter([(name, circuit) for name, (_, circuit) in self._circuits.items()])
 
-    def subscribe(self, listener: Listener) -> None:
-        """Report changes from now on."""
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Report changes from now on. Return a function that ends this."""
         self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
 
     def guard(self, name: str, conversion: Mapping[str, Any], hook: Hook) -> GuardedHook:
         """Return a webhook with this spec.conversion behind the CRD's circuit."""
@@ -69,7 +75,7 @@ class ConversionCircuits:
         known = self._circuits.get(name)
         # requests that began before a change of spec.conversion use the earlier circuit
         if known is not None and known[1] is circuit:
-            for listener in self._listeners:
+            for listener in tuple(self._listeners):
                 listener(name, circuit)
 
 

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from apiext.cert import certificate
 from apiext.conversion.circuits import ConversionCircuits
+from apiext.conversion.known import KnownConversions
 from apiext.conversion.metrics import ConversionStats
 from apiext.conversion.none import NoneConverter
+from apiext.conversion.unknown import UnknownConverter
 from apiext.webhook.tls_errors import PeerCertificate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from apiext.conversion.interface import CopiedConverter
     from apiext.conversion.webhook import WebhookConverter
+    from apiext.schema.compiled import CompiledSchema
     from apiext.webhook.hook_client import HookClients
     from apiext.webhook.service_addresses import ServiceAddresses
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedVersions:
+    """What rules must know of a definition."""
+
+    schemas: Callable[[], Mapping[str, CompiledSchema]]
+    """Returns the schemas of all versions by name."""
+    names: Collection[str]
+    storage: str
+    """The storage version."""
 
 
 class ConverterFactory:
@@ -25,6 +40,8 @@ class ConverterFactory:
 
     def __init__(self, services: ServiceAddresses | None = None, circuits: ConversionCircuits | None = None) -> None:
         """Create the factory. `services` overrides the addresses of Services."""
+        self.known = KnownConversions()
+        """The Conversions whose rules are used instead of webhooks and of strategy None."""
         self.stats = ConversionStats()
         self.circuits = circuits or ConversionCircuits()
         self._services = services or {}
@@ -32,12 +49,20 @@ class ConverterFactory:
         self._converters: WeakValueDictionary[str, WebhookConverter] = WeakValueDictionary()
         """Converters in use, by definition: all versions of a definition share one until its conversion changes."""
 
-    def converter(self, name: str, conversion: Mapping[str, Any]) -> CopiedConverter:
-        """Return the converter for the spec.conversion of a definition.
+    def converter(self, name: str, conversion: Mapping[str, Any], versions: ConvertedVersions) -> CopiedConverter:
+        """Return the converter of a definition: by its rules if there are any, else for its spec.conversion.
 
         Raises:
             ValueError: the clientConfig of its webhook cannot be used.
         """
+        if self.known.missing and len(versions.names) > 1:
+            return UnknownConverter(self.known.missing)
+        known = self.known.of(name)
+        if known is not None:
+            # Imported with the first rules: most servers have none.
+            from apiext.conversion.rules.building import rules_converter
+
+            return rules_converter(name, known.document, versions.schemas(), versions.storage, self.stats.rules)
         if conversion["strategy"] == "None":
             return NoneConverter()
         converter = self._converters.get(name)

@@ -22,6 +22,14 @@ Converted = Object | ConversionError
 """A converted object, or the error in its place."""
 
 
+class UnstorableError(ConversionError):
+    """An object must not be stored: a version that has what the storage version lacks would lose it."""
+
+    def copy(self) -> UnstorableError:
+        """See ConversionError.copy."""
+        return UnstorableError(str(self))
+
+
 class Converter(Protocol):
     """Converts objects of one CRD between its versions."""
 
@@ -53,4 +61,17 @@ class InlineConverter(Converter, Protocol):
         Raises:
             ConversionError: the object cannot be converted.
         """
+        ...
+
+
+@runtime_checkable
+class CarryingConverter(Protocol):
+    """A converter that keeps what a version lacks in an annotation, which clients do not write."""
+
+    def prepare_new(self, metadata: Object, version: str) -> None:
+        """Remove from the metadata of a new object, in place, what no object of the version carries."""
+        ...
+
+    def keep(self, metadata: Object, before: Object) -> None:
+        """Give the metadata of a changed object, in place, what it carried before."""
         ...

@@ -1,4 +1,4 @@
-"""Counts of conversions by webhooks (apiextensions-apiserver pkg/apiserver/conversion/metrics.go)."""
+"""Counts of conversions by webhooks and by rules (apiextensions-apiserver pkg/apiserver/conversion/metrics.go)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ CONVERSION_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 """Upper bounds of crd_conversion_webhook_duration_seconds, in seconds."""
 CALL_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0)
 """Upper bounds of conversion_webhook_duration_seconds, in seconds."""
+
+RULES_BUCKETS: Final = tuple(0.00001 * 4**power for power in range(8))
+"""Upper bounds of apiext_crd_conversion_rules_duration_seconds, in seconds."""
 
 CALL_FAILURE: Final = "conversion_webhook_call_failure"
 MALFORMED_RESPONSE: Final = "conversion_webhook_malformed_response_failure"
@@ -66,10 +69,19 @@ class ConversionOutcome:
     seconds: float
 
 
-class ConversionStats:
-    """The calls of all webhooks."""
+class RulesStats:
+    """The conversions by rules."""
 
     def __init__(self) -> None:
+        self.conversions: defaultdict[tuple[str, str, str, str], Histogram] = defaultdict(lambda: Histogram(RULES_BUCKETS))
+        """As ConversionStats.conversions, for each object."""
+
+
+class ConversionStats:
+    """The conversions of all definitions, by webhooks and by rules."""
+
+    def __init__(self) -> None:
+        self.rules = RulesStats()
         self.conversions: defaultdict[tuple[str, str, str, str], Histogram] = defaultdict(lambda: Histogram(CONVERSION_BUCKETS))
         """By definition, source version, target version, and "true" or "false" for success."""
         self.calls: defaultdict[tuple[str, str], Histogram] = defaultdict(lambda: Histogram(CALL_BUCKETS))

@@ -1,4 +1,4 @@
-"""Parses a ConversionReview object by object, so that a large answer of a webhook does not hold the event loop."""
+"""Parses a ConversionReview object by object, so that a large one does not hold the event loop: an answer of a webhook, or a request."""
 
 from __future__ import annotations
 
@@ -13,29 +13,32 @@ from apiext.scheduling.inline_work import current_work
 from apiext.scheduling.time_slice import Pace
 
 _MIN_BYTES: Final = 32 * 1024
-"""Bytes from which an answer is divided; parsing fewer takes less than a millisecond."""
-_BEGIN: Final = re.compile(rb'"convertedObjects"\s*:\s*\[\s*')
+"""Bytes from which a review is divided; parsing fewer takes less than a millisecond."""
+ANSWER: Final = ("response", "convertedObjects")
+REQUEST: Final = ("request", "objects")
+"""The member of a review with the array that is divided."""
+_BEGINS: Final = {array: re.compile(rb'"%b"\s*:\s*\[\s*' % array[1].encode()) for array in (ANSWER, REQUEST)}
 _MEMBER: Final = rb'"(?:apiVersion|kind)"\s*:\s*"[^"\\]*"'
 _HEAD: Final = re.compile(rb"\{\s*%b\s*,\s*%b" % (_MEMBER, _MEMBER))
 """The start of an object as most webhooks write it."""
 _MARK: Final = secrets.token_hex(16)
-"""Stands for the converted objects while the rest is parsed. Random: no text of an answer contains it."""
+"""Stands for the objects while the rest is parsed. Random: no text of a review contains it."""
 _DECODER: Final = json.JSONDecoder()
 
 
-async def parse(data: bytes) -> Any:
-    """Return the value in an answer, as json_codec.loads.
+async def parse(data: bytes, array: tuple[str, str] = ANSWER) -> Any:
+    """Return the value in a review, as json_codec.loads.
 
     Raises:
-        ValueError: the answer is not JSON.
+        ValueError: the review is not JSON.
         HeavyWorkError: it has a large object, and the current request runs on the event loop.
     """
-    document = await _parse_parts(data) if len(data) >= _MIN_BYTES else None
+    document = await _parse_parts(data, array) if len(data) >= _MIN_BYTES else None
     return _loads(data) if document is None else document
 
 
 def _loads(data: bytes) -> Any:
-    """Return the value in an answer or a part of one. Raises ValueError or HeavyWorkError."""
+    """Return the value in a review or a part of one. Raises ValueError or HeavyWorkError."""
     _check_size(len(data))
     return json_codec.loads(data)
 
@@ -45,12 +48,12 @@ def _check_size(size: int) -> None:
     current_work().check_size(size, MAX_INLINE_RENDERING_BYTES)
 
 
-async def _parse_parts(data: bytes) -> Any:
-    """Return the value of an answer whose objects all start alike; None for another form.
+async def _parse_parts(data: bytes, array: tuple[str, str]) -> Any:
+    """Return the value of a review whose objects all start alike; None for another form.
 
     Each part between two such starts is a JSON value, and so an element of the array.
     """
-    begin = _BEGIN.search(data)
+    begin = _BEGINS[array].search(data)
     head = _HEAD.match(data, begin.end()) if begin is not None else None
     if begin is None or head is None:
         return None
@@ -70,9 +73,9 @@ async def _parse_parts(data: bytes) -> Any:
         end = _DECODER.raw_decode(last)[1]
         objects.append(_loads(last[:end].encode()))
         document = json_codec.loads(b'%b"%b"%b' % (data[: begin.end()], _MARK.encode(), last[end:].encode()))
-        if document["response"]["convertedObjects"] != [_MARK]:
+        if document[array[0]][array[1]] != [_MARK]:
             return None
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    document["response"]["convertedObjects"] = objects
+    document[array[0]][array[1]] = objects
     return document

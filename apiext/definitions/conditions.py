@@ -16,6 +16,8 @@ NON_STRUCTURAL_SCHEMA: Final = "NonStructuralSchema"
 TERMINATING: Final = "Terminating"
 CONVERSION_WEBHOOK_AVAILABLE: Final = "ConversionWebhookAvailable"
 """Set by apiext only: False while the conversion webhook does not answer, True once it answers again."""
+STORAGE_MIGRATION_PROBLEMS: Final = "StorageMigrationProblems"
+"""Set by apiext only: some objects were not migrated automatically, or do not satisfy their schema."""
 API_APPROVAL: Final = "KubernetesAPIApprovalPolicyConformant"
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

@@ -10,6 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
+from apiext.endpoints.own_paths import VERSION_MAP_EVENTS
 from apiext.endpoints.parameters.query_parameters import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler, attach
 from apiext.endpoints.responsewriters.status import internal_error_reply
@@ -193,5 +194,5 @@ def _selected_name(request: web.BaseRequest) -> Steps[str]:
 def is_long_running(info: RequestInfo) -> bool:
     """Return whether the request is exempt from timeouts and from limits of concurrent requests."""
     if not info.is_resource:
-        return info.verb in _LONG_RUNNING_VERBS or info.path.startswith(IMPORT_PATH)
+        return info.verb in _LONG_RUNNING_VERBS or info.path.startswith(IMPORT_PATH) or info.path == VERSION_MAP_EVENTS
     return info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING_SUBRESOURCES

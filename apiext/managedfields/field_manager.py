@@ -26,6 +26,7 @@ from apiext.meta.objectmeta import canonical
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from apiext.conversion.interface import CarryingConverter
     from apiext.managedfields.field_set import FieldSet
     from apiext.managedfields.versions import Versions
     from apiext.meta.encoding.json_codec import Object
@@ -58,11 +59,19 @@ _Managed = tuple[Managers, Times]
 class FieldManager:
     """The managers of the objects of one endpoint."""
 
-    __slots__ = ("_api_version", "_kind", "_subresource", "_updater", "_versions")
+    __slots__ = ("_api_version", "_carrying", "_kind", "_subresource", "_updater", "_versions")
 
     def __init__(
-        self, kind: GroupVersionKind, versions: Versions, reset_fields: Mapping[str, FieldSet] | None = None, *, subresource: str = ""
+        self,
+        kind: GroupVersionKind,
+        versions: Versions,
+        reset_fields: Mapping[str, FieldSet] | None = None,
+        *,
+        subresource: str = "",
+        carrying: CarryingConverter | None = None,
     ) -> None:
+        """Create the manager of fields. With `carrying`, clients do not change what objects carry."""
+        self._carrying = carrying
         self._api_version, self._kind = kind.api_version, kind.kind
         self._versions = versions
         self._subresource = subresource
@@ -79,6 +88,9 @@ class FieldManager:
         If the fields cannot be compared, the entries of the live object stay.
         """
         metadata = new["metadata"] = dict(new.get("metadata") or {})
+        if self._carrying is not None and live:
+            # fields of other versions that are carried are not removed
+            self._carrying.keep(metadata, live.get("metadata") or {})
         sent, known = metadata.pop("managedFields", None), _entries(live)
         try:
             before = self._initial(sent, known)
@@ -160,6 +172,9 @@ class FieldManager:
             before = managers.decode(_entries(live) or ())
         except ValueError as error:
             raise errors.unknown(f"failed to decode managed fields: {error}") from error
+        if self._carrying is not None and live and type(config.get("metadata")) is dict:
+            config = config | {"metadata": config["metadata"].copy()}
+            self._carrying.keep(config["metadata"], {})
         try:
             obj, after = await self._applied(_unmanaged(live) or self._versions.empty(), config, before, manager, force=force)
         except ApplyConflictError as error:

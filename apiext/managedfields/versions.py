@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from apiext.conversion.known_versions import check_versions
 from apiext.managedfields.structural_types import from_schema
 from apiext.managedfields.updater import MissingVersionError, TypedValue
 from apiext.managedfields.validation import check
@@ -124,10 +125,9 @@ class CustomResourceVersions:
         """Implement VersionConverter.convert.
 
         Raises:
-            ValueError: the CRD no longer has the version. The reference then keeps the managers of updates, and refuses applies.
+            ValueError: the CRD does not have the version. The reference then keeps the managers of updates, and refuses applies.
         """
-        if version not in self._schemas:
-            raise ValueError(f"request to convert CR to an invalid group/version: {version}")
+        check_versions(self._kind, version, self._schemas)
         merge_type = self._type(version)
         if value.value.get("apiVersion") == version:
             return value

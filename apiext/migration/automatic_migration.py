@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from apiext.storage.write_guards import WriteGuard
     from apiext.workers.pool import WorkerPool
 
-CONDITION: Final = "StorageMigrationProblems"
-"""Condition of a definition: some objects were not migrated, or do not satisfy its schema."""
+CONDITION: Final = conditions.STORAGE_MIGRATION_PROBLEMS
 _FAILED: Final = "ConversionFailed"
 _INVALID: Final = "InvalidObjects"
 _NAMED: Final = 10

@@ -83,7 +83,14 @@ class MigrationController:
             workers=_WORKERS,
             pauses=_PAUSES,
         )
+        self._runs: dict[str, ResourcePatches] = {}
+        """The current runs by the uid of their migration."""
         self._tasks: list[asyncio.Task[None]] = []
+
+    def progress(self, uid: str) -> MigrationProgress | None:
+        """Return the progress of the migration with a uid, None if this server does not run it now."""
+        run = self._runs.get(uid)
+        return run.progress if run is not None and run.progress.total else None
 
     def start(self) -> None:
         """Run the stored migrations, and later ones."""
@@ -189,7 +196,11 @@ class MigrationController:
         uid, name = migration["metadata"]["uid"], migration["metadata"]["name"]
         run = ResourcePatches(self._resources, self._processes, resource_of(migration), int(migration["status"]["resourceVersion"]))
         _LOG.info("storage version migration started", migration=name, resource=str(resource_of(migration)))
-        error = await run.run(lambda: uid in self._known)
+        self._runs[uid] = run
+        try:
+            error = await run.run(lambda: uid in self._known)
+        finally:
+            del self._runs[uid]
         if error is None:
             await self._update(migration, lambda existing: migration_state.succeeded(existing, run.progress))
             _LOG.info("storage version migration finished", migration=name, objects=run.progress.total)

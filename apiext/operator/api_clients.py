@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -124,7 +125,12 @@ class Clients:
 
 def host_endpoint(options: OperatorOptions) -> Endpoint:
     """Return the endpoint of the host. Raises KubeconfigError."""
-    return kubeconfig.load(options.kubeconfig) if options.kubeconfig else service_account.load()
+    return endpoint_of(options.kubeconfig)
+
+
+def endpoint_of(file: Path | None) -> Endpoint:
+    """Return the endpoint of a kubeconfig, or of the pod's service account without one. Raises KubeconfigError."""
+    return kubeconfig.load(file) if file else service_account.load()
 
 
 def apiext_endpoint(options: OperatorOptions, ca_bundle: str) -> Endpoint:

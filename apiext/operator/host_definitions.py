@@ -43,15 +43,17 @@ class ConditionReason(StrEnum):
         return self in {ConditionReason.FAILED, ConditionReason.BLOCKED, ConditionReason.HAND_OVER_BLOCKED}
 
 
-async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = False) -> Json | None:
+async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = False, manager: str = "") -> Json | None:
     """Change a definition of the host; after a conflict, read it and try again. Return it, None if it was deleted.
 
-    A definition of the same name with another uid is not changed.
+    A definition of the same name with another uid is not changed. `manager` names the owner of the changed fields.
 
     Raises:
         ApiError: a call failed, or the last of 8 attempts ended in a conflict.
     """
     path = f"{CRDS}/{crd['metadata']['name']}"
+    place = f"{path}/status" if status else path
+    query = f"?fieldManager={manager}" if manager else ""
     found = crd
     for attempt in range(_MAX_ATTEMPTS):
         patch = change(found)
@@ -59,7 +61,7 @@ async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = Fa
             return found
         metadata = {**patch.get("metadata", {}), "resourceVersion": found["metadata"]["resourceVersion"]}
         try:
-            return await host.patch(f"{path}/status" if status else path, {**patch, "metadata": metadata})
+            return await host.patch(f"{place}{query}", {**patch, "metadata": metadata})
         except ApiError as error:
             if error.code == 404:
                 return None

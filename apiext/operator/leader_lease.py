@@ -20,6 +20,7 @@ from apiext.operator.options import LeaseTiming
 from apiext.scheduling.tasks import end_tasks
 
 NAME: Final = "apiext-operator"
+"""The lease of operators."""
 _LOG: Final = get_logger(__name__)
 _RELEASE_SECONDS: Final = 5.0
 """Time limit of the release of the lease at the end."""
@@ -51,24 +52,27 @@ class ObservedLease:
         return ObservedLease(*fields, since=moment)
 
     def is_free_for(self, identity: str, moment: float) -> bool:
-        """Return whether an operator may take the lease."""
+        """Return whether a replica may take the lease."""
         return self.holder in {"", identity} or moment >= self.since + self.seconds
 
 
 class LeaderElector:
-    """Runs a coroutine while this operator holds the lease."""
+    """Runs a coroutine while this replica holds the lease."""
 
     def __init__(
         self,
         host: ApiClient,
         *,
         namespace: str,
+        name: str = NAME,
         identity: str,
         timing: LeaseTiming,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._host = host
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._name = name
+        self._lease = f"{namespace}/{name}"
         self._namespace = namespace
         self.identity = identity
         self._timing = timing
@@ -80,7 +84,7 @@ class LeaderElector:
         """Acquire the lease, run `lead`, cancel it when the lease is lost, and start over, until cancelled."""
         while True:
             await self._acquire()
-            _LOG.info("leader lease acquired", lease=f"{self._namespace}/{NAME}", identity=self.identity)
+            _LOG.info("leader lease acquired", lease=self._lease, identity=self.identity)
             leading = asyncio.ensure_future(lead())
             renewing = asyncio.create_task(self._renew())
             try:
@@ -90,18 +94,18 @@ class LeaderElector:
                 await self._release()
             if not leading.cancelled() and (error := leading.exception()):
                 _LOG.error("leader session failed, retrying", error=f"{type(error).__name__}: {error}")
-            _LOG.warning("leader lease lost", lease=f"{self._namespace}/{NAME}", identity=self.identity)
+            _LOG.warning("leader lease lost", lease=self._lease, identity=self.identity)
 
     async def _acquire(self) -> None:
         leader = ""
         while not await self._try_acquire():
             if self._observed.holder not in {"", leader, self.identity}:
                 leader = self._observed.holder
-                _LOG.info("another operator is the leader", lease=f"{self._namespace}/{NAME}", identity=leader)
+                _LOG.info("another replica is the leader", lease=self._lease, identity=leader)
             await asyncio.sleep(self._timing.retry * (1 + random.random() * (_JITTER_FACTOR - 1)))  # noqa: S311 -- spreads load, guards nothing
 
     async def _renew(self) -> None:
-        """Renew the lease; return after the renew deadline without success, or when another operator holds it."""
+        """Renew the lease; return after the renew deadline without success, or when another replica holds it."""
         renewed = self._clock()
         while self._clock() < renewed + self._timing.renew:
             await asyncio.sleep(self._timing.retry)
@@ -114,19 +118,19 @@ class LeaderElector:
                         return
 
     async def _try_acquire(self) -> bool:
-        """Try once to acquire or renew the lease; return whether this operator holds it."""
+        """Try once to acquire or renew the lease; return whether this replica holds it."""
         try:
-            lease = await self._host.find(f"{self._collection}/{NAME}")
+            lease = await self._host.find(f"{self._collection}/{self._name}")
             if lease is None:
                 found = await self._host.post(self._collection, self._new())
             else:
                 self._observed = self._observed.update(lease, self._clock())
                 if not self._observed.is_free_for(self.identity, self._clock()):
                     return False
-                found = await self._host.put(f"{self._collection}/{NAME}", {**lease, "spec": self._claim(lease)})
+                found = await self._host.put(f"{self._collection}/{self._name}", {**lease, "spec": self._claim(lease)})
         except ApiError as error:
             if error.code != 409 and str(error) != self._problem:
-                _LOG.warning("leader lease cannot be acquired or renewed", lease=f"{self._namespace}/{NAME}", error=str(error))
+                _LOG.warning("leader lease cannot be acquired or renewed", lease=self._lease, error=str(error))
             self._problem = str(error) if error.code != 409 else self._problem
             return False
         self._problem = ""
@@ -134,19 +138,19 @@ class LeaderElector:
         return True
 
     async def _release(self) -> None:
-        """Release the lease, so that another operator need not wait for its expiry."""
+        """Release the lease, so that another replica need not wait for its expiry."""
         with suppress(TimeoutError, ApiError):
             async with asyncio.timeout(_RELEASE_SECONDS):
-                lease = await self._host.find(f"{self._collection}/{NAME}")
+                lease = await self._host.find(f"{self._collection}/{self._name}")
                 if lease and (lease.get("spec") or {}).get("holderIdentity") == self.identity:
                     spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
-                    await self._host.put(f"{self._collection}/{NAME}", {**lease, "spec": spec})
+                    await self._host.put(f"{self._collection}/{self._name}", {**lease, "spec": spec})
 
     def _new(self) -> Json:
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": NAME, "namespace": self._namespace},
+            "metadata": {"name": self._name, "namespace": self._namespace},
             "spec": self._claim({}),
         }
 

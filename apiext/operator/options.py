@@ -48,7 +48,7 @@ class OperatorOptions:
 
 def read_options(flags: Mapping[str, Any]) -> OperatorOptions:
     """Return the options for the flags of the command line. Raises OptionsError with all problems."""
-    reader = _Reader(flags)
+    reader = ClusterFlagReader(flags)
     service = reader.named("service") or NamespacedName("", "")
     port = reader.number("service_port", 443, least=1, most=65535)
     options = OperatorOptions(
@@ -62,7 +62,7 @@ def read_options(flags: Mapping[str, Any]) -> OperatorOptions:
         manage_serving_secret=bool(reader.value("manage_serving_secret")),
         namespace=reader.text("namespace"),
         leader_elect=bool(reader.value("leader_elect")),
-        timing=_timing(reader),
+        timing=read_timing(reader),
         host_etcd=_host_etcd(reader),
         verbosity=reader.number("v", 0),
     )
@@ -72,10 +72,11 @@ def read_options(flags: Mapping[str, Any]) -> OperatorOptions:
     return options
 
 
-class _Reader(FlagReader):
-    """Reads flags, including NAMESPACE/NAME."""
+class ClusterFlagReader(FlagReader):
+    """Reads flags about objects of a cluster."""
 
     def named(self, name: str) -> NamespacedName | None:
+        """Return the name of an object as NAMESPACE/NAME; None if the flag was not given, or is malformed."""
         text = self.text(name)
         if not text:
             return None
@@ -86,7 +87,7 @@ class _Reader(FlagReader):
         return NamespacedName(namespace, rest)
 
 
-def _check(reader: _Reader, options: OperatorOptions) -> None:
+def _check(reader: ClusterFlagReader, options: OperatorOptions) -> None:
     if not reader.value("service"):
         reader.add_problem("service", "it must say where the host finds apiext, as NAMESPACE/NAME")
     if options.ca_file and options.serving_secret:
@@ -100,7 +101,7 @@ def _check(reader: _Reader, options: OperatorOptions) -> None:
         reader.add_problem("manage_serving_secret", "needs --serving-secret")
 
 
-def _selector(reader: _Reader) -> LabelSelector:
+def _selector(reader: ClusterFlagReader) -> LabelSelector:
     try:
         return parse_label_selector(reader.text("crd_selector"))
     except ValueError as error:
@@ -108,14 +109,15 @@ def _selector(reader: _Reader) -> LabelSelector:
         return LabelSelector()
 
 
-def _server(reader: _Reader) -> str:
+def _server(reader: ClusterFlagReader) -> str:
     text = reader.text("server").rstrip("/")
     if text and (urlsplit(text).scheme != "https" or not urlsplit(text).hostname):
         reader.add_problem("server", f"{text!r} is not an https:// URL")
     return text
 
 
-def _timing(reader: _Reader) -> LeaseTiming:
+def read_timing(reader: FlagReader) -> LeaseTiming:
+    """Return the timing of the flags --leader-elect-*."""
     timing = LeaseTiming(
         lease=reader.seconds("leader_elect_lease_duration", 1.0),
         renew=reader.seconds("leader_elect_renew_deadline", 1.0),
@@ -128,7 +130,7 @@ def _timing(reader: _Reader) -> LeaseTiming:
     return timing
 
 
-def _host_etcd(reader: _Reader) -> EtcdConfig | None:
+def _host_etcd(reader: ClusterFlagReader) -> EtcdConfig | None:
     servers = tuple(part for part in map(str.strip, reader.text("host_etcd_servers").split(",")) if part)
     for one in servers:
         parts = urlsplit(one)

@@ -103,6 +103,16 @@ Memory = dict[Hashable, Any]
 
 
 @contextmanager
+def unlimited_work() -> Iterator[None]:
+    """Let work within the block take its time, for steps of a request that must not begin again, such as those after its commit."""
+    token = _CURRENT.set(_UNLIMITED)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
 def restarted(work: InlineWork) -> Iterator[None]:
     """Give the next attempt at a request what the one on the event loop has kept."""
     token = _RESTARTED.set(work.memory)

@@ -16,9 +16,7 @@ def prune(value: Any, schema: Structural, *, report: bool = True) -> list[str]:
 
     Stop reporting at MAX_ERROR_CHARACTERS of paths. Keep apiVersion, kind and metadata of resources.
     """
-    dropped: list[Location] = []
-    if type(value) is dict or type(value) is list:
-        _prune(value, schema, None, dropped)
+    dropped = _pruned(value, schema)
     paths: list[str] = []
     size = 0
     for location in dropped if report else ():
@@ -28,6 +26,18 @@ def prune(value: Any, schema: Structural, *, report: bool = True) -> list[str]:
             break
     paths.sort()
     return paths
+
+
+def prune_fields(value: Any, schema: Structural) -> bool:
+    """Drop unspecified fields in place. Return whether there were any. Keep apiVersion, kind and metadata of resources."""
+    return bool(_pruned(value, schema))
+
+
+def _pruned(value: Any, schema: Structural) -> list[Location]:
+    dropped: list[Location] = []
+    if type(value) is dict or type(value) is list:
+        _prune(value, schema, None, dropped)
+    return dropped
 
 
 def _prune(value: Any, schema: Structural | None, location: Location, dropped: list[Location], *, preserve: bool = False) -> None:

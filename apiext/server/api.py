@@ -38,13 +38,16 @@ from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.admission import OpenAdmission, open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
 from apiext.server.composition.builtin_kinds import NO_KINDS, open_builtin_kinds
+from apiext.server.composition.conversion_status import StoredStatuses
 from apiext.server.composition.flow_control import serve_bootstrap_objects
 from apiext.server.composition.reviews import serve_reviews
 from apiext.server.composition.storage_version_migrations import start_migrations
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
+from apiext.server.composition.version_map import VersionMapParts
 from apiext.server.lazy_imports import LazyHandler
 from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
 from apiext.server.routes.openid import CONFIGURATION, KEYS, OpenIDDocuments
+from apiext.server.routes.own_paths import OwnPaths
 from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin.definitions import definitions_endpoint
 from apiext.serving.builtin.endpoints import BuiltinEndpoints
@@ -56,6 +59,7 @@ from apiext.serving.import_handler import ImportHandler
 from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.namespace_controller import NamespaceController
 from apiext.serving.remote.remote_scopes import with_remote_builtin
+from apiext.serving.stored_conversions import StoredConversions
 from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas.host_records import HostRecords
@@ -198,7 +202,6 @@ async def open_api(
     converters = ConverterFactory(options.service_addresses)
     cache = ServingCache(stores, admission, guards, converters, workers, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
     stack.push_async_callback(cache.close)
-    catalog.subscribe(cache.on_change)
     definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
     replicas = await start_replicas(options.storage, url, catalog, cache, stack)
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
@@ -207,15 +210,16 @@ async def open_api(
     await _start_core_controllers([*endpoints, *further.endpoints], catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, url, catalog, cache, stack)
-    start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
+    migration = start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
+    versions = VersionMapParts(catalog, cache, workers, watches, opened, access.authorize, own, migration, options.migrates, stack)
     served, openid = _with_reviews(options, url, own, access, admission)
     fixed = _fixed_endpoints(builtins, stores, admission, watches)
     builtins = further.beside(builtins)
-    opened.serve_resources([*served, *further.endpoints], catalog, cache, stack)
+    opened.serve_resources([*served, *further.endpoints], catalog, cache, workers, stack)
     return API(
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*served, *fixed, *further.endpoints]), workers),
         discovery=DiscoveryHandler(catalog, builtins),
-        others={**_others(catalog, cache, workers, replicas, builtins), **openid},
+        others={**_others(catalog, cache, workers, replicas, builtins, versions), **openid},
         catalog=catalog,
         definitions=definitions,
         stores=stores,
@@ -229,12 +233,17 @@ async def open_api(
 
 
 def _others(
-    catalog: Catalog, cache: ServingCache, workers: WorkerPool, replicas: Replicas, builtins: tuple[BuiltinGroupVersion, ...]
+    catalog: Catalog,
+    cache: ServingCache,
+    workers: WorkerPool,
+    replicas: Replicas,
+    builtins: tuple[BuiltinGroupVersion, ...],
+    versions: VersionMapParts,
 ) -> dict[str, Handler]:
     """Return the handlers of paths that are neither resources nor discovery, by the first segment."""
     return {
         "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
-        "apiext": ImportHandler(cache, workers),
+        "apiext": OwnPaths(ImportHandler(cache, workers), LazyHandler(versions.open)),
         "stored": StoredHandler(catalog, cache, workers, replicas.roll_call),
     }
 
@@ -257,13 +266,29 @@ async def _start_definitions(
     options: ServerOptions,
     stack: AsyncExitStack,
 ) -> BuiltinEndpoint:
-    """Start to follow definitions, with their controllers. Return their endpoint."""
+    """Start to follow definitions, with their controllers, and Conversions. Return the endpoint of definitions."""
+    informer.catalog.subscribe(cache.on_change)
     guard = PruneGuard(count=cache.stores.count_stored, refuses=options.guard_stored_versions)
     definitions = with_remote_builtin(definitions_endpoint(informer, guard, admission, watches))
     _start_definition_controllers(informer, definitions, cache, stack, restores=options.guard_stored_versions or options.migrates)
     await informer.start()
     stack.push_async_callback(informer.close)
+    await _follow_conversions(informer.catalog, cache, options, stack)
     return definitions
+
+
+async def _follow_conversions(catalog: Catalog, cache: ServingCache, options: ServerOptions, stack: AsyncExitStack) -> None:
+    """Follow the Conversions in the store. Behind a host they are the host's, and not known yet."""
+    if options.crd_selector is not None and options.host is not None:
+        from apiext.server.host.conversions import NOT_LISTED
+
+        cache.converters.known.missing = NOT_LISTED
+        return
+    statuses = StoredStatuses(catalog, cache)
+    conversions = StoredConversions(catalog, cache, cache.converters.known, statuses)
+    await conversions.start()
+    stack.push_async_callback(statuses.close)
+    stack.push_async_callback(conversions.close)
 
 
 async def _stored_endpoints(

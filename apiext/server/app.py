@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from apiext.definitions.sources.directory import DirectorySource
     from apiext.endpoints.request import Handler
     from apiext.server.host.clients import HostClients
+    from apiext.server.host.conversions import HostConversions
     from apiext.server.host.definitions import HostDefinitions
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import ServerOptions
@@ -73,6 +74,7 @@ class App:
         self._backend = backend
         self._files: DirectorySource | None = None
         self._host: HostDefinitions | None = None
+        self._conversions: HostConversions | None = None
         self._loaded = options.crd_dir is None
         collectors: list[Collector] = [ConversionMetrics(api.converters), AdmissionMetrics(api.admission.stats)]
         if api.admission.manifests is not None:
@@ -111,21 +113,25 @@ class App:
         if self._options.crd_dir is not None:
             await self._load_files(self._options.crd_dir, stack)
         if self._options.crd_selector is not None and self._options.host is not None:
+            from apiext.server.host.conversions import follow_host_conversions
             from apiext.server.host.definitions import open_host
 
+            client = clients.client(self._options.host)
             records = HostRecords(self._backend, self._options.storage.prefix)
-            self._host = open_host(clients.client(self._options.host), self._options.crd_selector, self._api, records, stack)
+            self._conversions = await follow_host_conversions(client, self._api.converters.known, records, stack)
+            self._host = open_host(client, self._options.crd_selector, self._api, records, stack)
             await self._host.wait_until_read(timeout=_SERVING_TIMEOUT)
             await self._api.wait_until_served(self._host.source.names, timeout=_SERVING_TIMEOUT)
 
     async def _load_files(self, folder: Path, stack: AsyncExitStack) -> None:
+        from apiext.definitions.sources.conversion_files import ConversionFiles
         from apiext.definitions.sources.directory import DirectorySource
         from apiext.server.definition_files import DefinitionFiles
 
         api = self._api
         migrates = STORAGEMIGRATION_V1 in api.builtins
         writer = DefinitionFiles(api.definitions.scopes[""], api.workers, api.catalog, api.stores.stored_versions, migrates=migrates)
-        files = DirectorySource(folder, writer.apply)
+        files = DirectorySource(folder, writer.apply, ConversionFiles(api.converters.known))
         try:
             await files.start()
         except OSError as error:
@@ -180,7 +186,8 @@ class App:
             raise UnhealthyError(_NO_ETCD if in_etcd else str(error)) from error
 
     async def _check_informers(self) -> None:
-        missing = [informer.type_name for informer in self._api.admission.informers if not informer.synced]
+        conversions = [self._conversions] if self._conversions is not None else []
+        missing = [informer.type_name for informer in (*self._api.admission.informers, *conversions) if not informer.synced]
         if missing and not self._lacks_host:
             raise UnhealthyError(f"{len(missing)} informers not started yet: [{' '.join(missing)}]")
 

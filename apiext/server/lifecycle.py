@@ -6,7 +6,6 @@ Mirrors apiserver pkg/server/genericapiserver.go (PreparedRun and its shutdown o
 from __future__ import annotations
 
 import asyncio
-import signal
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +20,7 @@ from apiext.server.options.feature_gates import CBOR_GATE
 from apiext.server.parent_process import parent_followed
 from apiext.server.process_resources import raise_open_files_limit, return_free_memory
 from apiext.server.shutdown import shut_down
+from apiext.server.stop_signal import stop_signal
 from apiext.server.tls.credentials import load_credentials
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
     Raises:
         StartError: the server cannot start. All resources are released.
     """
-    stopping = _stop_signal()
+    stopping = stop_signal()
     raise_open_files_limit()
     async with AsyncExitStack() as stack:
         if options.exits_with_parent:
@@ -67,7 +67,7 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         await stopping.wait()
         await preloading
         _LOG.info("server shutting down")
-        await shut_down(app, http, acceptor, options.limits, hurry=_stop_signal())
+        await shut_down(app, http, acceptor, options.limits, hurry=stop_signal())
 
 
 async def _delegation(
@@ -80,12 +80,3 @@ async def _delegation(
 
     client = clients.client(options.authentication.delegate)
     return await open_delegation(client, options.authentication, credentials.dynamic_tls, stack, recalls=options.crd_selector is not None)
-
-
-def _stop_signal() -> asyncio.Event:
-    """Return an event; the next SIGTERM or SIGINT sets it."""
-    event = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, event.set)
-    return event

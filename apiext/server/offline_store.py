@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiext.admission.attributes import Admission
 from apiext.conversion.factory import ConverterFactory
+from apiext.conversion.known import Origin
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.definition_informer import FAILURES, DefinitionInformer
@@ -13,6 +15,7 @@ from apiext.server.composition.storage_backend import open_for_reading
 from apiext.server.start_error import StartError
 from apiext.serving.cache import ServingCache
 from apiext.serving.instance_guard import InstanceGuards
+from apiext.serving.stored_conversions import read_conversions
 from apiext.serving.stored_documents import StoredDocuments
 from apiext.storage.factory import StoreFactory
 from apiext.workers.pool import WorkerPool
@@ -25,8 +28,27 @@ if TYPE_CHECKING:
 _IDLE_SECONDS: Final = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class OfflineParts:
+    """The parts of a server over a store that is only read."""
+
+    catalog: Catalog
+    cache: ServingCache
+    workers: WorkerPool
+
+
 async def open_stored(options: StorageOptions, stack: AsyncExitStack) -> StoredDocuments:
     """Return the documents about the stored objects of a store; `stack` closes it.
+
+    Raises:
+        StartError: the store cannot be opened or read.
+    """
+    parts = await open_offline(options, stack)
+    return StoredDocuments(parts.catalog, parts.cache, parts.workers)
+
+
+async def open_offline(options: StorageOptions, stack: AsyncExitStack) -> OfflineParts:
+    """Return the parts over a store; `stack` closes it. The definitions are read once.
 
     Raises:
         StartError: the store cannot be opened or read.
@@ -38,10 +60,12 @@ async def open_stored(options: StorageOptions, stack: AsyncExitStack) -> StoredD
     stores = StoreFactory(backend, prefix=options.prefix, watch_cache=False, compaction_interval=0)
     catalog = Catalog()
     informer = DefinitionInformer(stores.store(RESOURCE), catalog)
+    converters = ConverterFactory()
     try:
         await informer.read()
+        converters.known.replace(Origin.OBJECT, await read_conversions(stores))
     except FAILURES as error:
         raise StartError(str(error)) from error
-    cache = ServingCache(stores, Admission(), InstanceGuards(informer, stores.key_prefix(RESOURCE)), ConverterFactory(), workers)
+    cache = ServingCache(stores, Admission(), InstanceGuards(informer, stores.key_prefix(RESOURCE)), converters, workers)
     stack.push_async_callback(cache.close)
-    return StoredDocuments(catalog, cache, workers)
+    return OfflineParts(catalog, cache, workers)

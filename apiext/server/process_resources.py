@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import resource
-from pathlib import Path
 from typing import Final
 
 from apiext.scheduling.backoff import Backoff
+from apiext.workers.free_memory import resident_bytes, trimmer
 
 _INTERVAL: Final = 10.0
 """Seconds between looks at the process's memory."""
@@ -19,7 +18,6 @@ _NOTABLE: Final = 8 << 20
 """Growth, or returned memory, in bytes: above it, the next search is soon."""
 _MOST_LOOKS: Final = 32
 """Maximum of looks between two searches."""
-_STATM: Final = Path("/proc/self/statm")
 
 
 def raise_open_files_limit() -> None:
@@ -34,15 +32,15 @@ async def return_free_memory() -> None:
     Only glibc needs and offers this. It does not report how much it keeps, so the process searches; searches become rare while the process
     neither grows nor returns memory.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = trimmer()
     if trim is None:
         return
-    enough = _resident() + _GROWTH
+    enough = resident_bytes() + _GROWTH
     kept = looks = 0
     backoff = Backoff(1, _MOST_LOOKS)
     while True:
         await asyncio.sleep(_INTERVAL)
-        resident = _resident()
+        resident = resident_bytes()
         looks -= 1
         if resident > kept + _NOTABLE:
             backoff.reset()
@@ -53,12 +51,7 @@ async def return_free_memory() -> None:
         # an idle process creates no objects, so it starts no collection by itself
         gc.collect(1)
         await asyncio.to_thread(trim, 0)
-        kept = _resident()
+        kept = resident_bytes()
         if resident > kept + _NOTABLE:
             backoff.reset()
         looks = int(backoff.take())
-
-
-def _resident() -> int:
-    """Return the bytes of memory that the process occupies."""
-    return int(_STATM.read_text().split()[1]) * resource.getpagesize()

@@ -51,9 +51,14 @@ async def _finish(app: App, http: HTTPServer, acceptor: Acceptor, limits: LimitO
     await asyncio.sleep(last)
     acceptor.close()
     await app.end_watches(_WATCHES_END if limits.shutdown_delay else 0.0)
+    await finish_requests(http, linger=min(limits.shutdown_delay, _LINGER), timeout=limits.request_timeout)
+
+
+async def finish_requests(http: HTTPServer, *, linger: float, timeout: float) -> None:  # noqa: ASYNC109 -- the wait just ends
+    """Close each connection when its requests are answered. Clients of idle ones have `linger` seconds for a last request."""
     http.drain()
-    await asyncio.sleep(min(limits.shutdown_delay, _LINGER))
-    await _wait_while(http.close_idle, limits.request_timeout)
+    await asyncio.sleep(linger)
+    await _wait_while(http.close_idle, timeout)
     await _wait_while(http.has_unsent, _FLUSH_TIMEOUT)
     await http.shutdown(_POLL_INTERVAL)
 

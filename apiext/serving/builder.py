@@ -6,18 +6,21 @@ Mirrors getOrCreateServingInfoFor of apiextensions-apiserver pkg/apiserver/custo
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
+from apiext.conversion.factory import ConvertedVersions
+from apiext.conversion.interface import CarryingConverter
+from apiext.definitions.deprecation import deprecation_warning
 from apiext.endpoints.parameters.options import known_field_labels
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
 from apiext.endpoints.scopes.scope import Scope
 from apiext.managedfields.field_manager import FieldManager
-from apiext.managedfields.field_set import LEAF, from_paths
+from apiext.managedfields.field_set import LEAF, from_paths, union
 from apiext.managedfields.go_merge_types import from_go_type
 from apiext.managedfields.scale import ScaleManagers
 from apiext.managedfields.versions import BuiltinVersions, CustomResourceVersions
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.meta.kube_version import kube_aware_key
 from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.registry.customresources.scale import KIND as SCALE_KIND
 from apiext.registry.customresources.scale import SCALE, ScaleCodec, ScaleRest
@@ -65,8 +68,7 @@ def build_version(
     schemas = version_schemas(definition)
     codec = _codec(definition, version, schemas, converter, cbor=cbor, remote=remote)
     kind = codec.gvk
-    rules = schemas[version.name]
-    strategy = CustomResourceStrategy(kind=kind, namespaced=namespaced, rules=rules, has_status=version.has_status, scale=scale)
+    strategy = _strategy(kind, definition, version, schemas[version.name], _carrying(converter))
     rest = ResourceRest(store=store, codec=codec, strategy=strategy, resource=definition.resource, namespaced=namespaced)
     versions = _merged_versions(definition, kind, schemas, converter, codec)
     main = Scope(
@@ -74,30 +76,67 @@ def build_version(
         resource=GroupVersionResource(definition.group, version.name, names.plural),
         rest=rest,
         codec=codec,
-        fields=FieldManager(kind, versions, {kind.api_version: _STATUS} if version.has_status else None),
+        fields=_field_manager(definition, version, versions, converter),
         field_label=known_field_labels(_selectable(definition, version)),
         admission=admission,
         watches=info.watches,
         objects=CustomResourceObjects(definition, version.name, "", codec, converter, versions),
         namespaced=namespaced,
         list_kind=names.list_kind,
+        converts=version.name != definition.storage_version.name,
         table=TableConvertor(_columns(version)),
     )
     scopes = {"": main}
     if version.has_status:
-        reset = {f"{definition.group}/{other.name}": _NOT_STATUS for other in definition.versions if other.has_status}
         scopes["status"] = dataclasses.replace(
             main,
             subresource="status",
             objects=CustomResourceObjects(definition, version.name, "status", codec, converter, versions),
             rest=dataclasses.replace(rest, strategy=StatusStrategy(strategy)),
-            fields=FieldManager(kind, versions, reset, subresource="status"),
+            fields=_field_manager(definition, version, versions, converter, subresource="status"),
         )
     if scale is not None:
         paths = {f"{definition.group}/{other.name}": _replicas(_scale_paths(other)) for other in definition.versions}
         equivalents = scale_equivalents(definition, version.name, SCALE_KIND)
         scopes["scale"] = _scale_scope(main, rest, scale, ScaleManagers(kind.api_version, paths), equivalents)
     return ServingVersion(scopes, codec, _notices(definition, version))
+
+
+def _strategy(
+    kind: GroupVersionKind, definition: Definition, version: Version, rules: CompiledSchema, carrying: CarryingConverter | None
+) -> CustomResourceStrategy:
+    return CustomResourceStrategy(
+        kind=kind,
+        namespaced=definition.namespaced,
+        rules=rules,
+        has_status=version.has_status,
+        scale=_scale_paths(version),
+        carrying=carrying,
+    )
+
+
+def _carrying(converter: Converter) -> CarryingConverter | None:
+    return converter if isinstance(converter, CarryingConverter) else None
+
+
+def _field_manager(
+    definition: Definition, version: Version, versions: CustomResourceVersions, converter: Converter, subresource: str = ""
+) -> FieldManager:
+    """Return the manager of the fields of a version. What the strategies reset and what is carried has no manager."""
+    kind = GroupVersionKind(definition.group, version.name, definition.names.kind)
+    if subresource:
+        reset = {f"{definition.group}/{other.name}": _NOT_STATUS for other in definition.versions if other.has_status}
+    else:
+        reset = {kind.api_version: _STATUS} if version.has_status else {}
+    carrying = _carrying(converter)
+    if carrying is not None:
+        # imported with the first rules
+        from apiext.conversion.rules.carried.annotation import CARRIED
+
+        carried = from_paths(("f:metadata", "f:annotations", f"f:{CARRIED}"))
+        names = [f"{definition.group}/{other.name}" for other in definition.versions]
+        reset = {name: union(reset.get(name, LEAF), carried) for name in names}
+    return FieldManager(kind, versions, reset, subresource=subresource, carrying=carrying)
 
 
 def _codec(
@@ -127,6 +166,12 @@ def version_schemas(definition: Definition) -> dict[str, CompiledSchema]:
     # parsed once for all versions
     schemas = {version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") for version in definition.object["spec"]["versions"]}
     return {name: CompiledSchema(schema, preserve_unknown_fields=preserve) for name, schema in schemas.items()}
+
+
+def converted_versions(definition: Definition) -> ConvertedVersions:
+    """Return what conversion rules must know of a definition."""
+    names = [version.name for version in definition.versions]
+    return ConvertedVersions(partial(version_schemas, definition), names, definition.storage_version.name)
 
 
 def _merged_versions(
@@ -222,18 +267,5 @@ def _selectable(definition: Definition, version: Version) -> frozenset[str]:
 def _notices(definition: Definition, version: Version) -> tuple[Notice, ...]:
     if not version.deprecated:
         return ()
-    warnings = (_deprecation(definition, version),)
+    warnings = (deprecation_warning(definition, version),)
     return (lambda _: warnings,)
-
-
-def _deprecation(definition: Definition, version: Version) -> str:
-    """Return the warning of a deprecated version."""
-    if version.deprecation_warning is not None:
-        return version.deprecation_warning
-    kind = definition.names.kind
-    text = f"{definition.group}/{version.name} {kind} is deprecated"
-    served = [other.name for other in definition.versions if other.served and not other.deprecated]
-    better = [name for name in served if kube_aware_key(name) < kube_aware_key(version.name)]
-    if better:
-        text += f"; use {definition.group}/{min(better, key=kube_aware_key)} {kind}"
-    return text

@@ -25,6 +25,7 @@ from apiext.storage.replicas.roll_call import ReplicaEncoding
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.conversion.factory import ConverterFactory
+    from apiext.conversion.interface import CopiedConverter
     from apiext.definitions.definition import Definition, Version
     from apiext.serving.instance_guard import InstanceGuards
     from apiext.storage.factory import StoreFactory
@@ -57,12 +58,13 @@ class ServingCache:
         self._cbor = cbor
         self.guards = guards
         self._admission = admission
-        self._workers = workers
+        self.workers = workers
         self.converters = converters
         self._infos: dict[str, ServingInfo] = {}
         self._retired: set[ServingInfo] = set()
         self._kept = KeptCodecs()
         self._tasks: set[asyncio.Task[None]] = set()
+        converters.known.subscribe(self.on_rules_change)
         self.watches = Watches(watches)
         """All open watches of custom resources."""
 
@@ -103,15 +105,12 @@ class ServingCache:
 
         definition = info.definition
         store = self.stores.store(definition.resource, self.guards.for_clients(definition), WAITING_READERS)
-        try:
-            converter = self.converters.converter(definition.name, definition.head["spec"]["conversion"])
-        except ValueError as error:
-            _LOG.error("conversion webhook cannot be used", definition=definition.name, error=str(error))
-            raise errors.internal("error resolving resource") from error
+        converter = info.converter = info.converter or self._converter(definition)
         admission = ForbidCreate(self._admission, info.ending)
-        names = definition.name, definition.uid, definition.revision, version.name
+        rules = self.converters.known.of(definition.name)
+        names = definition.name, definition.uid, definition.revision, version.name, rules.digest if rules is not None else ""
         place = VersionPlace(*names, store.prefix, *admitted(admission), self._cbor)
-        remote = RemoteVersion(info, place, converter.calls, self._workers)
+        remote = RemoteVersion(info, place, converter.calls, self.workers, rules.document if rules is not None else None)
         served = build_version(info, version, store, admission, converter, cbor=self._cbor, remote=remote.codec)
         if served.codec.conversion is not None:
             served = dataclasses.replace(served, notices=(*served.notices, SilenceNotice(self.converters.circuits, info)))
@@ -120,6 +119,16 @@ class ServingCache:
         if earlier is not None:
             store.keep_renderings(earlier, served.codec)
         return served
+
+    def _converter(self, definition: Definition) -> CopiedConverter:
+        # Imported with the first custom resource: the schema modules take long to import.
+        from apiext.serving.builder import converted_versions
+
+        try:
+            return self.converters.converter(definition.name, definition.head["spec"]["conversion"], converted_versions(definition))
+        except ValueError as error:
+            _LOG.error("conversion webhook cannot be used", definition=definition.name, error=str(error))
+            raise errors.internal("error resolving resource") from error
 
     def encoding(self, definition: Definition) -> ReplicaEncoding:
         """Return how this server writes instances of a definition. Running requests may still write as before."""
@@ -145,6 +154,13 @@ class ServingCache:
         if current is not None:
             del self._infos[old.uid]
             self._retire(current, gone=gone)
+
+    def on_rules_change(self, name: str | None) -> None:
+        """Retire the serving info of a definition whose conversion rules have changed; implements known.Changed."""
+        for info in [info for info in self._infos.values() if name is None or info.definition.name == name]:
+            self._kept.change(info.definition, None, {})
+            del self._infos[info.definition.uid]
+            self._retire(info)
 
     def _refuse_watches(self, definition: Definition) -> None:
         """End the watches of a mirror that enters phase LEAVING, and refuse new ones. In other phases, accept them."""

@@ -12,6 +12,7 @@ from apiext.endpoints.scopes.open_watches import Watches
 from apiext.serving.mirror_phases import scope_in_phase
 
 if TYPE_CHECKING:
+    from apiext.conversion.interface import CopiedConverter
     from apiext.definitions.definition import Definition
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.encoding.json_codec import Object
@@ -44,6 +45,8 @@ class ServingInfo:
     definition: Definition
     versions: dict[str, ServingVersion] = field(default_factory=dict)
     watches: Watches = field(default_factory=Watches)
+    converter: CopiedConverter | None = None
+    """The converter of all versions, made for the first one that is requested."""
     ending: Termination = field(default_factory=Termination)
     """Whether the definition is terminating or gone. Creates are then refused, also those of running requests."""
     _in_flight: int = 0

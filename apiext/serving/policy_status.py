@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.endpoints.handlers.patch import patch_stored
 from apiext.endpoints.parameters.options import WriteQuery
+from apiext.endpoints.scopes.execution import perform_own
 from apiext.endpoints.scopes.scope import APPLY_PATCH
 from apiext.endpoints.scopes.write_call import SERVER_MASTER, WriteCall
 from apiext.meta import errors
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.encoding.json_codec import Object
     from apiext.schema.cel.policies.type_checking import TypeFinder
+    from apiext.workers.pool import WorkerPool
 
 _LOG: Final = get_logger(__name__)
 _MANAGER: Final = "validatingadmissionpolicy-status"
@@ -34,9 +36,10 @@ _PAUSES: Final = (0.05, 30.0)
 class PolicyStatusController:
     """Checks each generation of a policy once. It sees all policies by `put`."""
 
-    def __init__(self, scope: Scope, types: TypeFinder) -> None:
+    def __init__(self, scope: Scope, types: TypeFinder, workers: WorkerPool) -> None:
         """Create the controller. `scope` is that of the status of policies."""
         self._scope = scope
+        self._workers = workers
         self._types = types
         self._policies: dict[str, Object] = {}
         """Policies by name that are not checked yet."""
@@ -73,9 +76,11 @@ class PolicyStatusController:
     async def _write(self, name: str, status: Object) -> None:
         kind = self._scope.kind
         body = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": name}, "status": status}
-        call = WriteCall(SERVER_MASTER, "", "", name, WriteQuery(force=True), _MANAGER, APPLY_PATCH, json_codec.dumps(body))
+        call = WriteCall(
+            SERVER_MASTER, "", self._scope.subresource, name, WriteQuery(force=True), _MANAGER, APPLY_PATCH, json_codec.dumps(body)
+        )
         try:
-            await patch_stored(self._scope, call)
+            await perform_own(self._workers, self._scope, patch_stored, call)
         except errors.StatusError as error:
             if error.code != 404:
                 raise

@@ -159,6 +159,9 @@ class StoredDocuments:
 
     async def _problems(self, definition: Definition, pairs: Sequence[KeyValue], user: str) -> list[Object]:
         """Validate in a worker process: expensive rules and conversions then do not delay other requests, and end with this one."""
+        if not pairs:
+            # without objects, the schema is not compiled
+            return []
         remote = self._cache.storage_version(self._cache.info(definition)).scopes[""].remote
         if remote is None:
             raise AssertionError("custom resources have copies of their scopes in worker processes")

@@ -18,7 +18,7 @@ from apiext.storage.backend import Backend, BackendError, CompactedError, Future
 from apiext.storage.backends.fixed_backend import FixedBackend
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
-from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
+from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed, ChangeObserver
 from apiext.storage.cacher.first_change import FirstChange
 from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
@@ -147,6 +147,10 @@ class StoreFactory:
         if self._watch_cache:
             FirstChange(self._feed, self.key_prefix(resource), report)
         return self._watch_cache
+
+    def observe(self, observer: ChangeObserver) -> Callable[[], None] | None:
+        """Report all later changes to an observer. Return a function that ends this, None if changes are not watched."""
+        return self._feed.observe(observer) if self._watch_cache else None
 
     def stored_versions(self, resource: GroupResource) -> StoredVersions:
         """Return the reader of a resource's stored versions."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import socket
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import aiohttp
-
+from apiext.webhook.http1.failures import BodyError, BrokenConnectionError, DialError, MalformedAnswerError
 from apiext.webhook.tls_errors import tls_error
 
 if TYPE_CHECKING:
@@ -31,21 +31,31 @@ class CallErrors:
         """Describe the failure of a call. `name` is the one that the server's certificate must have, if it is not that of its address."""
         if isinstance(error, TimeoutError):
             return "context deadline exceeded"
-        if isinstance(error, aiohttp.ClientConnectorDNSError):
-            return unknown_host(error.host)
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return await tls_error(error.certificate_error, name or error.host, (error.host, error.port or 0), self._read)
-        if isinstance(error, aiohttp.ClientConnectorError):
-            if isinstance(error.os_error, ssl.SSLError):
-                return await tls_error(error.os_error, name or error.host, (error.host, error.port or 0), self._read)
-            return _dial(error)
-        if isinstance(error, aiohttp.ServerDisconnectedError):
-            return "EOF"
-        if isinstance(error, aiohttp.ClientPayloadError):
-            return "unexpected EOF"
-        if isinstance(error, aiohttp.ClientOSError) and error.errno:
-            return f"read tcp: read: {os.strerror(error.errno).lower()}"
+        if isinstance(error, DialError):
+            return ("proxyconnect tcp: " if error.is_proxy else "") + await self._refused(error, name or error.host)
+        if isinstance(error, MalformedAnswerError):
+            return f"net/http: HTTP/1.x transport connection broken: {error}"
+        if isinstance(error, BrokenConnectionError):
+            return await self._broken(error, "EOF")
+        if isinstance(error, BodyError):
+            cause = error.cause
+            return await self._broken(cause, "unexpected EOF") if isinstance(cause, BrokenConnectionError) else str(cause)
         return str(error)
+
+    async def _refused(self, error: DialError, name: str) -> str:
+        cause = error.cause
+        if isinstance(cause, socket.gaierror):
+            return unknown_host(error.host)
+        if isinstance(cause, ssl.SSLError):
+            return await tls_error(cause, name, (error.host, error.port), self._read)
+        return _dial(error)
+
+    async def _broken(self, error: BrokenConnectionError, end: str) -> str:
+        """Describe a connection that ended early; `end` means that the server closed it."""
+        cause = error.cause
+        if isinstance(cause, ssl.SSLError):
+            return await tls_error(cause, "", ("", 0), self._read)
+        return f"read tcp: read: {os.strerror(cause.errno).lower()}" if isinstance(cause, OSError) and cause.errno else end
 
 
 def unknown_host(host: str) -> str:
@@ -60,12 +70,12 @@ def unknown_host(host: str) -> str:
     return f"dial tcp: lookup {host} on {server}:53: no such host"
 
 
-def _dial(error: aiohttp.ClientConnectorError) -> str:
+def _dial(error: DialError) -> str:
     """Describe a failed connection with the address in the error: the resolved address of the host."""
-    if error.os_error.errno == errno.ECONNRESET:
+    if error.cause.errno == errno.ECONNRESET:
         return "read tcp: read: connection reset by peer"
-    called = _CALLED.search(str(error.os_error))
+    called = _CALLED.search(str(error.cause))
     host, port = (called[1], called[2]) if called else (error.host, error.port)
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    reason = os.strerror(error.os_error.errno).lower() if error.os_error.errno else str(error.os_error)
+    reason = os.strerror(error.cause.errno).lower() if error.cause.errno else str(error.cause)
     return f"dial tcp {place}: connect: {reason}"

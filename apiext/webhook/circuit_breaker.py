@@ -71,7 +71,7 @@ class CircuitBreaker:
         probe = self.probe_due
         if self.error is not None and not probe:
             raise copy.copy(self.error)
-        with self._waiting.place():
+        with self._waiting:
             return await self._counted(function, probe=probe)
 
     async def _counted(self, function: Callable[[], Awaitable[T]], *, probe: bool) -> T:

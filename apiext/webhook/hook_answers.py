@@ -11,7 +11,7 @@ from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_HOOK_STATUS_BYTES
 
 if TYPE_CHECKING:
-    import aiohttp
+    from apiext.webhook.http1.answer import HttpAnswer
 
 _MAX_DIGITS: Final = 9
 """Maximum of digits in Retry-After; longer values are ignored."""
@@ -33,23 +33,23 @@ class HookError(Exception):
         """The status code of an answer, 503 without one."""
 
 
-def check_answer(response: aiohttp.ClientResponse, data: bytes) -> None:
+def check_answer(answer: HttpAnswer) -> None:
     """Check that an answer is a success and has a body.
 
     Raises:
         HookError: it is none.
     """
-    if response.status not in _SUCCESS:
-        message, code = _refusal(response, data)
-        raise HookError(message, answered=response.status not in _OF_PROXIES, code=code)
-    if not data:
-        content_type = response.headers.get("Content-Type") or "application/json"
-        raise HookError(f"0-length response with status code: {response.status} and content type: {content_type}", answered=True)
+    if answer.status not in _SUCCESS:
+        message, code = _refusal(answer)
+        raise HookError(message, answered=answer.status not in _OF_PROXIES, code=code)
+    if not answer.body:
+        content_type = answer.headers.get("Content-Type") or "application/json"
+        raise HookError(f"0-length response with status code: {answer.status} and content type: {content_type}", answered=True)
 
 
-def retry_after(response: aiohttp.ClientResponse) -> int | None:
+def retry_after(answer: HttpAnswer) -> int | None:
     """Return the seconds in the Retry-After of a busy webhook, None without a valid one."""
-    code, text = response.status, response.headers.get("Retry-After", "")
+    code, text = answer.status, answer.headers.get("Retry-After", "")
     is_busy = code == HTTPStatus.TOO_MANY_REQUESTS or code >= HTTPStatus.INTERNAL_SERVER_ERROR
     return int(text) if is_busy and text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
@@ -69,23 +69,23 @@ _SHOWS_BODY: Final = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_ACCEPTABLE,
 _NOT_ACCEPTABLE: Final = "the server was unable to respond with a content type that the client supports"
 
 
-def _refusal(response: aiohttp.ClientResponse, data: bytes) -> tuple[str, int]:
+def _refusal(answer: HttpAnswer) -> tuple[str, int]:
     """Return the message and code of the Status in an unsuccessful answer, else the reference's text for the answer's code."""
     try:
-        status = orjson.loads(data) if len(data) <= MAX_HOOK_STATUS_BYTES else None
+        status = orjson.loads(answer.body) if len(answer.body) <= MAX_HOOK_STATUS_BYTES else None
     except ValueError:
         status = None
     if isinstance(status, dict) and status.get("kind") == "Status" and status.get("status") == "Failure":
         return str(status.get("message") or ""), found if type(found := status.get("code")) is int else 0
-    return _explained(response, data), response.status
+    return _explained(answer), answer.status
 
 
-def _explained(response: aiohttp.ClientResponse, data: bytes) -> str:
+def _explained(answer: HttpAnswer) -> str:
     """Return the reference's text for the code of an answer (apimachinery NewGenericServerResponse)."""
-    code = response.status
-    content_type = response.headers.get("Content-Type", "")
+    code = answer.status
+    content_type = answer.headers.get("Content-Type", "")
     is_text = not content_type or content_type.lower().startswith("text/")
-    body = formatting.trim_space(data[:_MAX_SHOWN].decode(errors="replace")) if is_text else "unknown"
+    body = formatting.trim_space(answer.body[:_MAX_SHOWN].decode(errors="replace")) if is_text else "unknown"
     if code in _SHOWS_BODY:
         return _NOT_ACCEPTABLE if code == HTTPStatus.NOT_ACCEPTABLE and body in {"", "unknown"} else body
     if code in _MESSAGES:

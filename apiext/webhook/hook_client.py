@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
-import aiohttp
 from yarl import URL
 
 from apiext.meta.golang import formatting
@@ -21,15 +21,21 @@ from apiext.webhook.call_errors import CallErrors, unknown_host
 from apiext.webhook.client_config import ClientConfig, service_host, tls_context
 from apiext.webhook.hook_answers import HookError, check_answer, retry_after
 from apiext.webhook.host_addresses import HostAddresses
+from apiext.webhook.http1.destination import Destination
+from apiext.webhook.http1.failures import BodyError, CallFailedError, DialError, TooLargeAnswerError
+from apiext.webhook.http1.pool import ConnectionPool, PoolClosedError
+from apiext.webhook.http1.proxies import proxy_authorization
 from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Awaitable
 
     from apiext.webhook.clientcmd.credentials import Credential
     from apiext.webhook.clientcmd.kubeconfig import Endpoint
     from apiext.webhook.hook_users import HookUsers
-    from apiext.webhook.service_addresses import Address, ServiceAddresses
+    from apiext.webhook.http1.answer import HttpAnswer
+    from apiext.webhook.service_addresses import ServiceAddresses
     from apiext.webhook.tls_errors import ReadCertificate
 
 TIMEOUT: Final = 30.0
@@ -37,18 +43,28 @@ TIMEOUT: Final = 30.0
 _MAX_RETRIES: Final = 10
 """Maximum of retries after answers with Retry-After."""
 MAX_REDIRECTS: Final = 10
-_IDLE_SECONDS: Final = 90.0
-"""Seconds that an idle connection stays open, as in Go."""
-_HEADERS: Final = {
-    "Accept": "application/json, */*",
-    "Accept-Encoding": "gzip",
-    "Content-Type": "application/json",
-    "User-Agent": "kube-apiserver-admission",
-}
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_HEADERS: Final = (
+    "Accept: application/json, */*\r\nAccept-Encoding: gzip\r\nContent-Type: application/json\r\nUser-Agent: kube-apiserver-admission\r\n"
+)
 _SAME_METHOD: Final = frozenset({307, 308})
-_ERRORS: Final = (aiohttp.ClientError, OSError, ValueError)
+_SCHEMES: Final = frozenset({"http", "https"})
+_ERRORS: Final = (CallFailedError, OSError, ValueError)
 _UNAUTHORIZED: Final = 401
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """What a request asks for."""
+
+    url: URL
+    shown: str
+    """The URL for errors."""
+    lines: str
+    """The end of the first line of requests, and the header lines that are the same for all of them."""
+    destination: Destination | None
+    """None for a Service, of which each request finds an address."""
+    is_own: bool
+    """Whether it is on the server of the webhook, and not on one to which that redirects."""
 
 
 class HookClients:
@@ -62,8 +78,7 @@ class HookClients:
         self.addresses = HostAddresses({service_host(*service): address for service, address in services.items()})
         self.errors = CallErrors(read)
         self.users = users
-        self._session: aiohttp.ClientSession | None = None
-        self._closed = False
+        self._pool: ConnectionPool | None = None
         self._contexts: WeakValueDictionary[tuple[bytes, ...], ssl.SSLContext] = WeakValueDictionary()
         """The contexts of clients, by trusted certificates; one with those of the system takes about a megabyte."""
 
@@ -79,24 +94,16 @@ class HookClients:
             return self._contexts.setdefault(authorities, made)
         return self._contexts[authorities]
 
-    def session(self) -> aiohttp.ClientSession:
-        """Return the session of all connections; the first call opens it.
-
-        Raises:
-            HookError: the clients were closed.
-        """
-        if self._closed:
-            raise HookError("the server is shutting down")
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS)
-            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers=_HEADERS)
-        return self._session
+    @property
+    def pool(self) -> ConnectionPool:
+        """Return the connections."""
+        if self._pool is None:
+            self._pool = ConnectionPool(MAX_HOOK_RESPONSE_BYTES)
+        return self._pool
 
     async def close(self) -> None:
         """Close the connections; running and later calls fail."""
-        self._closed = True
-        if self._session is not None:
-            await self._session.close()
+        await self.pool.close()
 
 
 class HookClient:
@@ -111,6 +118,8 @@ class HookClient:
         host = config.url.host or ""
         self._name = config.service or (host if clients.addresses.overrides(host) else "")
         """The name in the certificate of a server whose addresses this client finds."""
+        self._resources: dict[int, _Resource] = {}
+        """What requests ask for, by the seconds of their timeout."""
 
     async def post(self, body: bytes, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- a part of the request
         """POST JSON and return the body of a successful answer. The timeout, in seconds, is that of the call with its retries.
@@ -124,16 +133,35 @@ class HookClient:
             raise HookError("context deadline exceeded")
         if self._context is None:
             await self._prepare()
-        url = self._config.url.update_query(timeout=f"{math.ceil(timeout)}s")
-        loop = asyncio.get_running_loop()
-        deadline, retries = loop.time() + timeout, _MAX_RETRIES
-        response, data = await self._attempt(url, body, deadline)
-        while retries and (pause := retry_after(response)) is not None:
-            await asyncio.sleep(min(pause, max(deadline - loop.time(), 0)))
-            response, data = await self._attempt(url, body, deadline)
+        resource, pool = self._resource(math.ceil(timeout)), self._clients.pool
+        deadline, retries = pool.deadline(timeout), _MAX_RETRIES
+        answer = await self._attempt(resource, body, deadline)
+        while retries and (pause := retry_after(answer)) is not None:
+            await asyncio.sleep(min(pause, max(deadline - pool.deadline(0), 0)))
+            answer = await self._attempt(resource, body, deadline)
             retries -= 1
-        check_answer(response, data)
-        return data
+        check_answer(answer)
+        return answer.body
+
+    def _resource(self, seconds: int) -> _Resource:
+        """Return what a request with a timeout asks for."""
+        known = self._resources.get(seconds)
+        if known is None:
+            url = self._config.url.update_query(timeout=f"{seconds}s")
+            known = self._resources[seconds] = self._at(url, f"{self._config.shown}?{url.raw_query_string}")
+        return known
+
+    def _at(self, url: URL, shown: str) -> _Resource:
+        host, port, is_own = url.host or "", url.port or 0, url.origin() == self._config.url.origin()
+        if host == self._name:
+            return _Resource(url, shown, f"{url.raw_path_qs} HTTP/1.1\r\nHost: {host}:{port}\r\n{_HEADERS}", None, is_own)
+        proxy, context = proxy_of(url), self._context if url.scheme == "https" else None
+        lines = f"{url.raw_path_qs} HTTP/1.1\r\nHost: {url.host_port_subcomponent}\r\n{_HEADERS}"
+        if proxy is not None and url.scheme == "http":
+            # without a tunnel the proxy needs the whole URL
+            lines = f"{url.origin()}{lines}{proxy_authorization(proxy)}"
+        # as in the reference, a Service's name is that of all servers to which it redirects
+        return _Resource(url, shown, lines, Destination(host, port, context, self._config.service, proxy), is_own)
 
     async def _prepare(self) -> None:
         """Find the context and the credentials of the connections. Raises ValueError."""
@@ -144,96 +172,105 @@ class HookClient:
         else:
             # not shared: it gets the user's certificate
             context = await asyncio.to_thread(tls_context.__wrapped__, self._config.authorities)
-            self._user, self._context = user.endpoint(str(url), context), context
+            if self._context is None:
+                # another call may have been faster, and its connections get the certificates of its user
+                self._user, self._context = user.endpoint(str(url), context), context
 
-    async def _attempt(self, url: URL, body: bytes, deadline: float) -> tuple[aiohttp.ClientResponse, bytes]:
-        """Return an answer and its body. Raises HookError if there is none."""
-        response = await self._redirected(url, body, deadline)
+    async def _attempt(self, resource: _Resource, body: bytes, deadline: float) -> HttpAnswer:
+        """Return an answer. Raises HookError if there is none."""
         try:
-            async with asyncio.timeout_at(deadline), response:
-                return response, await _read(response)
-        except _ERRORS as error:
+            return await self._redirected(resource, body, deadline)
+        except BodyError as error:
+            if isinstance(error.cause, TooLargeAnswerError):
+                # its frames refer to the answer
+                without_frames(error)
+                raise HookError(f"the response of the webhook is larger than {MAX_HOOK_RESPONSE_BYTES} bytes", answered=True) from None
             cause = await self._describe(error)
             raise HookError(f"unexpected error when reading response body. Please retry. Original error: {cause}") from None
 
-    async def _redirected(self, url: URL, body: bytes, deadline: float) -> aiohttp.ClientResponse:
-        """Return an answer after following redirects. Raises HookError if there is none."""
-        method, data, location, shown = "POST", body, "", f"{self._config.shown}?{url.raw_query_string}"
+    async def _redirected(self, resource: _Resource, body: bytes, deadline: float) -> HttpAnswer:
+        """Return an answer after following redirects. Raises HookError if there is none, BodyError if it has no end."""
+        user, method, data, location = self._user, "POST", body, ""
         for _ in range(self._max_redirects or 1):
             try:
-                async with asyncio.timeout_at(deadline):
-                    response = await self._authorized(method, url, data)
-                location = response.headers.get("Location", "")
-                if response.status not in _REDIRECTS or not location:
-                    return response
-                response.release()
-                url = url.join(URL(location))
-                shown = str(url)
+                if user is not None and resource.is_own:
+                    answer = await self._authorized(user, method, resource, data, deadline)
+                else:
+                    # another server does not get the credentials
+                    answer = await self._sent(resource, _request(method, resource, data), deadline)
+                location = answer.location
+                if not location:
+                    return answer
+                resource = self._at(following := resource.url.join(URL(location)), str(following))
                 if not self._max_redirects:
-                    raise HookError(_failed(shown, "redirects are not followed"), answered=True)
+                    raise HookError(_failed(resource.shown, "redirects are not followed"), answered=True)
+                if following.scheme not in _SCHEMES:
+                    raise ValueError(f"unsupported protocol scheme {formatting.quote(following.scheme)}")
+            except PoolClosedError:
+                raise HookError("the server is shutting down") from None
             except _ERRORS as error:
-                raise HookError(_failed(shown, await self._describe(error))) from None
-            if response.status not in _SAME_METHOD:
+                raise HookError(_failed(resource.shown, await self._describe(error))) from None
+            if answer.status not in _SAME_METHOD:
                 method, data = "GET", b""
         raise HookError(_failed(location, f"stopped after {self._max_redirects} redirects"), answered=True)
 
     async def _describe(self, error: Exception) -> str:
         cause = await self._clients.errors.describe(error, self._name)
-        # the connection keeps its error
+        # the error may refer to its frames, and they to it
         without_frames(error)
         return cause
 
-    async def _authorized(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
-        """Return the answer to a request with credentials, which another server does not get."""
-        user = self._user
-        if user is None or url.origin() != self._config.url.origin():
-            return await self._balanced(method, url, body, {})
-        credential = await _credential(user)
-        response = await self._balanced(method, url, body, _authorization(credential))
-        if response.status == _UNAUTHORIZED and user.reject(credential):
-            response.close()
-            response = await self._balanced(method, url, body, _authorization(await _credential(user)))
-        return response
-
-    async def _balanced(self, method: str, url: URL, body: bytes, headers: dict[str, str]) -> aiohttp.ClientResponse:
+    def _sent(self, resource: _Resource, request: bytes, deadline: float) -> Awaitable[HttpAnswer]:
         """Return the answer of a server of a Service, or of the server of any other URL. Raises the latter's errors."""
-        host, port = url.host or "", url.port or 0
-        if host != self._name:
-            return await self._request(method, url, body, headers, proxy_of(url))
+        if resource.destination is None:
+            return self._balanced(resource.url, request, deadline)
+        return self._clients.pool.exchange(resource.destination, request, deadline)
+
+    async def _authorized(self, user: Endpoint, method: str, resource: _Resource, body: bytes, deadline: float) -> HttpAnswer:
+        """Return the answer to a request with credentials."""
+        async with asyncio.timeout_at(deadline):
+            credential = await _credential(user)
+        answer = await self._sent(resource, _request(method, resource, body, credential), deadline)
+        if answer.status == _UNAUTHORIZED and user.reject(credential):
+            if self._context is not None:
+                # a new client certificate needs new connections
+                self._clients.pool.forget(self._context)
+            async with asyncio.timeout_at(deadline):
+                credential = await _credential(user)
+            answer = await self._sent(resource, _request(method, resource, body, credential), deadline)
+        return answer
+
+    async def _balanced(self, url: URL, request: bytes, deadline: float) -> HttpAnswer:
+        """Return the answer of a server of a Service, which all have its name."""
+        host, context = url.host or "", self._context if url.scheme == "https" else None
         try:
-            *others, last = await self._clients.addresses.find(host, port)
+            *others, last = await self._clients.addresses.find(host, url.port or 0, deadline)
+        except TimeoutError:
+            raise
         except OSError as error:
             # the DNS of a cluster knows all Services, which the reference reads itself
             problem = f'service "{host.partition(".")[0]}" not found' if self._config.service else unknown_host(host)
             raise ValueError(problem) from error
-        headers = headers | {"Host": f"{host}:{port}"}
+        pool, name = self._clients.pool, self._config.service or host
         for address in others:
             try:
-                return await self._request(method, _at(url, address), body, headers, None, host)
-            except aiohttp.ClientConnectorError as error:
-                if isinstance(error, aiohttp.ClientSSLError):
+                return await pool.exchange(Destination(*address, context, name), request, deadline)
+            except DialError as error:
+                if error.is_tls:
                     raise
-        return await self._request(method, _at(url, last), body, headers, None, host)
-
-    async def _request(
-        self, method: str, url: URL, body: bytes, headers: dict[str, str], proxy: URL | None, name: str = ""
-    ) -> aiohttp.ClientResponse:
-        return await self._clients.session().request(
-            method,
-            url,
-            data=body or None,
-            headers=headers,
-            ssl=self._context or True,
-            proxy=proxy,
-            # as in the reference, a Service's name is that of all servers to which it redirects
-            server_hostname=self._config.service or name or None,
-            timeout=aiohttp.ClientTimeout(total=None),
-            allow_redirects=False,
-        )
+        return await pool.exchange(Destination(*last, context, name), request, deadline)
 
 
-def _at(url: URL, address: Address) -> URL:
-    return url.with_host(address[0]).with_port(address[1])
+def _request(method: str, resource: _Resource, body: bytes, credential: Credential | None = None) -> bytes:
+    """Return a request. Raises ValueError if a credential is no header."""
+    head = f"{method} {resource.lines}"
+    if credential is not None and credential.authorization:
+        if not credential.authorization.isprintable():
+            raise ValueError('net/http: invalid header field value for "Authorization"')
+        head += f"Authorization: {credential.authorization}\r\n"
+    if body:
+        head += f"Content-Length: {len(body)}\r\n"
+    return head.encode() + b"\r\n" + body
 
 
 async def _credential(user: Endpoint) -> Credential:
@@ -248,21 +285,5 @@ async def _credential(user: Endpoint) -> Credential:
     return credential
 
 
-def _authorization(credential: Credential) -> dict[str, str]:
-    return {"Authorization": credential.authorization} if credential.authorization else {}
-
-
 def _failed(url: str, cause: str) -> str:
     return f"Post {formatting.quote(url)}: {cause}"
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body of an answer. Raises HookError if it is too large."""
-    data = bytearray()
-    async for chunk in response.content.iter_any():
-        data += chunk
-        if len(data) > MAX_HOOK_RESPONSE_BYTES:
-            # free them: the error's traceback refers to `data`
-            data.clear()
-            raise HookError(f"the response of the webhook is larger than {MAX_HOOK_RESPONSE_BYTES} bytes", answered=True)
-    return bytes(data)

@@ -49,10 +49,11 @@ class HostAddresses:
         """Return whether a host has another address than that of the DNS."""
         return host in self._overrides
 
-    async def find(self, host: str, port: int) -> list[Address]:
-        """Return the addresses of a host, in the order in which to try them.
+    async def find(self, host: str, port: int, deadline: float | None = None) -> list[Address]:
+        """Return the addresses of a host, in the order in which to try them. The deadline is a time of the event loop.
 
         Raises:
+            TimeoutError: the DNS does not answer in time.
             OSError: there are none.
         """
         target = self._overrides.get(host, (host, port))
@@ -61,7 +62,8 @@ class HostAddresses:
         loop = asyncio.get_running_loop()
         known = self._known.get(target)
         if known is None or known.until < loop.time():
-            found = await loop.getaddrinfo(*target, type=socket.SOCK_STREAM)
+            async with asyncio.timeout_at(deadline):
+                found = await loop.getaddrinfo(*target, type=socket.SOCK_STREAM)
             addresses: list[Address] = [(str(place[0]), int(place[1])) for *_, place in found]
             if len(self._known) >= _MAX_HOSTS:
                 self._known.clear()

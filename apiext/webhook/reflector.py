@@ -27,8 +27,9 @@ _MIN_WATCH: Final = 300
 """Minimum of seconds of a watch; the maximum is twice as long (client-go minWatchTimeout)."""
 _WATCH_GRACE: Final = 30
 """Seconds in which a server may end a watch after its timeout."""
-_MAX_SILENCE: Final = 150.0
-"""Seconds without a byte after which the connection counts as broken; bookmarks arrive every minute."""
+_MAX_SILENCE: Final = 90.0
+"""Seconds without a byte after which the connection counts as broken: bookmarks arrive every minute. A server that is gone is noticed
+earlier (transport.py)."""
 
 Found = dict[str, Any]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
     from apiext.webhook.clientcmd.credentials import Credential
     from apiext.webhook.clientcmd.kubeconfig import Endpoint
+
+_PROBE_AFTER: Final = 15
+"""Seconds without a byte until the kernel probes a connection."""
+_PROBE_INTERVAL: Final = 5
+_PROBES: Final = 3
+_UNANSWERED: Final = _PROBE_AFTER + _PROBES * _PROBE_INTERVAL
+"""Seconds after which a connection breaks whose other end answers neither probes nor data. client-go takes 45, by pings of HTTP/2."""
 
 
 class Transport:
@@ -91,7 +99,7 @@ class _Connector(aiohttp.BaseConnector):
 
     def _new_pool(self) -> aiohttp.TCPConnector:
         # unlimited as in Go: with a limit, `close` would cancel the tasks of requests that wait for a connection
-        return aiohttp.TCPConnector(limit=0, ssl=self._tls)
+        return aiohttp.TCPConnector(limit=0, ssl=self._tls, socket_factory=_probed_socket)
 
     async def connect(self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout) -> Connection:  # noqa: ASYNC109 -- aiohttp's
         return await self._pool.connect(req, traces, timeout)
@@ -103,3 +111,18 @@ class _Connector(aiohttp.BaseConnector):
     async def close(self, *, abort_ssl: bool = False) -> None:
         await super().close(abort_ssl=abort_ssl)
         await self._pool.close(abort_ssl=abort_ssl)
+
+
+def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket whose connection breaks when the other end is gone without a word: a watch would wait for it."""
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        (socket.TCP_KEEPIDLE, _PROBE_AFTER),
+        (socket.TCP_KEEPINTVL, _PROBE_INTERVAL),
+        (socket.TCP_KEEPCNT, _PROBES),
+        (socket.TCP_USER_TIMEOUT, _UNANSWERED * 1000),
+    ):
+        made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
 
 from apiext.meta import errors
 
@@ -22,7 +22,7 @@ def too_many_waiting() -> errors.StatusError:
 
 
 class WaitingCalls:
-    """The running calls of a webhook."""
+    """The running calls of a webhook: each is a block."""
 
     __slots__ = ("_clock", "_running", "_silent_since")
 
@@ -35,9 +35,8 @@ class WaitingCalls:
         """Note that the webhook has answered a call."""
         self._silent_since = self._clock()
 
-    @contextmanager
-    def place(self) -> Iterator[WaitingCalls]:
-        """Count a call while it runs.
+    def __enter__(self) -> Self:
+        """Count a call until the end of the block.
 
         Raises:
             StatusError: 429, too many calls wait.
@@ -47,7 +46,7 @@ class WaitingCalls:
         elif self._running >= _MAX_WAITING and self._clock() - self._silent_since > PATIENCE_SECONDS:
             raise too_many_waiting()
         self._running += 1
-        try:
-            yield self
-        finally:
-            self._running -= 1
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._running -= 1

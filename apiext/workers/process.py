@@ -19,6 +19,7 @@ from typing import Final
 
 from apiext.meta import errors
 from apiext.meta.limits import MAX_IDLE_WORKER_BYTES, MAX_WORKER_BYTES
+from apiext.workers.free_memory import FreeMemory
 from apiext.workers.server_link import ServerLink
 
 _NICENESS: Final = 5
@@ -38,10 +39,11 @@ def main() -> None:
         Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE, encoding="ascii")
     with socket.socket(fileno=int(sys.argv[1])) as connection, asyncio.Runner() as runner:
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-        link = ServerLink(connection)
+        link, memory = ServerLink(connection), FreeMemory()
         with suppress(EOFError, ConnectionError):
             while True:
                 _run_next(link, runner)
+                memory.give_back()
 
 
 def _end_with(connection: socket.socket) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from apiext.cli.conversions.serve import serve as serve_conversions
 from apiext.cli.doctor import doctor
 from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
@@ -20,6 +21,7 @@ DOCUMENT: Final = Path(__file__).resolve().parents[2] / "manifests" / "README.md
 COMMANDS: Final = {
     "serve": serve,
     "operate": operate,
+    "convert-serve": serve_conversions,
     "doctor": doctor,
     "explain": explain,
     "versions": versions,

@@ -12,6 +12,8 @@ from hack.lib.reference import binaries
 
 MANIFESTS: Final = Path(__file__).resolve().parents[2] / "manifests"
 BUILDS: Final = ("base", *sorted(f"overlays/{path.name}" for path in (MANIFESTS / "overlays").iterdir()))
+CONVERSION_BUILDS: Final = tuple(f"conversion/{path.name}" for path in sorted((MANIFESTS / "conversion").iterdir()))
+"""The builds of the conversion webhook, which needs no other build."""
 NAMESPACE: Final = "apiext-system"
 
 Document = dict[str, Any]

@@ -4,7 +4,7 @@ import base64
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
@@ -20,15 +20,6 @@ SERVER: Final = "apiext-server"
 OPERATOR: Final = "apiext-operator"
 SECRET: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets/apiext-serving"
 _ACCOUNTS: Final = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
-_POLICY: Final = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {"level": "Metadata", "users": [f"system:serviceaccount:{NAMESPACE}:{account}" for account in (SERVER, OPERATOR)]},
-        {"level": "None"},
-    ],
-}
 _IN_POD: Final = """
 import os, pathlib, sys
 from apiext.webhook.clientcmd import service_account
@@ -39,35 +30,42 @@ main()
 """Starts the command where the service account is mounted in another folder than a pod's."""
 
 
-class Installed:
-    """The host (`plane`, administrator `host`) with all objects of the base, and an etcd (`etcd`) in place of the base's."""
+class InstalledBuild:
+    """The host (`plane`, administrator `host`) with all objects of a build of the manifests."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, build: str, accounts: Sequence[str], *, controllers: bool) -> None:
         self.folder = folder
+        self.documents = built(build)
         self._audit = folder / "audit.log"
         policy = folder / "audit.json"
-        policy.write_text(json.dumps(_POLICY))
+        policy.write_text(json.dumps(_policy(accounts)))
         flags = [f"--audit-policy-file={policy}", f"--audit-log-path={self._audit}", "--audit-log-mode=blocking"]
-        self.plane = ControlPlane(folder / "host", durable=False, controller_manager=True, extra_args=flags)
-        self.etcd = Etcd(folder / "etcd", durable=False)
+        self.plane = ControlPlane(folder / "host", durable=False, controller_manager=controllers, extra_args=flags)
         self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
         self.kubectl = Kubectl(self.plane.kubeconfig, folder)
 
     def __enter__(self) -> Self:
-        """Start all programs, and apply the base."""
+        """Start all programs, and apply the build."""
         try:
-            self.plane.start()
-            self.etcd.start()
-            self.apply(built())
-            self._point_service_here()
+            self.start()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self.etcd.stop()
         self.plane.stop()
+
+    def start(self) -> None:
+        """Start the host, and apply the build."""
+        self.plane.start()
+        self.apply(self.documents)
+
+    def point_service_here(self, name: str) -> None:
+        """Let a Service lead to the programs on this machine."""
+        service = f"/api/v1/namespaces/{NAMESPACE}/services"
+        self.host.must("DELETE", f"{service}/{name}")
+        self.host.must("POST", service, {"metadata": {"name": name}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
 
     def apply(self, documents: list[dict[str, Any]]) -> None:
         """Apply manifests as the README says."""
@@ -84,10 +82,11 @@ class Installed:
 
     def pod(self, deployment: str, name: str, changes: Mapping[str, str]) -> Process:
         """Return the program of a Deployment's pod with its service account; `changes` replaces flags for this machine."""
-        document = one(built(), "Deployment", deployment)
+        document = one(self.documents, "Deployment", deployment)
         (container,) = containers(document)
-        command, *flags = arguments(container)
-        given = dict(flag.partition("=")[::2] for flag in flags)
+        words = arguments(container)
+        command = [word for word in words if not word.startswith("--")]
+        given = dict(flag.partition("=")[::2] for flag in words if flag.startswith("--"))
         given |= changes
         folder = self.folder / name
         account = folder / "serviceaccount"
@@ -101,7 +100,7 @@ class Installed:
             KUBERNETES_SERVICE_PORT=str(self.plane.port),
             PYTHONPATH=str(Path.cwd()),
         )
-        return Process([sys.executable, "-c", _IN_POD, account, command, *arguments_here], folder / "log", env)
+        return Process([sys.executable, "-c", _IN_POD, account, *command, *arguments_here], folder / "log", env)
 
     def requests(self, account: str) -> Iterator[dict[str, Any]]:
         """Return the requests of a service account to the host."""
@@ -118,11 +117,30 @@ class Installed:
             (event["verb"], event["requestURI"]) for event in events if event["annotations"]["authorization.k8s.io/decision"] != "allow"
         ]
 
-    def _point_service_here(self) -> None:
-        """Create endpoints of the Service for the programs on this machine."""
-        service = f"/api/v1/namespaces/{NAMESPACE}/services"
-        self.host.must("DELETE", f"{service}/apiext")
-        self.host.must("POST", service, {"metadata": {"name": "apiext"}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
+
+def _policy(accounts: Sequence[str]) -> dict[str, Any]:
+    """Return the audit policy that logs the requests of service accounts."""
+    users = [f"system:serviceaccount:{NAMESPACE}:{account}" for account in accounts]
+    rules = [{"level": "Metadata", "users": users}, {"level": "None"}]
+    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": rules}
+
+
+class Installed(InstalledBuild):
+    """The host with all objects of the base, and an etcd (`etcd`) in place of the base's."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "base", (SERVER, OPERATOR), controllers=True)
+        self.etcd = Etcd(folder / "etcd", durable=False)
+
+    def start(self) -> None:
+        """Start all programs, and apply the base."""
+        self.etcd.start()
+        super().start()
+        self.point_service_here("apiext")
+
+    def __exit__(self, *_exc: object) -> None:
+        self.etcd.stop()
+        super().__exit__()
 
 
 class Mounted:

@@ -20,7 +20,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> list[Line]:
     return reference_lines(tmp_path_factory.mktemp("reference"))
 
 
-@pytest.mark.parametrize("way", ["sqlite", "adopted"])
+@pytest.mark.parametrize("way", ["sqlite", "adopted", "sqlite-rules"])
 def test_life(way: str, theirs: list[Line], tmp_path: Path) -> None:
     """Lose no object, field or event under kills, from the first version over a migration to a rollback, and answer as the reference."""
     with WAYS[way](tmp_path) as deployment:

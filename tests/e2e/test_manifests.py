@@ -30,6 +30,7 @@ CLUSTER_WIDE: Final = {
         "get,list,watch customresourcedefinitions.apiextensions.k8s.io",
         "get,list,watch namespaces",
         "get,list,watch resourcequotas",
+        "list,watch conversions.conversions.apiext.dev",
         "list,watch flowschemas.flowcontrol.apiserver.k8s.io",
         "list,watch mutatingadmissionpolicies.admissionregistration.k8s.io",
         "list,watch mutatingadmissionpolicybindings.admissionregistration.k8s.io",

@@ -184,7 +184,7 @@ def test_elects_one_leader(cluster: AggregatedCluster) -> None:
     first, acquisitions = _holder(cluster), _acquisitions(cluster.operator)
     second = cluster.another_operator("second")
     with second:
-        until(lambda: "another operator is the leader" in second.log)
+        until(lambda: "another replica is the leader" in second.log)
         assert "leader lease acquired" not in second.log
 
         cluster.operator.stop()

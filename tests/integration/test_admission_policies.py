@@ -106,7 +106,7 @@ def test_types_of_expressions_are_checked(client: Client) -> None:
     policy = admission.validating_policy("typed", "object.spec.none == 1", rules=[admission.rule("widgets", group=GROUP, versions=["v1"])])
     fits = [{"expression": "object.spec.replicas == 1 && object.metadata.name == request.name"}]
     with _installed(client, policy):
-        checked = client.until(policies, "typed", lambda found: found.get("status", {}).get("observedGeneration") == 1)
+        checked = client.until(policies, "typed", _is_observed)
         client.merge(f"{policies}/typed", {"spec": {"validations": fits}})
         changed = client.until(policies, "typed", lambda found: found.get("status", {}).get("observedGeneration") == 2)
 
@@ -114,6 +114,24 @@ def test_types_of_expressions_are_checked(client: Client) -> None:
     assert warning["fieldRef"] == "spec.validations[0].expression"
     assert warning["warning"].startswith(f"{GROUP}/v1, Kind=Widget: ERROR: <input>:1:12: undefined field 'none'\n")
     assert changed["status"] == {"observedGeneration": 2}
+
+
+def test_the_status_of_large_policies_is_written(client: Client) -> None:
+    """Their size does not matter: a policy may be large by its metadata, by its spec or by the warnings about it."""
+    policies = admission.collection("ValidatingAdmissionPolicy")
+    rules = [admission.rule("widgets", group=GROUP, versions=["v1"])]
+    padded = admission.validating_policy("padded", "object.spec.replicas == 1", rules=rules)
+    padded["metadata"]["annotations"] = {"example.com/padding": "x" * 40_000}
+    wrong = [{"expression": f"object.spec.none == {number}"} for number in range(1000)]
+    with _installed(client, padded, admission.validating_policy("wrong", *wrong, rules=rules)):
+        plain, warned = (client.until(policies, name, _is_observed) for name in ("padded", "wrong"))
+
+    assert plain["status"] == {"observedGeneration": 1, "typeChecking": {}}
+    assert len(warned["status"]["typeChecking"]["expressionWarnings"]) == 1000
+
+
+def _is_observed(policy: dict[str, Any]) -> bool:
+    return bool(policy.get("status", {}).get("observedGeneration") == 1)
 
 
 def test_other_requests_do_not_wait_for_costly_policies(client: Client, server: ApiextServer) -> None:

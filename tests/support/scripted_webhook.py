@@ -73,6 +73,8 @@ class ScriptedWebhook(Generic[CallT]):
         """
         self.answer = answer
         self.calls: list[CallT] = []
+        self.accepted = 0
+        """The connections so far."""
         self.authority = Authority(folder / name)
         self.certificate = self.authority.issue("webhook", hosts=hosts)
         self._call = call
@@ -136,6 +138,7 @@ class ScriptedWebhook(Generic[CallT]):
 
     def opened(self, connection: socket.socket) -> None:
         """Note an open connection."""
+        self.accepted += 1
         self._open.add(connection)
 
     def closed(self, connection: socket.socket) -> None:

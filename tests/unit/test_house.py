@@ -18,7 +18,7 @@ PACKAGE: Final = sorted((ROOT / "apiext").rglob("*.py"))
 
 # The modules that may import a library: path prefixes below apiext/, without the suffix.
 HOMES: Final = {
-    "aiohttp": ("server", "filters", "serving", "endpoints", "discovery", "openapi", "webhook"),
+    "aiohttp": ("server", "filters", "serving", "endpoints", "discovery", "openapi", "webhook", "conversionserver"),
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
     "kubernetes": ("testkit", "webhook"),

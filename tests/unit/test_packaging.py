@@ -31,7 +31,7 @@ _NOT_IMPORTED: Final = {
     "yarl": "holds the URLs of requests",
 }
 """Libraries whose objects or modules apiext uses without an import statement."""
-_EXTRAS: Final = {"opentelemetry", "pytest"}
+_EXTRAS: Final = {"hypothesis", "opentelemetry", "pytest"}
 """Imported libraries that only an extra of the package installs, or that import the package themselves."""
 
 Pins = dict[str, tuple[str, frozenset[str]]]

@@ -10,7 +10,7 @@ from typing import Final
 from apiext.admission.configuration.followed import FollowedObjects, FollowedPolicies, FollowedWebhooks
 from apiext.admission.configuration.place_index import MAX_PLACES
 from apiext.admission.matching.exemptions import REGISTRATION_GROUP
-from apiext.admission.sources import AdmissionPhase, HookEntry, NotReadyError, PolicyEntry, RequestPlace
+from apiext.admission.sources import ALL_PHASES, AdmissionPhase, HookEntry, NotReadyError, PolicyEntry, RequestPlace
 
 _READY_TIMEOUT: Final = 10.0
 """Seconds for which a write waits for the first lists (apiserver pkg/admission/handler.go, timeToWaitForReady)."""
@@ -32,12 +32,15 @@ class ConfigurationIndex:
         self._api = _phases()
         self._files = _phases("manifest/")
         self._finds = [
-            find for phases in (self._api, self._files) for one in phases.values() for find in (one.webhooks.find, one.policies.find)
+            (phase, find)
+            for phases in (self._api, self._files)
+            for phase, one in phases.items()
+            for find in (one.webhooks.find, one.policies.find)
         ]
         self._synced = False
         """Whether all objects have been listed, which is looked up until they are."""
-        self._applies: dict[RequestPlace, bool] = {}
-        """Answers of `may_apply` since the last change."""
+        self._applies: dict[RequestPlace, frozenset[AdmissionPhase]] = {}
+        """Answers of `phases` since the last change."""
         for follower in (*self.followers.values(), *self.file_followers.values()):
             follower.forget = self._applies.clear
 
@@ -51,17 +54,17 @@ class ConfigurationIndex:
         """Return the followers of the objects of files, by plural."""
         return dict(_followers(self._files))
 
-    def may_apply(self, place: RequestPlace) -> bool:
-        """Implement ConfigurationSource.may_apply. Every write asks."""
+    def phases(self, place: RequestPlace) -> frozenset[AdmissionPhase]:
+        """Implement ConfigurationSource.phases. Every write asks."""
         if not self._synced:
             self._synced = all(follower.synced for follower in self.followers.values())
             if not self._synced:
-                return True
+                return ALL_PHASES
         applies = self._applies.get(place)
         if applies is None:
             if len(self._applies) >= MAX_PLACES:
                 self._applies.clear()
-            applies = self._applies[place] = any(find(place) for find in self._finds)
+            applies = self._applies[place] = frozenset(phase for phase, find in self._finds if find(place))
         return applies
 
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:

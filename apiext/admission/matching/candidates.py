@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from apiext.admission.attributes import Attributes, not_ready
-from apiext.admission.matching.exemptions import VIRTUAL_RESOURCES
 from apiext.admission.sources import NotReadyError
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ async def candidates(
     Raises:
         StatusError: 403, the configurations have not been listed in time.
     """
-    if attributes.objects is None or attributes.resource.group_resource in VIRTUAL_RESOURCES:
+    if attributes.objects is None:
         return ()
     try:
         return await find(phase, attributes.place)

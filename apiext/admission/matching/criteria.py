@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from apiext.admission.matching.rules import Rule, parse_rules
@@ -25,6 +25,14 @@ class MatchCriteria:
     """Rules whose requests do not match."""
     matches_all: bool = False
     """Whether requests of all resources match, because there are no rules."""
+    needs_namespace: bool = field(init=False)
+    """Whether more than the objects decides: the labels of their namespace, or an error in a selector."""
+
+    def __post_init__(self) -> None:
+        selectors = self.namespace_selector, self.object_selector
+        has_error = any(isinstance(selector, ValueError) for selector in selectors)
+        needs = has_error or (isinstance(self.namespace_selector, LabelSelector) and not self.namespace_selector.empty)
+        object.__setattr__(self, "needs_namespace", needs)
 
 
 def webhook_criteria(hook: Mapping[str, Any]) -> MatchCriteria:

@@ -21,4 +21,4 @@ VIRTUAL_RESOURCES: Final = frozenset(
         GroupResource("authorization.k8s.io", "subjectaccessreviews"),
     }
 )
-"""Reviews of access, which are never stored. No policy applies to them, nor a webhook (ExcludeAdmissionWebhookVirtualResources)."""
+"""Reviews of access, which are never stored. No policy applies to them; their endpoints decide whether webhooks do."""

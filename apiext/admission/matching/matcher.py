@@ -36,14 +36,9 @@ class Matcher:
             StatusError: the labels of the namespace are needed and unknown (404 for a missing one), or a selector is invalid (500).
             NotReadyError: the namespaces have not been listed in time.
         """
-        if criteria.excluded and _matched(criteria.excluded, criteria, attributes) is not None:
-            return None
-        if criteria.matches_all:
-            found: EquivalentResource | None = EquivalentResource(attributes.resource, attributes.kind)
-        else:
-            found = _matched(criteria.rules, criteria, attributes)
-        if found is None or not _matches_object(criteria.object_selector, attributes, new):
-            return None
+        found = match_objects(criteria, attributes, new)
+        if found is None or not criteria.needs_namespace:
+            return found
         if not await self._matches_namespace(criteria.namespace_selector, attributes, new):
             return None
         if isinstance(criteria.object_selector, ValueError):
@@ -73,12 +68,20 @@ class Matcher:
         return labels_of(namespace)
 
 
+def match_objects(criteria: MatchCriteria, attributes: Attributes, new: Object | None) -> EquivalentResource | None:
+    """Return what `Matcher.match` does, apart from what criteria that need a namespace say of it."""
+    if criteria.excluded and _matched(criteria.excluded, criteria, attributes) is not None:
+        return None
+    found = attributes.own_resource if criteria.matches_all else _matched(criteria.rules, criteria, attributes)
+    return found if found is not None and _matches_object(criteria.object_selector, attributes, new) else None
+
+
 def _matched(rules: Sequence[Rule], criteria: MatchCriteria, attributes: Attributes) -> EquivalentResource | None:
     """Return the resource that the first matching rule names: the request's own if any rule does, else an equivalent one."""
     operation, name, namespace, subresource = attributes.operation, attributes.name, attributes.namespace, attributes.subresource
     for rule in rules:
         if rule.matches(attributes.resource, subresource, operation, namespace) and rule.includes_name(name):
-            return EquivalentResource(attributes.resource, attributes.kind)
+            return attributes.own_resource
     if not criteria.equivalent:
         return None
     for rule in rules:

@@ -39,9 +39,9 @@ class _Compiled(Generic[Compiled_co]):
     value: Compiled_co
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundPolicy:
-    """A policy with its bindings."""
+@dataclass(slots=True, eq=False)
+class BoundPolicy(Generic[Compiled_co]):
+    """A policy with its bindings, and its compiled form once a write needs it."""
 
     name: str
     spec: Mapping[str, Any] = field(repr=False)
@@ -49,6 +49,10 @@ class BoundPolicy:
     bindings: tuple[PolicyBinding, ...]
     key: Hashable
     """Equal for policies that compile to the same."""
+    param_kind: Mapping[str, Any] | None = field(default=None, repr=False)
+    """The paramKind of the spec."""
+    compiled: _Compiled[Compiled_co] | None = field(default=None, init=False, repr=False)
+    """None before the first write."""
 
     @property
     def fails_closed(self) -> bool:
@@ -62,29 +66,27 @@ class BoundPolicies(Generic[Compiled_co]):
     def __init__(self, compile_spec: Callable[[Mapping[str, Any]], Compiled_co]) -> None:
         """Remember how the spec of a policy is compiled."""
         self._compile_spec = compile_spec
-        self._bound: WeakKeyDictionary[PolicyEntry, BoundPolicy] = WeakKeyDictionary()
-        self._used: WeakKeyDictionary[PolicyEntry, _Compiled[Compiled_co]] = WeakKeyDictionary()
+        self._bound: WeakKeyDictionary[PolicyEntry, BoundPolicy[Compiled_co]] = WeakKeyDictionary()
         self._by_key: WeakValueDictionary[Hashable, _Compiled[Compiled_co]] = WeakValueDictionary()
         self._kept: deque[_Compiled[Compiled_co]] = deque(maxlen=_KEPT)
 
-    def bound(self, entry: PolicyEntry) -> BoundPolicy:
+    def bound(self, entry: PolicyEntry) -> BoundPolicy[Compiled_co]:
         """Return the policy of an entry with its bindings."""
         found = self._bound.get(entry)
         if found is None:
             found = self._bound[entry] = _parse(entry)
         return found
 
-    async def compiled(self, entry: PolicyEntry) -> Compiled_co:
-        """Return the compiled form of an entry's policy."""
-        found = self._used.get(entry)
+    async def compiled(self, policy: BoundPolicy[Compiled_co]) -> Compiled_co:
+        """Return the compiled form of a policy."""
+        found = policy.compiled
         if found is None:
-            policy = self.bound(entry)
             found = self._by_key.get(policy.key)
             if found is None:
                 found = _Compiled(await self._compile(policy.spec))
                 self._by_key[policy.key] = found
                 self._kept.append(found)
-            self._used[entry] = found
+            policy.compiled = found
         return found.value
 
     async def _compile(self, spec: Mapping[str, Any]) -> Compiled_co:
@@ -93,7 +95,7 @@ class BoundPolicies(Generic[Compiled_co]):
         return await aside(lambda: self._compile_spec(spec))
 
 
-def _parse(entry: PolicyEntry) -> BoundPolicy:
+def _parse(entry: PolicyEntry) -> BoundPolicy[Any]:
     metadata, spec = entry.policy["metadata"], entry.policy.get("spec") or {}
     name = str(metadata.get("name", ""))
     version = metadata.get("resourceVersion")
@@ -101,7 +103,7 @@ def _parse(entry: PolicyEntry) -> BoundPolicy:
     content = None if metadata.get("uid") and version else json_codec.dumps(spec)
     key = (name, metadata.get("uid"), version, content)
     bindings = tuple(map(_parse_binding, entry.bindings))
-    return BoundPolicy(name, spec, resources_criteria(spec.get("matchConstraints") or {}), bindings, key)
+    return BoundPolicy(name, spec, resources_criteria(spec.get("matchConstraints") or {}), bindings, key, spec.get("paramKind"))
 
 
 def _parse_binding(binding: Object) -> PolicyBinding:

@@ -71,16 +71,16 @@ class MutatingAdmissionPolicies(Admission):
             StatusError: a policy rejects the write.
             HeavyWorkError: an evaluation takes too long for the event loop.
         """
-        entries = await self._selection.candidates(attributes)
+        policies = await self._selection.candidates(attributes)
         objects = attributes.objects
-        if not entries or objects is None:
+        if not policies or objects is None:
             return
         request = PolicyRequest(attributes, self._namespaces)
         faults: list[_Fault] = []
         matches: list[BindingMatch[PolicyMutator]] = []
         versions: dict[GroupVersionKind, _Versioned] = {}
-        for entry in entries:
-            async for match in self._selection.matches(entry, attributes):
+        for policy in policies:
+            for match in await self._selection.matches(policy, attributes):
                 if isinstance(match, PolicyFault):
                     faults.append(_Fault(match))
                 elif (fault := await _prepare(match, request, versions)) is not None:

@@ -21,14 +21,12 @@ class ConfigurationFaultError(Exception):
     """A policy or binding cannot be applied. The text is the reference's."""
 
 
-async def param_scope(source: ParamSource, kind: Mapping[str, Any] | None) -> bool:
+async def param_scope(source: ParamSource, kind: Mapping[str, Any]) -> bool:
     """Return whether the parameters of a policy have namespaces.
 
     Raises:
         ConfigurationFaultError: there is no such kind.
     """
-    if kind is None:
-        return False
     try:
         found = await source.is_namespaced(kind.get("apiVersion") or "", kind.get("kind") or "")
     except errors.StatusError:
@@ -40,17 +38,15 @@ async def param_scope(source: ParamSource, kind: Mapping[str, Any] | None) -> bo
 
 
 async def collect_params(
-    source: ParamSource, kind: Mapping[str, Any] | None, reference: Mapping[str, Any] | None, namespace: str, *, namespaced: bool
-) -> Sequence[Object | None]:
-    """Return the parameters of a binding: None once if the policy or the binding has none, nothing if missing ones are ignored.
+    source: ParamSource, kind: Mapping[str, Any], reference: Mapping[str, Any], namespace: str, *, namespaced: bool
+) -> Sequence[Object]:
+    """Return the parameters of a binding that refers to some; nothing if missing ones are ignored.
 
     `namespace` is that of the request, `namespaced` the scope of the kind.
 
     Raises:
         ConfigurationFaultError: they cannot be found, and the write must not pass without them.
     """
-    if kind is None or reference is None:
-        return [None]
     place = ""
     if namespaced:
         place = reference.get("namespace") or namespace

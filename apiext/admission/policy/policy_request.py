@@ -28,6 +28,8 @@ class PolicyRequest:
         self._values = ExpressionInputs(attributes)
         self._namespaces = namespaces
         self._namespace: list[dict[str, Any] | None] = []
+        self._plain: tuple[EquivalentResource, Inputs] | None = None
+        """The latest values without parameters, with their resource."""
         self._old: dict[GroupVersionKind, Object | None] = {}
 
     @property
@@ -86,8 +88,14 @@ class PolicyRequest:
         namespace: Mapping[str, Any] | None,
     ) -> Inputs:
         """Return the values of variables for the resource and kind that a rule has matched, and for objects of this kind."""
+        if params is None and self._plain is not None:
+            of, known = self._plain
+            if of is matched and known.object is new and known.old_object is old and known.namespace is namespace:
+                return known
         values = self._values.of(matched.kind, matched.resource, new, old)
         values.params, values.namespace = params, namespace
+        if params is None:
+            self._plain = matched, values
         return values
 
     def condition_inputs(self, matched: EquivalentResource, values: Inputs) -> Inputs:

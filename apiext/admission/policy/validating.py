@@ -11,7 +11,7 @@ from apiext.admission.policy.bound_policy import BoundPolicies
 from apiext.admission.policy.counting import error_type, observe_conditions
 from apiext.admission.policy.invocations import BindingMatch, PolicyFault, PolicySelection
 from apiext.admission.policy.policy_request import PolicyRequest
-from apiext.admission.policy.validator import PolicyDecision, PolicyResult, PolicyValidator
+from apiext.admission.policy.validator import ALL_HOLD, PolicyDecision, PolicyResult, PolicyValidator
 from apiext.admission.sources import AdmissionPhase
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
@@ -21,8 +21,9 @@ from apiext.scheduling.time_slice import Pace
 if TYPE_CHECKING:
     from apiext.admission.metrics import AdmissionStats
     from apiext.admission.policy.bound_policy import BoundPolicy, PolicyBinding
-    from apiext.admission.sources import AdmissionSources, PolicyEntry
+    from apiext.admission.sources import AdmissionSources
     from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.gvk import GroupVersionKind
 
 _LOG: Final = get_logger(__name__)
 _CODES: Final[Mapping[str, int]] = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
@@ -34,6 +35,10 @@ _MAX_VALUE_BYTES: Final = 10 * 1024
 """UTF-8 bytes of the value of an audit annotation."""
 
 
+_Objects = dict["GroupVersionKind", "tuple[Object | None, Object | None]"]
+"""The new and the old object by their version."""
+
+
 @dataclass(slots=True)
 class _Report:
     """What all policies together say about a write."""
@@ -41,7 +46,7 @@ class _Report:
     stats: AdmissionStats
     pace: Pace
     """How long the evaluations have held the event loop."""
-    denials: list[tuple[BoundPolicy, PolicyBinding | None, str, str]] = field(default_factory=list)
+    denials: list[tuple[BoundPolicy[Any], PolicyBinding | None, str, str]] = field(default_factory=list)
     """Policy, binding, message and reason."""
     failures: list[dict[str, Any]] = field(default_factory=list)
     """Violations for the audit event."""
@@ -65,59 +70,59 @@ class ValidatingAdmissionPolicies(Admission):
             StatusError: a policy rejects the write; the first denial is the answer.
             HeavyWorkError: an evaluation takes too long for the event loop.
         """
-        entries = await self._selection.selected(attributes)
-        if not entries:
+        policies = await self._selection.selected(attributes)
+        if not policies:
             return
         report, request = _Report(self._stats, Pace()), PolicyRequest(attributes, self._namespaces)
-        new: dict[Any, Object | None] = {}
-        for entry in entries:
-            await self._apply(entry, request, new, report)
+        objects: _Objects = {}
+        for policy in policies:
+            await self._apply(policy, request, objects, report)
         if report.failures:
             _publish_failures(attributes, report.failures)
         if report.denials:
             raise _denial(attributes, *report.denials[0])
 
-    async def _apply(self, entry: PolicyEntry, request: PolicyRequest, new: dict[Any, Object | None], report: _Report) -> None:
+    async def _apply(self, policy: BoundPolicy[PolicyValidator], request: PolicyRequest, objects: _Objects, report: _Report) -> None:
         annotations: dict[str, list[str]] = {}
         attributes = request.attributes
-        async for match in self._selection.matches(entry, attributes):
+        for match in await self._selection.matches(policy, attributes):
             if isinstance(match, PolicyFault):
                 if match.policy.fails_closed:
                     report.denials.append((match.policy, match.binding, match.message, ""))
                 continue
             kind = match.matched.kind
-            if match.params and kind not in new:
+            if match.params and kind not in objects:
                 try:
-                    new[kind] = await request.versioned(attributes.new, kind)
-                    await request.old(kind)
+                    objects[kind] = await request.versioned(attributes.new, kind), await request.old(kind)
                 except ValueError as error:
-                    new.pop(kind, None)
                     if match.policy.fails_closed:
                         message = f"failed to configure binding: failed to convert object version: {error}"
                         report.denials.append((match.policy, match.binding, message, ""))
                     continue
             namespace = await request.namespace()
             for params in match.params:
-                result = await self._evaluate(match, request, new[kind], params, namespace)
-                _take(match, result, attributes, report, annotations)
-                await report.pace.checkpoint()
+                result = await self._evaluate(match, request, objects[kind], params, namespace)
+                if result is not ALL_HOLD:
+                    _take(match, result, attributes, report, annotations)
+                if report.pace.due:
+                    await report.pace.pause()
         for key, values in annotations.items():
-            attributes.annotations.setdefault(f"{self._policies.bound(entry).name}/{key}", ", ".join(values))
+            attributes.annotations.setdefault(f"{policy.name}/{key}", ", ".join(values))
 
     async def _evaluate(
         self,
         match: BindingMatch[PolicyValidator],
         request: PolicyRequest,
-        new: Object | None,
+        objects: tuple[Object | None, Object | None],
         params: Object | None,
         namespace: Mapping[str, Any] | None,
     ) -> PolicyResult:
-        kind = match.policy.spec.get("paramKind") or {}
         if params is not None and not params.get("kind"):
             # the informers of built-in kinds have objects without type
+            kind = match.policy.param_kind or {}
             params = {**params, "apiVersion": kind.get("apiVersion"), "kind": kind.get("kind")}
-        inputs = request.inputs(match.matched, new, await request.old(match.matched.kind), params, namespace)
-        conditions = request.condition_inputs(match.matched, inputs)
+        inputs = request.inputs(match.matched, *objects, params, namespace)
+        conditions = request.condition_inputs(match.matched, inputs) if match.compiled.has_conditions else None
 
         def evaluate(*, inline: bool) -> PolicyResult:
             return match.compiled.validate(inputs, conditions, inline=inline)
@@ -178,7 +183,9 @@ def _publish_failures(attributes: Attributes, failures: list[dict[str, Any]]) ->
     attributes.annotations.setdefault(_FAILURES, json_codec.dumps(failures[:_MAX_FAILURES], sort_keys=False).decode())
 
 
-def _denial(attributes: Attributes, policy: BoundPolicy, binding: PolicyBinding | None, message: str, reason: str) -> errors.StatusError:
+def _denial(
+    attributes: Attributes, policy: BoundPolicy[Any], binding: PolicyBinding | None, message: str, reason: str
+) -> errors.StatusError:
     place = f"ValidatingAdmissionPolicy '{policy.name}'" + (f" with binding '{binding.name}'" if binding is not None else "")
     text = f"{place} denied request: {message}"
     error = errors.forbidden(attributes.resource.group_resource, attributes.object_name, text)

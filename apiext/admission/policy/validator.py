@@ -55,6 +55,10 @@ class PolicyResult:
     """The outcome of match conditions, if there are any."""
 
 
+ALL_HOLD: Final = PolicyResult()
+"""The outcome of a policy without conditions and annotations whose validations hold."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Validation:
     source: Mapping[str, Any] = field(repr=False)
@@ -92,14 +96,21 @@ class PolicyValidator:
         self._most_for_messages = MAX_CALL_COST * (sum(one.message is not None for one in self._validations) + len(self._variables))
         """What all messages cost at most."""
 
-    def validate(self, inputs: Inputs, condition_inputs: Inputs, *, inline: bool) -> PolicyResult:
+    @property
+    def has_conditions(self) -> bool:
+        """Return whether the policy has match conditions."""
+        return self._conditions is not None
+
+    def validate(self, inputs: Inputs, condition_inputs: Inputs | None, *, inline: bool) -> PolicyResult:
         """Return the decisions about a write. `inline`: nothing may take so long that it would hold the event loop.
+
+        Match conditions get `condition_inputs`.
 
         Raises:
             HeavyWorkError: it would take long.
         """
         conditions = None
-        if self._conditions is not None:
+        if self._conditions is not None and condition_inputs is not None:
             conditions = self._conditions.evaluate(condition_inputs, inline=inline)
             if not conditions.matches:
                 is_error = conditions.error is not None and self._fails_closed
@@ -114,6 +125,8 @@ class PolicyValidator:
             messages = Evaluation(inputs.without_authorizer(), self._variables, limit=evaluation.left, inline=inline)
             decisions = self._decisions(outcomes, messages)
         if not self._annotations:
+            if not decisions and conditions is None:
+                return ALL_HOLD
             return PolicyResult(decisions, (), conditions)
         published = Evaluation(inputs.without_authorizer(), self._variables, limit=MAX_POLICY_COST, inline=inline)
         try:

@@ -74,8 +74,11 @@ class _Run:
     async def dispatch(self, entry: HookEntry, number: int) -> None:
         """Ask a webhook if the write concerns it. `number` is its number in this run."""
         attributes, state = self._attributes, self._state
+        is_done = attributes.reinvocation.runs_again and entry.uid not in state.due
+        if is_done and not self._selection.may_fail(entry):
+            return
         invocation = await self._selection.invocation(entry, attributes, self.versions.new, self.versions.get)
-        if invocation is None or (attributes.reinvocation.runs_again and entry.uid not in state.due):
+        if invocation is None or is_done:
             return
         begun, changed, failure = time.monotonic(), False, None
         try:

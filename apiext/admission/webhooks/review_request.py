@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from apiext.admission.webhooks.invocation import HookInvocation
     from apiext.admission.webhooks.versioned_objects import VersionedObjects
     from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
     from apiext.meta.request import UserInfo
 
 
@@ -18,11 +19,11 @@ def encode_review(version: str, uid: str, attributes: Attributes, invocation: Ho
     """Return the review that asks a webhook about a write. Its members have the reference's order, and both versions are alike."""
     request: Object = {
         "uid": uid,
-        "kind": invocation.kind._asdict(),
-        "resource": invocation.resource._asdict(),
+        "kind": _kind(invocation.kind),
+        "resource": _resource(invocation.resource),
         "subResource": attributes.subresource,
-        "requestKind": attributes.kind._asdict(),
-        "requestResource": attributes.resource._asdict(),
+        "requestKind": _kind(attributes.kind),
+        "requestResource": _resource(attributes.resource),
         "requestSubResource": attributes.subresource,
         "name": attributes.name,
         "namespace": attributes.namespace,
@@ -38,6 +39,14 @@ def encode_review(version: str, uid: str, attributes: Attributes, invocation: Ho
             del request[optional]
     review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
     return json_codec.dumps(review, sort_keys=False) + b"\n"
+
+
+def _kind(kind: GroupVersionKind) -> dict[str, str]:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _resource(resource: GroupVersionResource) -> dict[str, str]:
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
 
 
 def _user(user: UserInfo) -> dict[str, Any]:

@@ -89,12 +89,8 @@ class HookReviews:
 
 async def _post(target: _Target, call: ReviewCall) -> bytes:
     """Return the answer of a webhook. Raises HookError, or StatusError if too many calls wait for it."""
-    with target.waiting.place() as waiting:
-        try:
-            async with asyncio.timeout(_left(call)):
-                await target.places.acquire()
-        except TimeoutError:
-            raise HookError(_NO_TIME) from None
+    with target.waiting as waiting:
+        await _take_place(target, call)
         try:
             data = await target.client.post(call.body, _left(call))
         except HookError as error:
@@ -105,6 +101,18 @@ async def _post(target: _Target, call: ReviewCall) -> bytes:
             target.places.release()
         waiting.answered()
         return data
+
+
+async def _take_place(target: _Target, call: ReviewCall) -> None:
+    """Wait until a webhook may be called. Raises HookError if there is no time left."""
+    if not target.places.locked():
+        await target.places.acquire()
+        return
+    try:
+        async with asyncio.timeout(_left(call)):
+            await target.places.acquire()
+    except TimeoutError:
+        raise HookError(_NO_TIME) from None
 
 
 def _left(call: ReviewCall) -> float:

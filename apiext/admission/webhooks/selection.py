@@ -45,6 +45,11 @@ class HookSelection:
         """
         return await candidates(self._sources.configurations.webhooks, self._phase, attributes)
 
+    def may_fail(self, entry: HookEntry) -> bool:
+        """Return whether `invocation` may raise an error for a webhook, or count something."""
+        hook = self._compiled.get(entry)
+        return hook.has_conditions or hook.criteria.needs_namespace
+
     async def invocation(
         self,
         entry: HookEntry,

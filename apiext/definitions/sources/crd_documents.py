@@ -1,4 +1,4 @@
-"""Parser of definition files: YAML or JSON with several documents and lists of definitions."""
+"""Parser of definition files: YAML or JSON with several documents and lists of definitions, and of Conversions beside them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from apiext.meta.encoding.json_codec import Object
 
+CONVERSION_GROUP: Final = "conversions.apiext.dev"
+CONVERSION_KIND: Final = "Conversion"
 _LISTS: Final = ("List", "CustomResourceDefinitionList")
 _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
@@ -27,7 +29,10 @@ class FileProblem(ValueError):  # noqa: N818
 
 
 def definitions(data: bytes) -> Iterator[Object | FileProblem]:
-    """Yield the definitions of a file in canonical form, and a problem for each invalid part. Skip documents of other kinds."""
+    """Yield the definitions of a file in canonical form, and a problem for each invalid part.
+
+    Yield Conversions as they are, and skip documents of other kinds.
+    """
     try:
         documents = parse(data)
     except FileProblem as problem:
@@ -95,8 +100,21 @@ def _document(document: Any, where: str) -> Iterator[Object | FileProblem]:
             yield from _document(item, f"{where}items[{index}]: ")
     elif kind == GVK.kind:
         yield _definition(document, where)
+    elif is_conversion(document):
+        yield _named(document, where)
     elif not kind or not document.get("apiVersion"):
         yield FileProblem(f"{where}has no {'apiVersion' if kind else 'kind'}")
+
+
+def is_conversion(document: Object) -> bool:
+    """Return whether a document is a Conversion."""
+    return document.get("kind") == CONVERSION_KIND and str(document.get("apiVersion")).startswith(f"{CONVERSION_GROUP}/")
+
+
+def _named(document: Object, where: str) -> Object | FileProblem:
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return document if name and isinstance(name, str) else FileProblem(f"{where}metadata.name is missing")
 
 
 def _definition(document: Object, where: str) -> Object | FileProblem:

@@ -1,6 +1,7 @@
-"""Definitions from the files of a folder, watched while the server runs (`--crd-dir`).
+"""Definitions from the files of a folder, watched while the server runs (`--crd-dir`), and Conversions beside them.
 
-The server applies a file at its start and whenever the file changes. Removing a file removes neither definitions nor instances.
+The server applies a file at its start and whenever the file changes. Removing a file removes neither definitions nor instances, but
+its Conversions: they are stored nowhere else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.sources.crd_documents import FileProblem, definitions
+from apiext.definitions.sources.crd_documents import FileProblem, definitions, is_conversion
 from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
@@ -22,6 +23,7 @@ from apiext.storage.backend import BackendError
 from apiext.storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from apiext.definitions.sources.conversion_files import ConversionFiles
     from apiext.meta.encoding.json_codec import Object
 
 _LOG: Final = get_logger(__name__)
@@ -61,10 +63,12 @@ class _File:
 class DirectorySource:
     """Applies the definitions in a folder and its subfolders; ignores hidden files and folders."""
 
-    __slots__ = ("_applied", "_apply", "_files", "_task", "folder")
+    __slots__ = ("_applied", "_apply", "_conversions", "_files", "_task", "folder")
 
-    def __init__(self, folder: Path, apply: Apply) -> None:
+    def __init__(self, folder: Path, apply: Apply, conversions: ConversionFiles) -> None:
+        """Create the source. Definitions go to `apply`, Conversions to `conversions`."""
         self.folder = folder
+        self._conversions = conversions
         self._apply = apply
         self._files: dict[Path, _File] = {}
         self._applied: dict[str, tuple[Path, bytes]] = {}
@@ -98,6 +102,7 @@ class DirectorySource:
         found = await asyncio.to_thread(_scan, self.folder)
         for path in [path for path in self._files if path not in found]:
             file = self._files.pop(path)
+            self._conversions.remove(path)
             if file.names:
                 _LOG.info("definition file removed, its definitions are kept", file=self._display(path), definitions=",".join(file.names))
         for path, stamp in sorted(found.items()):
@@ -140,8 +145,12 @@ class DirectorySource:
             file.problems.append(f"cannot be read: {error.strerror or error}")
             file.retry = True
         else:
-            for found in await asyncio.to_thread(list, definitions(data)):
-                await self._apply_document(path, file, found)
+            documents = await asyncio.to_thread(list, definitions(data))
+            rules = [found for found in documents if not isinstance(found, FileProblem) and is_conversion(found)]
+            file.problems += [f"Conversion {name}: {problem}" for name, problem in self._conversions.put(path, rules)]
+            for found in documents:
+                if isinstance(found, FileProblem) or not is_conversion(found):
+                    await self._apply_document(path, file, found)
         if known is None or (known.problems, known.steps) != (file.problems, file.steps):
             for problem in file.problems:
                 _LOG.error("invalid definition file", file=self._display(path), problem=problem, **_numbered(file.steps))

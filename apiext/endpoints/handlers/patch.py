@@ -26,7 +26,7 @@ from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
 from apiext.meta import errors, patch, unstructured
-from apiext.meta.encoding import json_codec
+from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.field import Path, invalid
 from apiext.meta.golang import formatting
@@ -144,15 +144,23 @@ class _Patcher:
             raise errors.not_found(self._scope.resource.group_resource, self._call.name)
         if self._change is None:
             self._change = self._parse()
-        # the reference patches the object's JSON, which has no floats with whole values
-        patched = json_codec.loads(json_codec.dumps(existing)) if self._scope.codec.cbor else existing
-        obj, call = self._decode(self._change, patched), self._call
+        obj, call = self._decode(self._change, self._patched(existing)), self._call
         await self._scope.fields.update(existing, obj, call.manager)
         match_namespace(self._scope, obj, call.namespace)
         check_name(obj, call.name)
         obj = await self._admitter.mutate(AdmissionOperation.UPDATE, obj, existing)
         dedup_owner_references(obj, call.warnings, after_admission=True)
         return obj
+
+    def _patched(self, existing: Object) -> Object:
+        """Return what the patch applies to: its result shares members with it, and gets defaults in place."""
+        if self._scope.codec.cbor:
+            # the reference patches the object's JSON, which has no floats with whole values
+            read: Object = json_codec.loads(json_codec.dumps(existing))
+            return read
+        # in the version that is stored, the existing object has all defaults
+        copied: Object = json_values.copy(existing) if self._scope.converts else existing
+        return copied
 
     def _parse(self) -> Change:
         strict, raw = self._call.query.field_validation != IGNORE, self._patch

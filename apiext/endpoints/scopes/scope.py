@@ -139,6 +139,8 @@ class Scope:
     subresource: str = ""
     namespaced: bool = True
     list_kind: str = ""
+    converts: bool = False
+    """Whether objects are stored in another version, so that those that are read lack defaults of this one."""
     typed: bool = False
     """Whether the kind is built in: bodies may omit apiVersion and kind, lists omit empty members."""
     other_versions: Sequence[str] = ()

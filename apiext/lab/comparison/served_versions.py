@@ -15,18 +15,21 @@ from apiext.lab.comparison.schema_comparison import compare_schemas
 from apiext.meta.kube_version import kube_aware_key
 
 
-def compare_served_versions(definition: Definition, grades: Grades, known: Definition | None = None) -> list[Change]:
+def compare_served_versions(
+    definition: Definition, grades: Grades, known: Definition | None = None, *, has_rules: bool = False
+) -> list[Change]:
     """Return the changes from each served version to each other one that hurt anybody, or are graded so; the version is "v1beta1 -> v1".
 
-    The storage version is compared even if it is not served: what it lacks, no version keeps. If a webhook converts, there are no
-    changes unless the grades ask for them.
+    The storage version is compared even if it is not served: what it lacks, no version keeps. If a webhook or rules convert, there are
+    no changes unless the grades ask for them.
 
     Args:
         definition: the definition.
         grades: sets the grade of each change.
         known: the definition before; changes that it has, too, are left out.
+        has_rules: whether a Conversion applies to the definition.
     """
-    if definition.conversion_strategy == "Webhook" and not grades.compares_converted_versions:
+    if (has_rules or definition.conversion_strategy == "Webhook") and not grades.compares_converted_versions:
         return []
     former = {_identity(change) for change in _changes(known, grades)} if known is not None else ()
     return [change for change in _changes(definition, grades) if _identity(change) not in former]

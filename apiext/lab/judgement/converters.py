@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.conversion.circuits import ConversionCircuits, GuardedHook
 from apiext.conversion.factory import ConverterFactory
 from apiext.conversion.interface import ConversionError
+from apiext.conversion.known import Origin
 from apiext.conversion.none import NoneConverter
+from apiext.serving.builder import converted_versions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -78,7 +80,7 @@ class JudgedConverter:
 
     @property
     def is_webhook(self) -> bool:
-        """Return whether a webhook converts."""
+        """Return whether a webhook, or rules, convert: more than the version may change."""
         return not isinstance(self.converter, NoneConverter)
 
     @property
@@ -117,13 +119,17 @@ async def open_converters(
     old_webhook: Mapping[str, Any] | None = None,
     services: ServiceAddresses | None = None,
     calls: bool = True,
+    rules: tuple[Object | None, Object | None] = (None, None),
 ) -> AsyncGenerator[Converters]:
     """Yield the converters of two definitions, and close their connections at the end.
 
     `webhook` and `old_webhook` are clientConfigs in place of those of the definitions. `services` has the addresses of Services.
-    Without `calls`, no webhook is called but these.
+    Without `calls`, no webhook is called but these. `rules` are the Conversions of the two, which are used instead of webhooks.
     """
     factories = ConverterFactory(services, _Circuits()), ConverterFactory(services, _Circuits())
+    for factory, document in zip(factories, rules, strict=True):
+        if document is not None:
+            factory.known.put(Origin.FILE, document)
     try:
         yield Converters(
             old=JudgedConverter(NoneConverter()) if old is None else _converter(factories[0], old, old_webhook, calls=calls),
@@ -136,6 +142,8 @@ async def open_converters(
 
 def _converter(factory: ConverterFactory, definition: Definition, client: Mapping[str, Any] | None, *, calls: bool) -> JudgedConverter:
     conversion = definition.head["spec"]["conversion"]
+    if factory.known.of(definition.name) is not None:
+        return JudgedConverter(factory.converter(definition.name, conversion, converted_versions(definition)))
     if conversion["strategy"] == "None":
         return JudgedConverter(NoneConverter())
     if client is not None:
@@ -143,7 +151,7 @@ def _converter(factory: ConverterFactory, definition: Definition, client: Mappin
     elif not calls:
         return JudgedConverter(RefusingConverter(NOT_CALLED), refusal=NOT_CALLED)
     try:
-        converter = factory.converter(definition.name, conversion)
+        converter = factory.converter(definition.name, conversion, converted_versions(definition))
     except ValueError as error:
         refusal = f"its conversion webhook cannot be used: {error}"
         return JudgedConverter(RefusingConverter(refusal), refusal=refusal)

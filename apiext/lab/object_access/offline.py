@@ -14,6 +14,7 @@ from apiext.meta.gvk import GroupVersionKind
 from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.serving.builder import version_schemas
 from apiext.serving.mirror_phases import check_write
+from apiext.serving.stored_conversions import read_conversions
 from apiext.storage.backend import BackendError, Guard
 from apiext.storage.errors import CorruptObjectError, StorageError
 from apiext.storage.paged_reads import PageLimit, pages
@@ -22,6 +23,7 @@ from apiext.storage.rendering.renderer import Renderer
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
+    from apiext.conversion.interface import Converter
     from apiext.meta.encoding.json_codec import Object
     from apiext.scheduling.call_log import CallLog
     from apiext.storage.backend import KeyValue
@@ -40,6 +42,8 @@ class OfflineObjects:
 
     def __init__(self, stores: StoreFactory) -> None:
         self._stores = stores
+        self._conversions: dict[str, Object] = {}
+        """The Conversions in the store, by name."""
 
     async def definitions(self) -> Sequence[Definition]:
         """Implement StoredObjects.definitions: omit unreadable definitions, and append the built-in kinds."""
@@ -51,6 +55,7 @@ class OfflineObjects:
                     definition = _definition(renderer, codec, pair)
                     if definition is not None:
                         found.append(definition)
+            self._conversions = {str(one["metadata"]["name"]): one for one in await read_conversions(self._stores)}
         except BackendError as error:
             raise RescueError(f"cannot read the store: {error}") from error
         return [*found, *builtin_kinds()]
@@ -125,7 +130,7 @@ class OfflineObjects:
 
     def _repair(self, definition: Definition) -> Repair:
         guard = _PhaseGuard(definition, self._stores.key_prefix(RESOURCE) + definition.name)
-        return self._stores.repair(stored_resource(definition), _codec(definition), guard)
+        return self._stores.repair(stored_resource(definition), _codec(definition, self._conversions.get(definition.name)), guard)
 
 
 def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definition | None:
@@ -135,16 +140,21 @@ def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definiti
         return None
 
 
-def _codec(definition: Definition) -> Codec:
-    """Return the codec of the storage version."""
+def _codec(definition: Definition, conversion: Object | None) -> Codec:
+    """Return the codec of the storage version, which converts by the rules of a Conversion if there are any."""
     if is_builtin(definition):
         return builtin_codecs()[definition.resource]
-    storage = definition.storage_version.name
+    storage, schemas = definition.storage_version.name, version_schemas(definition)
+    converter: Converter = NoneConverter() if definition.conversion_strategy == "None" else _NoWebhook()
+    if conversion is not None:
+        from apiext.conversion.rules.building import rules_converter
+
+        converter = rules_converter(definition.name, conversion, schemas, storage)
     return CustomResourceCodec(
         kind=GroupVersionKind(definition.group, storage, definition.names.kind),
         storage_version=storage,
-        schemas=version_schemas(definition),
-        converter=NoneConverter() if definition.conversion_strategy == "None" else _NoWebhook(),
+        schemas=schemas,
+        converter=converter,
         namespaced=definition.namespaced,
     )
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from apiext.lab.judgement.outcome import ObjectsReport
     from apiext.lab.plan.options import PlanOptions
     from apiext.lab.releases.interface import ObjectSource
+    from apiext.meta.encoding.json_codec import Object
 
 _NOTHING: StoredFacts = StoredFacts()
 
@@ -44,7 +45,10 @@ class DefinitionPlanner:
         objects: ObjectSource | None,
         stored: ObjectSource | None,
         options: PlanOptions,
+        rules: tuple[Object | None, Object | None] = (None, None),
     ) -> None:
+        """Create the planner. `rules` are the Conversions before and after the release."""
+        self._rules = rules
         self._old = old
         self._new = new
         self._is_live = is_live
@@ -59,7 +63,8 @@ class DefinitionPlanner:
             SourceError: the objects cannot be read.
         """
         old, new, options = self._old, self._new, self._options
-        changes = [*compare_definitions(old, new, options.grades), *compare_served_versions(new, options.grades, old)]
+        among = compare_served_versions(new, options.grades, old, has_rules=self._rules[1] is not None)
+        changes = [*compare_definitions(old, new, options.grades), *among]
         first = find_steps(old, new, _NOTHING)
         back = None
         if first.after is not None and old is not None and options.judges_rollback:
@@ -113,10 +118,10 @@ class DefinitionPlanner:
             return None, None
         home = self._old or self._new
         async with AsyncExitStack() as stack:
-            forward = await self._way(stack, segments(self._old, self._new, first), first)
+            forward = await self._way(stack, segments(self._old, self._new, first), first, self._rules)
             backward = None
             if back is not None and self._old is not None and back.after is not None:
-                backward = await self._way(stack, segments(first.after, self._old, back), back)
+                backward = await self._way(stack, segments(first.after, self._old, back), back, self._rules[::-1])
             judged, total = 0, await self._objects.count(home)
             pages = await stack.enter_async_context(aclosing(self._objects.pages(home)))
             async for page in pages:
@@ -132,14 +137,18 @@ class DefinitionPlanner:
         if self._objects is None:
             return None
         async with AsyncExitStack() as stack:
-            judge = await self._way(stack, [Segment(old, old)], replace(first, relabelled=((), "")))
+            rules = self._rules[0], self._rules[0]
+            judge = await self._way(stack, [Segment(old, old)], replace(first, relabelled=((), "")), rules)
             async for page in await stack.enter_async_context(aclosing(self._objects.pages(old))):
                 await judge.add(page, continues=False)
             return judge.report()
 
-    async def _way(self, stack: AsyncExitStack, parts: Sequence[Segment], found: FoundSteps) -> WayJudge:
+    async def _way(
+        self, stack: AsyncExitStack, parts: Sequence[Segment], found: FoundSteps, rules: tuple[Object | None, Object | None]
+    ) -> WayJudge:
+        """Return the judge of a way. The rules before it apply to the beginning of its first part."""
         options, way = self._options, []
-        for part in parts:
+        for number, part in enumerate(parts):
             converters = await stack.enter_async_context(
                 open_converters(
                     part.old,
@@ -148,6 +157,7 @@ class DefinitionPlanner:
                     old_webhook=options.webhook,
                     services=options.services,
                     calls=options.calls_webhooks,
+                    rules=(rules[0 if number == 0 else 1], rules[1]),
                 )
             )
             if part.old is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apiext.definitions.codec import compact
 from apiext.lab.comparison.definition_comparison import compare_definitions
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.lab.plan.options import PlanOptions
     from apiext.lab.releases.interface import ObjectSource, Release
+    from apiext.meta.encoding.json_codec import Object
 
 
 async def make_plan(
@@ -73,10 +74,12 @@ class _Planner:
             new = accepted
         if new is None:
             return await self._removed(name)
-        if old is not None and json_values.equal(compact(old.object["spec"]), compact(new.object["spec"])):
+        rules = self._old.conversions.get(name), self._new.conversions.get(name)
+        is_same = old is not None and json_values.equal(compact(old.object["spec"]), compact(new.object["spec"]))
+        if old is not None and is_same and _spec(rules[0]) == _spec(rules[1]):
             return self._unchanged(old, new)
         is_live, objects, stored, options = self._old.is_live, self._objects, self._stored, self._options
-        return await DefinitionPlanner(old, new, is_live=is_live, objects=objects, stored=stored, options=options).plan()
+        return await DefinitionPlanner(old, new, is_live=is_live, objects=objects, stored=stored, options=options, rules=rules).plan()
 
     def _unchanged(self, old: Definition, new: Definition) -> DefinitionPlan:
         found = find_steps(old, new, StoredFacts())
@@ -127,6 +130,10 @@ class _Planner:
             steps=(step,),
             way_back=None,
         )
+
+
+def _spec(conversion: Object | None) -> Any:
+    return None if conversion is None else conversion.get("spec")
 
 
 def _refused(name: str, reasons: tuple[str, ...]) -> DefinitionPlan:

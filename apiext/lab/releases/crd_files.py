@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.codec import GVK, CRDCodec
+from apiext.lab.releases.conversions import conversions_of_file
 from apiext.lab.releases.definition_creation import create_release
 from apiext.lab.releases.interface import SourceError
 from apiext.lab.releases.manifests import manifests, read_files
@@ -39,7 +41,9 @@ async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Releas
     found: dict[str, tuple[Manifest, Object]] = {}
     patches: dict[str, Manifest] = {}
     remarks: list[str] = []
+    conversions: dict[str, Object] = {}
     for file in files:
+        conversions |= conversions_of_file(file)
         for manifest in manifests(file, wanted=_KIND):
             if isinstance(manifest, str):
                 remarks.append(manifest)
@@ -56,7 +60,8 @@ async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Releas
             remarks.append(f"{manifest.place}: left out: a patch of {name}, which has no versions")
         else:
             found[name] = manifest, _draft(manifest, remarks)
-    return await create_release(origin, [draft for _, draft in found.values()], remarks=remarks)
+    release = await create_release(origin, [draft for _, draft in found.values()], remarks=remarks)
+    return replace(release, conversions=conversions) if conversions else release
 
 
 def _name(manifest: Manifest) -> str:

@@ -30,6 +30,8 @@ class Release:
     """Whether the status of the definitions (storedVersions) comes from a server. Otherwise it is that of a new definition."""
     drafts: Mapping[str, Object] = field(default_factory=dict)
     """The refused definitions by name, in canonical form. An update may be accepted where a creation is refused."""
+    conversions: Mapping[str, Object] = field(default_factory=dict)
+    """Conversions by the name of their definition."""
     remarks: Sequence[str] = ()
     """What the reader left out, one line each: unknown fields, patches, and files that are no manifests."""
 

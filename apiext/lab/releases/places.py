@@ -13,6 +13,7 @@ from apiext.lab.recordings.archive_format import GZIP_MAGIC
 from apiext.lab.recordings.archive_reader import open_archive
 from apiext.lab.releases.cluster_connection import ClusterAccess
 from apiext.lab.releases.cluster_source import ClusterSource
+from apiext.lab.releases.conversions import with_conversions
 from apiext.lab.releases.git_revision import is_revision, release_of_revision
 from apiext.lab.releases.interface import SourceError
 from apiext.lab.releases.manifest_source import ManifestSource
@@ -91,7 +92,7 @@ async def open_release(text: str, access: Access, *, paths: Sequence[str | Path]
         return await release_of_revision(text, paths)
     source = await _open(place, access)
     try:
-        return await source.release(names)
+        return await with_conversions(source, await source.release(names))
     finally:
         await source.close()
 

@@ -13,6 +13,7 @@ from apiext.lab.judgement.converters import open_converters
 from apiext.lab.judgement.judge import Judge
 from apiext.lab.plan.options import PlanOptions, ignore_progress
 from apiext.lab.plan.planner import make_plan
+from apiext.lab.releases.conversions import with_conversions
 from apiext.lab.releases.places import Access, open_source
 from apiext.lab.replay.definition_walk import DefinitionWalk
 from apiext.lab.replay.known_reads import KnownReads
@@ -138,7 +139,9 @@ class _Walk:
         async with AsyncExitStack() as stack:
             source = await open_source(str(self._folder), Access())
             stack.push_async_callback(source.close)
-            converters = await stack.enter_async_context(open_converters(definition, definition, services=self._options.services))
+            rules = (await with_conversions(source, await source.release([definition.name]))).conversions.get(definition.name)
+            opened = open_converters(definition, definition, services=self._options.services, rules=(rules, rules))
+            converters = await stack.enter_async_context(opened)
             judge = Judge(definition, definition, converters=converters)
             async for page in await stack.enter_async_context(aclosing(source.pages(definition))):
                 await judge.add(page)
@@ -154,7 +157,7 @@ class _Walk:
         )
         source = await open_source(str(self._folder), Access())
         try:
-            old = await source.release(sorted(self._walks))
+            old = await with_conversions(source, await source.release(sorted(self._walks)))
             return await make_plan(old, release, objects=source, stored=source, options=options)
         finally:
             await source.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from apiext.meta.time import now
 from apiext.operator.api_clients import ApiClient, ApiError, Json
 
 COMPONENT: Final = "apiext-operator"
+"""The reporting component of operators."""
 _LOG: Final = get_logger(__name__)
 _NAMESPACE: Final = "default"
 """The namespace of events about objects without a namespace."""
@@ -36,9 +37,9 @@ class _Recorded:
 class EventRecorder:
     """Records events about objects without a namespace. A failure is logged, never raised."""
 
-    def __init__(self, host: ApiClient, *, instance: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, host: ApiClient, *, instance: str, component: str = COMPONENT, clock: Callable[[], float] = time.monotonic) -> None:
         self._host = host
-        self._instance = instance
+        self._reporter = {"reportingComponent": component, "reportingInstance": instance}
         self._clock = clock
         self._recorded: OrderedDict[tuple[str, str, str], _Recorded] = OrderedDict()
 
@@ -52,7 +53,7 @@ class EventRecorder:
             if last is not None and await self._increment(last):
                 last.moment = moment
                 return
-            event = _event(about, reason, message[:_MAX_MESSAGE], instance=self._instance, warning=warning)
+            event = _event(about, reason, message[:_MAX_MESSAGE], self._reporter, warning=warning)
             await self._host.post(_EVENTS, event)
         except ApiError as error:
             _LOG.warning("event not recorded on the host", reason=reason, message=message, error=str(error))
@@ -81,7 +82,7 @@ def reference(found: Json) -> Json:
     return {"apiVersion": f"{group}/v1", "kind": kind, **fields}
 
 
-def _event(about: Json, reason: str, message: str, *, instance: str, warning: bool) -> Json:
+def _event(about: Json, reason: str, message: str, reporter: Mapping[str, str], *, warning: bool) -> Json:
     moment = now()
     return {
         "apiVersion": "v1",
@@ -91,9 +92,8 @@ def _event(about: Json, reason: str, message: str, *, instance: str, warning: bo
         "reason": reason,
         "message": message,
         "type": "Warning" if warning else "Normal",
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
-        "reportingInstance": instance,
+        "source": {"component": reporter["reportingComponent"]},
+        **reporter,
         "firstTimestamp": moment,
         "lastTimestamp": moment,
         "count": 1,

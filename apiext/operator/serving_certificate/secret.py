@@ -110,7 +110,7 @@ class ServingSecret(CABundleSource):
     async def reconcile(self) -> float:
         """Take the next step of the rotation if it is due; return the seconds until the next call. Raises ApiError."""
         secret = await self._host.find(f"{self._collection}/{self._secret.name}")
-        state = _read_state(secret) if secret else CertificateState()
+        state = read_state(secret) if secret else CertificateState()
         foreign = secret is not None and _CERT_MANAGER in annotations_of(secret)
         if self._manage and not foreign:
             state = await self._advance(secret, state)
@@ -182,7 +182,7 @@ def _new_secret(secret: NamespacedName) -> Json:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
 
 
-def _read_state(secret: Json) -> CertificateState:
+def read_state(secret: Json) -> CertificateState:
     """Return the certificates of a Secret; an unreadable value counts as missing."""
     data = secret.get("data") or {}
     current, current_key, ca_bundle, following, following_key = (_text(data.get(key)) for key in _KEYS)

@@ -28,7 +28,7 @@ class PlacedExpression:
     """What an error shows, if that is not the source."""
 
 
-class Expressions:
+class ExpressionChecks:
     """Checks expressions that may refer to the same variables. Large ones need a worker process.
 
     Each method returns the errors of an expression, and raises HeavyWorkError if the check takes too long for the event loop.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, names
 from apiext.meta.golang.formatting import trim_space
-from apiext.registry.admissionregistration.expressions import Expressions, PlacedExpression
+from apiext.registry.admissionregistration.expressions import ExpressionChecks, PlacedExpression
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -28,12 +28,12 @@ def match_condition_errors(
     problems: list[FieldError] = []
     if len(conditions) > _MAX_CONDITIONS:
         problems.append(field.too_many(path, len(conditions), _MAX_CONDITIONS))
-    expressions: Expressions | None = None
+    expressions: ExpressionChecks | None = None
     known: set[str] = set()
     for index, condition in enumerate(conditions):
         name, source, here = condition["name"], trim_space(condition["expression"]), path.index(index)
         if source:
-            expressions = expressions or Expressions(params=params)
+            expressions = expressions or ExpressionChecks(params=params)
             problems += expressions.condition(PlacedExpression(source, here.child("expression"), source in stored))
         else:
             problems.append(field.required(here.child("expression")))

@@ -13,7 +13,7 @@ from apiext.meta import field, names
 from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.golang.formatting import trim_space
 from apiext.meta.objectmeta import validation
-from apiext.registry.admissionregistration.expressions import Expressions, PlacedExpression
+from apiext.registry.admissionregistration.expressions import ExpressionChecks, PlacedExpression
 from apiext.registry.admissionregistration.match_conditions import match_condition_errors
 from apiext.registry.admissionregistration.rules import match_resources_errors, mutable_operation_errors, unsupported
 from apiext.registry.admissionregistration.webhooks import FAILURE_POLICIES, REINVOCATION_POLICIES
@@ -63,7 +63,7 @@ def validating_policy_errors(policy: Object, old: Object | None = None) -> list[
     spec, stored = policy["spec"], _NEW if old is None else _stored_in(old["spec"])
     problems = _common_errors(policy, old, stored)
     variables, annotations = spec.get("variables", ()), spec.get("auditAnnotations", ())
-    expressions = Expressions(params="paramKind" in spec, composed=bool(variables))
+    expressions = ExpressionChecks(params="paramKind" in spec, composed=bool(variables))
     problems += _variable_errors(variables, expressions, stored)
     validations = spec.get("validations", ())
     if not validations and not annotations:
@@ -82,7 +82,7 @@ def mutating_policy_errors(policy: Object, old: Object | None = None) -> list[Fi
     spec, stored = policy["spec"], _NEW if old is None else _stored_in(old["spec"])
     problems = _common_errors(policy, old, stored)
     problems += mutable_operation_errors(spec.get("matchConstraints"), _SPEC.child("matchConstraints"))
-    expressions = Expressions(params="paramKind" in spec, composed=True)
+    expressions = ExpressionChecks(params="paramKind" in spec, composed=True)
     problems += _variable_errors(spec.get("variables", ()), expressions, _NEW)
     mutations = spec.get("mutations", ())
     if not mutations:
@@ -155,7 +155,7 @@ def _group_version_errors(api_version: str, path: Path) -> list[FieldError]:
     return problems
 
 
-def _variable_errors(variables: Iterable[Object], expressions: Expressions, stored: _Stored) -> list[FieldError]:
+def _variable_errors(variables: Iterable[Object], expressions: ExpressionChecks, stored: _Stored) -> list[FieldError]:
     problems: list[FieldError] = []
     for index, variable in enumerate(variables):
         name, source, path = variable["name"], variable["expression"], _SPEC.child("variables").index(index)
@@ -170,7 +170,7 @@ def _variable_errors(variables: Iterable[Object], expressions: Expressions, stor
     return problems
 
 
-def _validation_errors(one: Object, expressions: Expressions, stored: _Stored, path: Path) -> list[FieldError]:
+def _validation_errors(one: Object, expressions: ExpressionChecks, stored: _Stored, path: Path) -> list[FieldError]:
     source, found, text = one["expression"], one.get("messageExpression", ""), one.get("message", "")
     problems = []
     if trim_space(source):
@@ -188,7 +188,7 @@ def _validation_errors(one: Object, expressions: Expressions, stored: _Stored, p
     return problems + (unsupported(one["reason"], _REASONS, path.child("reason")) if "reason" in one else [])
 
 
-def _annotation_errors(annotations: list[Object], policy: str, expressions: Expressions, stored: _Stored) -> list[FieldError]:
+def _annotation_errors(annotations: list[Object], policy: str, expressions: ExpressionChecks, stored: _Stored) -> list[FieldError]:
     problems: list[FieldError] = []
     path = _SPEC.child("auditAnnotations")
     if len(annotations) > _MAX_ANNOTATIONS:
@@ -209,7 +209,7 @@ def _annotation_errors(annotations: list[Object], policy: str, expressions: Expr
     return problems
 
 
-def _annotation_value_errors(found: str, expressions: Expressions, stored: _Stored, path: Path) -> list[FieldError]:
+def _annotation_value_errors(found: str, expressions: ExpressionChecks, stored: _Stored, path: Path) -> list[FieldError]:
     source = trim_space(found)
     if not source:
         return [field.required(path, "valueExpression is not specified")]
@@ -218,7 +218,7 @@ def _annotation_value_errors(found: str, expressions: Expressions, stored: _Stor
     return expressions.annotation(PlacedExpression(source, path, found in stored.annotations, shown=found))
 
 
-def _mutation_errors(mutation: Object, expressions: Expressions, stored: _Stored, path: Path) -> list[FieldError]:
+def _mutation_errors(mutation: Object, expressions: ExpressionChecks, stored: _Stored, path: Path) -> list[FieldError]:
     kind = mutation["patchType"]
     if not kind:
         return [field.required(path.child("patchType"))]

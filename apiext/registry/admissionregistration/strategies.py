@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from copy import copy
+from typing import TYPE_CHECKING, Final, Self
 
 from apiext.meta import field
 from apiext.meta.encoding import json_values
@@ -14,6 +15,7 @@ from apiext.registry.admissionregistration.policies import mutating_policy_error
 from apiext.registry.admissionregistration.rules import excluded_rule_warnings
 from apiext.registry.admissionregistration.webhooks import webhook_configuration_errors
 from apiext.registry.metadata import keep_for_status
+from apiext.registry.registration_gates import DEFAULT_GATES, RegistrationGates
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -34,6 +36,13 @@ class RegistrationStrategy(Strategy):
     distinct_errors = True
     content: str
     """The member whose changes count."""
+    gates: RegistrationGates = DEFAULT_GATES
+
+    def gated(self, gates: RegistrationGates) -> Self:
+        """Return the strategy under other feature gates."""
+        made = copy(self)
+        made.gates = gates
+        return made
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """Begin the generation."""
@@ -46,10 +55,14 @@ class RegistrationStrategy(Strategy):
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
         """Validate the object and its name."""
-        problems, name = self.errors(obj, None), obj["metadata"].get("name", "")
-        if name.endswith(STATIC_SUFFIX):
-            problems.append(field.invalid(field.Path("metadata", "name"), name, _reserved()))
+        problems = self.errors(obj, None)
+        if self.gates.reserves_names and _is_reserved(obj):
+            problems.append(field.invalid(field.Path("metadata", "name"), obj["metadata"]["name"], _reserved()))
         return problems
+
+    def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
+        """Warn about a name that is reserved for files, where it is allowed."""
+        return [] if self.gates.reserves_names else _name_warnings(obj)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the object. The old one may excuse some errors."""
@@ -57,11 +70,20 @@ class RegistrationStrategy(Strategy):
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
         """Warn about a name that is reserved for files."""
-        return [f"metadata.name: {_reserved()}"] if obj["metadata"].get("name", "").endswith(STATIC_SUFFIX) else []
+        return _name_warnings(obj)
 
     def errors(self, obj: Object, old: Object | None) -> list[FieldError]:
         """Return the errors of an object and of its metadata."""
         raise NotImplementedError
+
+
+def _is_reserved(obj: Object) -> bool:
+    name: str = obj["metadata"].get("name", "")
+    return name.endswith(STATIC_SUFFIX)
+
+
+def _name_warnings(obj: Object) -> list[str]:
+    return [f"metadata.name: {_reserved()}"] if _is_reserved(obj) else []
 
 
 def _reserved() -> str:
@@ -80,12 +102,15 @@ class WebhookConfigurationStrategy(RegistrationStrategy):
         return webhook_configuration_errors(obj, old)
 
     def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """Warn about rules without effect."""
-        return excluded_rule_warnings(obj)
+        """Warn about a reserved name, and about rules without effect."""
+        return super().warnings_on_create(ctx, obj) + self._rule_warnings(obj)
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
         """Warn about a reserved name, and about rules without effect."""
-        return super().warnings_on_update(ctx, obj, old) + excluded_rule_warnings(obj)
+        return super().warnings_on_update(ctx, obj, old) + self._rule_warnings(obj)
+
+    def _rule_warnings(self, configuration: Object) -> list[str]:
+        return excluded_rule_warnings(configuration) if self.gates.excludes_reviews else []
 
 
 class MutatingPolicyStrategy(RegistrationStrategy):

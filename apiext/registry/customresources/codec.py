@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from apiext.conversion.interface import InlineConverter
+from apiext.conversion.interface import ConversionError, InlineConverter, UnstorableError
 from apiext.meta import errors, unstructured
 from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.golang import formatting
@@ -271,11 +271,11 @@ class CustomResourceCodec:
 
         Raises:
             ValueError: the object is of no version of the CRD.
-            StatusError: the object cannot be written as JSON.
+            StatusError: the object cannot be written as JSON, or cannot be converted to the storage version.
         """
         stored = obj.copy()
         if obj.get("apiVersion") != self._storage_api_version:
-            stored = self._convert(json_values.copy(obj), self._storage_api_version)
+            stored = self._to_storage(obj)
         metadata = stored.get("metadata", {}).copy()
         metadata.pop("resourceVersion", None)
         metadata.pop("selfLink", None)
@@ -312,6 +312,14 @@ class CustomResourceCodec:
         for name, path in self._selectable:
             fields[name] = _selected(obj, path)
         return fields
+
+    def _to_storage(self, obj: Object) -> Object:
+        try:
+            return self._convert(json_values.copy(obj), self._storage_api_version)
+        except UnstorableError as error:
+            raise errors.bad_request(str(error)) from error
+        except ConversionError as error:
+            raise errors.unknown(str(error)) from error
 
     def _convert(self, obj: Object, api_version: str) -> Object:
         self._schemas.check_version(obj, api_version)

@@ -15,6 +15,7 @@ from apiext.registry.strategy import Strategy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from apiext.conversion.interface import CarryingConverter
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
     from apiext.meta.gvk import GroupVersionKind
@@ -56,15 +57,21 @@ class CustomResourceStrategy(Strategy):
     rules: CompiledSchema
     has_status: bool = False
     scale: ScalePaths | None = None
+    carrying: CarryingConverter | None = None
+    """The converter, if it keeps what a version lacks in an annotation."""
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """Drop the status if it is a subresource. Set the first generation."""
         if self.has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
+        if self.carrying is not None:
+            self.carrying.prepare_new(obj["metadata"], self.kind.version)
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old status if it is a subresource. Increase the generation if anything but metadata changes."""
+        """Keep the old status if it is a subresource, and what is carried. Increase the generation if anything but metadata changes."""
+        if self.carrying is not None:
+            self.carrying.keep(obj["metadata"], old["metadata"])
         if self.has_status:
             if "status" in old:
                 obj["status"] = old["status"]

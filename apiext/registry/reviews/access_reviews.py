@@ -13,6 +13,7 @@ from apiext.meta.field import aggregate
 from apiext.meta.gvk import GroupKind
 from apiext.registry.reviews import access_validation
 from apiext.registry.reviews.access_attributes import reviewed_request, reviewed_user
+from apiext.registry.reviews.review_rest import admit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,10 +58,11 @@ def requesting_user(ctx: RequestContext) -> UserInfo:
 def _review(
     authorize: Authorize, validate: Callable[[Object], list[FieldError]], user: Callable[[RequestContext, Object], UserInfo]
 ) -> Answer:
-    async def answer(ctx: RequestContext, review: Object, _options: CreateOptions) -> Object:
+    async def answer(ctx: RequestContext, review: Object, options: CreateOptions) -> Object:
         if problems := validate(review):
             # the reference's internal objects have no kind
             raise errors.invalid(GroupKind(_GROUP, ""), "", problems)
+        await admit(options, review)
         info, ignored = reviewed_request(review["spec"])
         try:
             verdict, failures = await authorize(user(ctx, review["spec"]), info), []
@@ -80,10 +82,11 @@ def _review(
 def self_subject_rules_review(resolve: ResolveRules) -> Answer:
     """Return what answers SelfSubjectRulesReviews."""
 
-    async def answer(ctx: RequestContext, review: Object, _options: CreateOptions) -> Object:
+    async def answer(ctx: RequestContext, review: Object, options: CreateOptions) -> Object:
         user, namespace = requesting_user(ctx), review["spec"].get("namespace", "")
         if not namespace:
             raise errors.bad_request("no namespace on request")
+        await admit(options, review)
         resolved = resolve(user, namespace)
         rules = [rule.as_json() for rule in resolved.rules]
         resource = [{name: part for name, part in rule.items() if name != "nonResourceURLs"} for rule in rules if "resources" in rule]

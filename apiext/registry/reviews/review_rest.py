@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
+from apiext.meta.request import AdmissionOperation
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from apiext.storage.interface import ListOptions, ListResult, Watch, WatchOptions
 
     Answer = Callable[[RequestContext, Object, CreateOptions], Awaitable[Object]]
+
+
+async def admit(options: CreateOptions, review: Object) -> None:
+    """Let validating admission see a valid object before it is answered. Raises StatusError."""
+    if options.admit is not None:
+        await options.admit(AdmissionOperation.CREATE, review, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, field, time
 from apiext.meta.gvk import GroupKind, GroupResource
-from apiext.meta.request import AdmissionOperation
 from apiext.registry.reviews.resources import TOKEN_REQUEST
+from apiext.registry.reviews.review_rest import admit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -61,8 +61,7 @@ class TokenRequests:
         request = {"metadata": metadata, "spec": spec, "status": {}}
         if problems := _problems(spec):
             raise errors.invalid(_KIND, "", problems)
-        if options.admit is not None:
-            await options.admit(AdmissionOperation.CREATE, request, None)
+        await admit(options, request)
         bound = await self._bound(ctx.namespace, spec.get("boundObjectRef"))
         seconds: int = spec["expirationSeconds"]
         try:

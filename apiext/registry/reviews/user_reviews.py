@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from apiext.authentication.tokens import AudienceError, TokenError
 from apiext.meta import errors, time
 from apiext.registry.reviews.access_reviews import requesting_user
+from apiext.registry.reviews.review_rest import admit
 
 if TYPE_CHECKING:
     from apiext.authentication.tokens import Authenticate
@@ -16,18 +17,20 @@ if TYPE_CHECKING:
     from apiext.registry.reviews.review_rest import Answer
 
 
-async def self_subject_review(ctx: RequestContext, _review: Object, _options: CreateOptions) -> Object:
+async def self_subject_review(ctx: RequestContext, review: Object, options: CreateOptions) -> Object:
     """Return the requesting user."""
+    await admit(options, review)
     return {"metadata": {"creationTimestamp": time.now()}, "status": {"userInfo": _user_info(requesting_user(ctx))}}
 
 
 def token_review(authenticate: Authenticate) -> Answer:
     """Return what answers TokenReviews: with the user of the token, or with the reason why there is none."""
 
-    async def answer(_ctx: RequestContext, review: Object, _options: CreateOptions) -> Object:
+    async def answer(_ctx: RequestContext, review: Object, options: CreateOptions) -> Object:
         token, audiences = review["spec"].get("token", ""), tuple(review["spec"].get("audiences") or ())
         if not token:
             raise errors.bad_request("token is required for TokenReview in authentication")
+        await admit(options, review)
         try:
             found = await authenticate(token, audiences)
         except AudienceError as error:

@@ -14,12 +14,13 @@ from apiext.admission.lifecycle import NamespaceLifecycle
 from apiext.admission.metrics import AdmissionStats
 from apiext.meta.builtin_resources import NAMESPACES
 from apiext.registry.builtin.namespace import NAMESPACE_KIND
+from apiext.registry.registration_gates import RegistrationGates
 from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.dynamic_admission import open_dynamic_admission
 from apiext.server.composition.policy_status import keep_policy_status
 from apiext.server.composition.standalone_sources import StandaloneSources
 from apiext.server.options.admission_configuration import NO_SETTINGS, AdmissionConfiguration, read_admission_configuration
-from apiext.server.options.feature_gates import MANIFEST_GATE
+from apiext.server.options.feature_gates import MANIFEST_GATE, VIRTUAL_RESOURCES_GATE
 from apiext.serving.namespace_controller import namespace_phase
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from apiext.serving.static_manifests.reload_stats import ReloadStats
     from apiext.storage.factory import StoreFactory
     from apiext.webhook.client import WebhookClient
+    from apiext.workers.pool import WorkerPool
 
 
 class OpenAdmission(NamedTuple):
@@ -66,11 +68,13 @@ class OpenAdmission(NamedTuple):
         """Follow the configurations of a standalone server. Return the endpoints, as StandaloneSources.start."""
         return endpoints if self.standalone is None else await self.standalone.start(endpoints, stack)
 
-    def serve_resources(self, endpoints: Sequence[BuiltinEndpoint], catalog: Catalog, cache: ServingCache, stack: AsyncExitStack) -> None:
+    def serve_resources(
+        self, endpoints: Sequence[BuiltinEndpoint], catalog: Catalog, cache: ServingCache, workers: WorkerPool, stack: AsyncExitStack
+    ) -> None:
         """Set the resources of a standalone server. Policies may use them as parameters, and are checked against their types."""
         if self.standalone is not None:
             self.standalone.params.serve(endpoints, catalog, cache)
-            keep_policy_status(self.standalone, endpoints, catalog, stack)
+            keep_policy_status(self.standalone, endpoints, catalog, workers, stack)
 
 
 async def open_admission(
@@ -87,7 +91,10 @@ async def open_admission(
     if options.host is not None:
         opened = _host_admission(parts, clients.client(options.host))
     else:
-        phase, sources = partial(namespace_phase, NAMESPACE_KIND.rest(stores.store(NAMESPACES.stored_resource))), StandaloneSources(stores)
+        phase, sources = (
+            partial(namespace_phase, NAMESPACE_KIND.rest(stores.store(NAMESPACES.stored_resource))),
+            StandaloneSources(stores, _gates(options)),
+        )
         chain = parts.chain([NamespaceLifecycle(phase), *_param_access(sources, access)], sources)
         opened = OpenAdmission(chain, parts.stats, standalone=sources)
     enabled = {plugin: folder for plugin, folder in parts.settings.manifests.items() if parts.is_enabled(plugin)}
@@ -96,6 +103,11 @@ async def open_admission(
     from apiext.server.composition.static_manifests import load_static_manifests
 
     return opened._replace(manifests=await load_static_manifests(enabled, opened.files, url, stack))
+
+
+def _gates(options: ServerOptions) -> RegistrationGates:
+    enabled = options.feature_gates.enabled
+    return RegistrationGates(enabled(MANIFEST_GATE), enabled(VIRTUAL_RESOURCES_GATE))
 
 
 def _settings(options: ServerOptions) -> AdmissionConfiguration:

@@ -17,18 +17,21 @@ if TYPE_CHECKING:
     from apiext.server.composition.standalone_sources import StandaloneSources
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.policy_status import PolicyStatusController
+    from apiext.workers.pool import WorkerPool
 
 _POLICIES: Final = "validatingadmissionpolicies"
 
 
-def keep_policy_status(sources: StandaloneSources, endpoints: Iterable[BuiltinEndpoint], catalog: Catalog, stack: AsyncExitStack) -> None:
+def keep_policy_status(
+    sources: StandaloneSources, endpoints: Iterable[BuiltinEndpoint], catalog: Catalog, workers: WorkerPool, stack: AsyncExitStack
+) -> None:
     """Write the status of all policies, present and future ones, until `stack` closes."""
     served = {endpoint.resource.resource: endpoint for endpoint in endpoints}
     found = next((endpoint for endpoint in served.values() if endpoint.resource.plural == _POLICIES), None)
     if found is None:
         return
     follower = sources.configurations.followers[_POLICIES]
-    status = _LazyController(found, ServedTypes(served, catalog))
+    status = _LazyController(found, ServedTypes(served, catalog), workers)
     stack.push_async_callback(status.close)
     follower.listeners.append(status.put)
     for policy in follower.objects:
@@ -38,9 +41,10 @@ def keep_policy_status(sources: StandaloneSources, endpoints: Iterable[BuiltinEn
 class _LazyController:
     """Imports and starts the controller for the first policy."""
 
-    def __init__(self, endpoint: BuiltinEndpoint, types: ServedTypes) -> None:
+    def __init__(self, endpoint: BuiltinEndpoint, types: ServedTypes, workers: WorkerPool) -> None:
         self._endpoint = endpoint
         self._types = types
+        self._workers = workers
         self._made: PolicyStatusController | None = None
 
     def put(self, policy: Object) -> None:
@@ -48,7 +52,7 @@ class _LazyController:
         if self._made is None:
             from apiext.serving.policy_status import PolicyStatusController
 
-            self._made = PolicyStatusController(self._endpoint.scopes["status"], self._types)
+            self._made = PolicyStatusController(self._endpoint.scopes["status"], self._types, self._workers)
         self._made.put(policy)
 
     async def close(self) -> None:

@@ -6,10 +6,12 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from apiext.admission.dynamic import MUTATING_WEBHOOK, VALIDATING_WEBHOOK
 from apiext.meta.builtin_resources import SECRETS, SERVICE_ACCOUNTS
 from apiext.registry.request_context import RequestContext
 from apiext.registry.reviews.resources import REVIEWS
 from apiext.server.composition.service_accounts import open_tokens
+from apiext.server.options.feature_gates import VIRTUAL_RESOURCES_GATE
 from apiext.serving.builtin.endpoints import BuiltinEndpoint
 from apiext.serving.builtin.lazy_scopes import LazyScopes
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.admission.attributes import Admission
+    from apiext.admission.dynamic import DynamicAdmission
     from apiext.authentication.serviceaccount.service_account_tokens import ServiceAccountTokens
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.builtin_resources import BuiltinResource
@@ -42,18 +45,29 @@ def serve_reviews(
     makers = {"token": partial(_token_scope, tokens, *rests, admission)}
     with_token = dataclasses.replace(accounts, scopes=LazyScopes(accounts.scopes, makers))
     own = [with_token if endpoint is accounts else endpoint for endpoint in endpoints]
+    hooks = None if options.feature_gates.enabled(VIRTUAL_RESOURCES_GATE) else _webhooks(admission)
     reviews = [
-        BuiltinEndpoint(resource, LazyScopes({}, {"": partial(_review_scope, resource, access)}))
+        BuiltinEndpoint(resource, LazyScopes({}, {"": partial(_review_scope, resource, access, hooks)}))
         for group in REVIEWS
         for resource in group.resources
     ]
     return [*own, *reviews], tokens
 
 
-def _review_scope(resource: BuiltinResource, access: AccessControl) -> Scope:
+def _webhooks(admission: Admission) -> Admission | None:
+    """Return the plug-ins of webhooks alone."""
+    dynamic = cast("DynamicAdmission | None", admission.dynamic)
+    if dynamic is None:
+        return None
+    from apiext.admission.chain import Chain
+
+    return Chain([plugin for plugin in dynamic.plugins if plugin.name in {MUTATING_WEBHOOK, VALIDATING_WEBHOOK}], dynamic)
+
+
+def _review_scope(resource: BuiltinResource, access: AccessControl, hooks: Admission | None) -> Scope:
     from apiext.serving.builtin.reviews import review_scope
 
-    return review_scope(resource, access)
+    return review_scope(resource, access, hooks)
 
 
 def _token_scope(tokens: ServiceAccountTokens, accounts: ResourceRest, secrets: ResourceRest, admission: Admission) -> Scope:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from apiext.admission.configuration.index import ConfigurationIndex
 from apiext.admission.packed_objects import strip
@@ -15,8 +15,10 @@ from apiext.meta.gvk import GroupVersionKind, parse_group_version
 from apiext.meta.selector_parser import parse_label_selector
 from apiext.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.registry.observed_rest import observed
+from apiext.registry.registration_gates import DEFAULT_GATES, RegistrationGates
 from apiext.registry.request_context import RequestContext
 from apiext.registry.rest_informer import RestInformer
+from apiext.serving.builtin.gated_scopes import gated_scopes
 from apiext.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.storage.interface import ListOptions, Selection
 
@@ -37,11 +39,16 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Item
 
 
+_MAX_PARSED: Final = 64
+"""Parsed namespaces that are kept, of some kilobytes each; all are forgotten when there are more."""
+
+
 class StandaloneSources:
     """The sources of a standalone server. It implements ParamLookup, too."""
 
-    def __init__(self, stores: StoreFactory) -> None:
+    def __init__(self, stores: StoreFactory, gates: RegistrationGates = DEFAULT_GATES) -> None:
         self._stores = stores
+        self._gates = gates
         self.configurations = ConfigurationIndex()
         self.namespaces = StoredNamespaces(stores)
         self.params = ServedParams()
@@ -56,7 +63,7 @@ class StandaloneSources:
         found = []
         for endpoint in endpoints:
             if endpoint.resource in ADMISSIONREGISTRATION_V1.resources:
-                followed = _FollowedKind(endpoint, followers[endpoint.resource.plural], self._stores)
+                followed = _FollowedKind(endpoint, followers[endpoint.resource.plural], self._stores, self._gates)
                 stack.push_async_callback(followed.close)
                 await followed.start()
                 found.append(followed.endpoint)
@@ -76,8 +83,9 @@ class StandaloneSources:
 class _FollowedKind:
     """Follows the objects of a kind from the start if there are any, else from the first request for the kind or the first change."""
 
-    def __init__(self, endpoint: BuiltinEndpoint, follower: FollowedObjects, stores: StoreFactory) -> None:
+    def __init__(self, endpoint: BuiltinEndpoint, follower: FollowedObjects, stores: StoreFactory, gates: RegistrationGates) -> None:
         self._made = endpoint
+        self._gates = gates
         self._follower = follower
         self._stores = stores
         self._informer: RestInformer | None = None
@@ -102,13 +110,14 @@ class _FollowedKind:
         _ = self.endpoint.scopes[""]
 
     def _scopes(self) -> Mapping[str, Scope]:
-        rest = cast("ResourceRest", self._made.scopes[""].rest)
+        made = self._made.scopes if self._gates == DEFAULT_GATES else gated_scopes(self._made.scopes, self._gates)
+        rest = cast("ResourceRest", made[""].rest)
         self._informer = RestInformer(rest, partial(_put, self._follower), partial(_remove, self._follower))
         if not self._is_awaited:
             self._informer.begin()
         return {
             name: dataclasses.replace(scope, rest=observed(cast("ResourceRest", scope.rest), self._informer, in_workers=True))
-            for name, scope in self._made.scopes.items()
+            for name, scope in made.items()
         }
 
 
@@ -127,16 +136,29 @@ class StoredNamespaces:
 
     def __init__(self, stores: StoreFactory) -> None:
         self._rest = NAMESPACE_KIND.rest(stores.store(NAMESPACES.stored_resource))
+        self._parsed: dict[str, tuple[bytes, Object]] = {}
+        """Namespaces by name, with the JSON that they were parsed from."""
 
     async def namespace(self, name: str) -> Object | None:
-        """Return a namespace from the cache, or from the store if the cache does not have it; None for a missing one."""
+        """Return a namespace from the cache, or from the store if the cache does not have it; None for a missing one.
+
+        It is shared and must not be changed.
+        """
         for resource_version in ("0", ""):
             try:
-                return (await self._rest.get(RequestContext(namespace=name), name, resource_version=resource_version)).object()
+                return self._object(name, await self._rest.get(RequestContext(namespace=name), name, resource_version=resource_version))
             except errors.StatusError as error:
                 if error.code != 404:
                     raise
         return None
+
+    def _object(self, name: str, item: Item) -> Object:
+        known = self._parsed.get(name)
+        if known is None or known[0] is not item.data:
+            if len(self._parsed) >= _MAX_PARSED:
+                self._parsed.clear()
+            known = self._parsed[name] = item.data, item.object()
+        return known[1]
 
 
 class ServedParams:

@@ -34,12 +34,11 @@ def start_migrations(
     replicas: Replicas,
     options: StorageOptions,
     stack: AsyncExitStack,
-) -> None:
+) -> MigrationController | None:
     """Run StorageVersionMigrations until `stack` closes, if the server serves them. Of several servers on the store only one runs them."""
     scopes = {endpoint.resource: endpoint.scopes for endpoint in endpoints}
     if STORAGE_VERSION_MIGRATIONS not in scopes:
-        return
-
+        return None
     status = DefinitionStatus(scopes[CUSTOM_RESOURCE_DEFINITIONS], workers, cache.stores.count_stored)
     resources = ServedResources(endpoints, catalog, cache)
     lock = ReplicaLock(cache.stores.backend, options.prefix, replicas, _LOCK)
@@ -47,6 +46,7 @@ def start_migrations(
     controller = MigrationController(scopes[STORAGE_VERSION_MIGRATIONS], resources, status, workers, lock.acquire)
     controller.start()
     stack.push_async_callback(controller.close)
+    return controller
 
 
 class ServedResources:

@@ -61,9 +61,9 @@ class HostConfigurations:
     def __init__(self, index: ConfigurationSource) -> None:
         self._index = index
 
-    def may_apply(self, place: RequestPlace) -> bool:
-        """Implement ConfigurationSource.may_apply."""
-        return place.group != _DEFINITIONS and self._index.may_apply(place)
+    def phases(self, place: RequestPlace) -> Collection[AdmissionPhase]:
+        """Implement ConfigurationSource.phases."""
+        return () if place.group == _DEFINITIONS else self._index.phases(place)
 
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         """Implement ConfigurationSource.webhooks."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
-from apiext.admission.host_lookup import HostRequest, ask_for
+from apiext.admission.host_lookup import HostRequest, read_answer
 from apiext.meta import errors
+from apiext.webhook.client import WebhookError
 from apiext.webhook.response_cache import ResponseCache
 
 _TTL: Final = 1.0
@@ -59,12 +61,12 @@ class HostDiscovery:
         parts = [quote(part, safe="") for part in api_version.split("/", 1)]
         path = f"/{'/'.join(['apis' if len(parts) > 1 else 'api', *parts])}"
         try:
-            answer = await ask_for(self._ask, path)
-        except errors.StatusError as error:
-            if error.code != 404:
-                raise
-            return {}, _TTL
-        return _resources(path, answer), _TTL
+            code, data = await self._ask(path)
+        except WebhookError as error:
+            raise errors.unknown(str(error)) from error
+        # the text of this answer is no Status where the host has no version of the group
+        known = {} if code == HTTPStatus.NOT_FOUND else _resources(path, read_answer(code, data))
+        return known, _TTL
 
 
 def _resources(path: str, answer: Mapping[str, Any]) -> Mapping[str, HostResource]:

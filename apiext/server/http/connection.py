@@ -80,6 +80,11 @@ class HTTPConnection(RequestLoop):
         self._is_authenticated = True
         self._place.leave()
 
+    def renew_place(self) -> None:
+        """Count the client's waiting time from now on: of the connections without authentication, this one is the last to make room."""
+        if not self._is_authenticated:
+            self._place.await_client(self._close_unless_authenticated)
+
     def data_received(self, data: bytes) -> None:
         """Parse data; after other connections if they have received much, and a part at a time if it has many lines."""
         if self._ignores_input:

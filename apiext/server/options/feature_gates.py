@@ -26,6 +26,7 @@ class _Gate(NamedTuple):
 CBOR_GATE: Final = "CBORServingAndStorage"
 MIGRATOR_GATE: Final = "StorageVersionMigrator"
 MANIFEST_GATE: Final = "ManifestBasedAdmissionControlConfig"
+VIRTUAL_RESOURCES_GATE: Final = "ExcludeAdmissionWebhookVirtualResources"
 MUTATING_POLICY_GATE: Final = "MutatingAdmissionPolicy"
 STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
 _MISTYPED: Final = 0.85
@@ -37,6 +38,7 @@ _GATES: Final = {
     STORAGE_VERSION_GATE: _Gate(default=False, stage=_ALL_ALPHA),
     MIGRATOR_GATE: _Gate(default=True, stage=""),
     MANIFEST_GATE: _Gate(default=True, stage=_ALL_BETA),
+    VIRTUAL_RESOURCES_GATE: _Gate(default=True, stage=_ALL_BETA),
     MUTATING_POLICY_GATE: _Gate(default=True, stage=""),
     "AllowUnsafeMalformedObjectDeletion": _Gate(default=True, stage=_ALL_BETA),
     "ConstrainedImpersonation": _Gate(default=True, stage=_ALL_BETA),

@@ -1,4 +1,4 @@
-"""The metrics of conversion webhooks (apiextensions-apiserver pkg/apiserver/conversion/metrics.go)."""
+"""The metrics of conversion by webhooks and by rules (apiextensions-apiserver pkg/apiserver/conversion/metrics.go)."""
 
 from __future__ import annotations
 
@@ -49,4 +49,16 @@ class ConversionMetrics:
         )
         for name, circuit in self._circuits:
             silent.add_metric((name,), circuit.error is not None)
-        yield from (conversions, total, durations, silent)
+        yield from (conversions, total, durations, silent, self._rules())
+
+    def _rules(self) -> Metric:
+        from prometheus_client.core import HistogramMetricFamily
+
+        rules = HistogramMetricFamily(
+            "apiext_crd_conversion_rules_duration_seconds",
+            "Duration of the conversion of an object by the rules of a Conversion in the server process.",
+            labels=("crd_name", "from_version", "to_version", "succeeded"),
+        )
+        for labels, histogram in list(self._stats.rules.conversions.items()):
+            rules.add_metric(labels, buckets(histogram.bounds, histogram.buckets), histogram.seconds)
+        return rules

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiext.admission.object_interfaces import EquivalentResource
+from apiext.conversion.known_versions import check_versions
 from apiext.meta.encoding import json_codec, json_values
-from apiext.meta.golang import formatting
-from apiext.meta.gvk import GroupKind, GroupVersionKind, GroupVersionResource
+from apiext.meta.gvk import GroupKind, GroupVersionKind, GroupVersionResource, parse_group_version
 from apiext.serving.admitted.patched_metadata import check_patched
 from apiext.serving.admitted.structured_merge import merge_configuration
 
@@ -48,7 +48,8 @@ class CustomResourceObjects:
         api_version = obj.get("apiVersion")
         if (api_version, obj.get("kind")) == (kind.api_version, kind.kind):
             return obj
-        self._check(obj, kind)
+        known = {f"{self._definition.group}/{version.name}" for version in self._definition.versions}
+        check_versions(_kind(obj), kind.api_version, known)
         if api_version == kind.api_version:
             # the converter changes versions only, and a wrong kind is the validation's concern
             return obj
@@ -56,19 +57,6 @@ class CustomResourceObjects:
         if isinstance(converted, ValueError):
             raise converted
         return converted
-
-    def _check(self, obj: Object, kind: GroupVersionKind) -> None:
-        """Check the versions of a conversion. Raises ValueError with the reference's text."""
-        source = str(obj.get("apiVersion") or "")
-        group, _, version = source.rpartition("/")
-        if group != kind.group:
-            text = f"{group}/{version}, Kind={obj.get('kind') or ''}"
-            raise ValueError(f"{text} is unstructured and is not suitable for converting to {formatting.quote(kind.api_version)}")
-        known = {f"{self._definition.group}/{other.name}" for other in self._definition.versions}
-        if kind.api_version not in known:
-            raise ValueError(f"request to convert CR to an invalid group/version: {kind.api_version}")
-        if source not in known:
-            raise ValueError(f"request to convert CR from an invalid group/version: {source}")
 
     async def complete(self, obj: Object) -> Object:
         """Implement ObjectInterfaces.complete. Metadata gets the right types."""
@@ -80,6 +68,15 @@ class CustomResourceObjects:
     async def apply_configuration(self, obj: Object, configuration: Object) -> Object:
         """Implement ObjectInterfaces.apply_configuration."""
         return merge_configuration(self._versions.type_of(str(obj.get("apiVersion"))), obj, configuration)
+
+
+def _kind(obj: Object) -> GroupVersionKind:
+    """Return the kind of an object as the reference reads it: an invalid apiVersion makes it empty."""
+    try:
+        group, version = parse_group_version(str(obj.get("apiVersion") or ""))
+    except ValueError:
+        return GroupVersionKind("", "", "")
+    return GroupVersionKind(group, version, str(obj.get("kind") or ""))
 
 
 def _resource(definition: Definition, version: Version) -> GroupVersionResource:

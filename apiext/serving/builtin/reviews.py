@@ -78,10 +78,10 @@ _NONE: Final = Chain([])
 """No plugin applies to reviews. The reference exempts them from its namespace checks."""
 
 
-def review_scope(resource: BuiltinResource, access: ReviewAccess) -> Scope:
-    """Return the scope of a review."""
+def review_scope(resource: BuiltinResource, access: ReviewAccess, admission: Admission | None = None) -> Scope:
+    """Return the scope of a review, whose writes no plug-in sees but those of `admission`."""
     struct, answer = _REVIEWS[resource](access)
-    return _scope(resource, struct, answer, _NONE)
+    return _scope(resource, struct, answer, admission or _NONE)
 
 
 def token_scope(accounts: BuiltinResource, answer: Answer, admission: Admission) -> Scope:

@@ -16,7 +16,9 @@ from apiext.meta.request import AdmissionOperation
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
 from apiext.registry.observed_rest import ObservedRest
 from apiext.registry.prune_guard import PruneGuard
+from apiext.registry.registration_gates import DEFAULT_GATES, RegistrationGates
 from apiext.serving.builtin.definitions import definitions_endpoint
+from apiext.serving.builtin.gated_scopes import gated_scopes
 from apiext.serving.builtin.kinds import served_kind
 from apiext.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.serving.info import ServingInfo, ServingVersion
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from apiext.conversion.interface import Converter
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.builtin_resources import BuiltinResource
+    from apiext.meta.encoding.json_codec import Object
     from apiext.registry.rest import ResourceRest
     from apiext.scheduling.call_log import CallLog
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
@@ -54,6 +57,8 @@ class VersionPlace:
     uid: str
     revision: int
     version: str
+    rules: str
+    """The digest of the conversion rules, "" without any."""
     prefix: str
     """The key prefix of the objects, with a final slash."""
     admitted: frozenset[AdmissionOperation]
@@ -76,31 +81,36 @@ class _BuiltinPlace:
     """As in VersionPlace."""
     guarded: bool
     """Whether to refuse removing versions with stored objects from definitions."""
+    gates: RegistrationGates
+    """The feature gates of the kinds that configure admission."""
 
 
 class RemoteVersion:
     """The copies of one version of a definition in worker processes."""
 
-    def __init__(self, info: ServingInfo, place: VersionPlace, calls: ConversionCalls | None, workers: WorkerPool) -> None:
-        """Prepare the copies of the version that the place names; `calls` are those of its converter."""
+    def __init__(
+        self, info: ServingInfo, place: VersionPlace, calls: ConversionCalls | None, workers: WorkerPool, rules: Object | None = None
+    ) -> None:
+        """Prepare the copies of the version that the place names. `calls` are those of its converter, `rules` is its Conversion."""
         self._info = info
         self._place = place
         self._calls = calls
-        self.codec = WorkerCodec(workers, _version_codec, place, _codec_answers(info.definition.item, calls))
+        self._rules = rules
+        self.codec = WorkerCodec(workers, _version_codec, place, _codec_answers(info.definition.item, rules, calls))
 
     def with_copies(self, served: ServingVersion) -> ServingVersion:
         """Return the version, built with `codec`, with scopes that have copies."""
 
         def more(log: CallLog | None) -> Answers:
             # a later state of the definition with equal specification and names is as good
-            return {**definition_answers(self._info.definition.item), **conversion_answers(self._calls, log)}
+            return {**definition_answers(self._info.definition.item, self._rules), **conversion_answers(self._calls, log)}
 
         return dataclasses.replace(served, scopes=_with_copies(served.scopes, version_scopes, self._place, more))
 
 
-def _codec_answers(definition: Item, calls: ConversionCalls | None) -> Callable[[CallLog | None], Answers]:
+def _codec_answers(definition: Item, rules: Object | None, calls: ConversionCalls | None) -> Callable[[CallLog | None], Answers]:
     """Return the answers for the copy of a codec, which refer to no codec."""
-    source = definition_answers(definition)
+    source = definition_answers(definition, rules)
     return lambda log: {**source, **conversion_answers(calls, log)}
 
 
@@ -125,8 +135,9 @@ def _with_builtin_copies(endpoint: BuiltinEndpoint) -> BuiltinEndpoint:
         # its observer must see each write before the response
         return endpoint
     written = written_answers(rest) if isinstance(rest, CustomResourceDefinitionRest) else {}
+    gates: RegistrationGates = getattr(rest.strategy, "gates", DEFAULT_GATES)
     guarded = isinstance(rest, CustomResourceDefinitionRest) and rest.guard.refuses
-    place = _BuiltinPlace(endpoint.resource, rest.store.prefix, *admitted(main.admission), guarded)
+    place = _BuiltinPlace(endpoint.resource, rest.store.prefix, *admitted(main.admission), guarded, gates)
     return dataclasses.replace(endpoint, scopes=_with_copies(endpoint.scopes, _builtin_scopes, place, lambda _: written))
 
 
@@ -179,10 +190,19 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
     store = RemoteStore(AskedStore(link), place.prefix, definition.resource)
     version = next(version for version in definition.versions if version.name == place.version)
     admission = RemoteAdmission(link, place.admitted, place.plugins)
-    return definition, build_version(ServingInfo(definition), version, store, admission, _converter(link, definition), cbor=place.cbor)
+    return definition, build_version(
+        ServingInfo(definition), version, store, admission, _converter(link, place, definition), cbor=place.cbor
+    )
 
 
-def _converter(link: ServerLink, definition: Definition) -> Converter:
+def _converter(link: ServerLink, place: VersionPlace, definition: Definition) -> Converter:
+    if place.rules:
+        # Imported with the first rules: most servers have none.
+        from apiext.conversion.rules.building import rules_converter
+        from apiext.serving.builder import version_schemas
+
+        rules = link.ask(DefinitionSource.rules)
+        return rules_converter(definition.name, rules or {}, version_schemas(definition), definition.storage_version.name)
     if definition.conversion_strategy == "None":
         return NoneConverter()
     # Imported with the first webhook: most servers call none.
@@ -197,7 +217,8 @@ def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scop
     store = RemoteStore(AskedStore(link), place.prefix, resource)
     admission = RemoteAdmission(link, place.admitted, place.plugins)
     if (served := served_kind(place.resource)) is not None:
-        return served.endpoint(store, admission, Watches()).scopes
+        scopes = served.endpoint(store, admission, Watches()).scopes
+        return scopes if place.gates == DEFAULT_GATES else gated_scopes(scopes, place.gates)
 
     definitions = AskedDefinitions(store, link, CRDCodec())
     guard = PruneGuard(count=definitions.count_stored, refuses=place.guarded)

@@ -9,6 +9,7 @@ from apiext.conversion.calls import ConversionCalls, LoggedCalls
 from apiext.workers.server_link import answers_of
 
 if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
     from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
     from apiext.scheduling.call_log import CallLog
@@ -22,6 +23,10 @@ class DefinitionSource(Protocol):
 
     async def definition(self) -> Item:
         """Return the definition."""
+        ...
+
+    async def rules(self) -> Object | None:
+        """Return the Conversion of the definition, None without any."""
         ...
 
 
@@ -50,10 +55,15 @@ class _GivenDefinition:
     """Implements DefinitionSource."""
 
     item: Item
+    conversion: Object | None
 
     async def definition(self) -> Item:
         """Implement DefinitionSource.definition."""
         return self.item
+
+    async def rules(self) -> Object | None:
+        """Implement DefinitionSource.rules."""
+        return self.conversion
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +85,9 @@ class _WrittenDefinitions:
         return await self.rest.guard.count(resource)
 
 
-def definition_answers(item: Item) -> Answers:
-    """Return the answers to the calls of a DefinitionSource."""
-    source: DefinitionSource = _GivenDefinition(item)
+def definition_answers(item: Item, conversion: Object | None) -> Answers:
+    """Return the answers to the calls of a DefinitionSource about a definition and its Conversion."""
+    source: DefinitionSource = _GivenDefinition(item, conversion)
     return answers_of(DefinitionSource, source)
 
 

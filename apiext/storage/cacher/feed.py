@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 from apiext.meta import errors
@@ -43,6 +43,10 @@ class FeedFollower(Protocol):
         ...
 
 
+ChangeObserver = Callable[[Collection[str]], None]
+"""Called with the key prefixes of changed resources, those of resources with a group. Called with none if changes may have been lost."""
+
+
 class BackendFeed:
     """Watches a key prefix. Delivers each change to the follower of its resource, and tracks the revision."""
 
@@ -51,6 +55,7 @@ class BackendFeed:
         self._root = root
         self._max_wait = max_wait
         self._followers: dict[str, FeedFollower] = {}
+        self._observers: list[ChangeObserver] = []
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._progress: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -85,6 +90,16 @@ class BackendFeed:
         """Stop delivering to a follower, unless another one has replaced it."""
         if self._followers.get(prefix) is follower:
             del self._followers[prefix]
+
+    def observe(self, observer: ChangeObserver) -> Callable[[], None]:
+        """Call an observer after each later change, once the followers have it. Return a function that ends this."""
+        self._observers.append(observer)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return end
 
     async def _run(self) -> None:
         """Watch until cancelled. Resume after a failure, reload the followers after a compaction."""
@@ -137,12 +152,22 @@ class BackendFeed:
                 shares.setdefault(follower, []).append(event)
         for follower, share in shares.items():
             follower.apply(share)
+        if self._observers and events:
+            self._report({event.key[: self._ends(event.key)[1]] for event in events})
+
+    def _report(self, prefixes: Collection[str]) -> None:
+        for observer in tuple(self._observers):
+            observer(prefixes)
 
     def _follower(self, key: str) -> FeedFollower | None:
         """Return the follower for a key below the group's name, or below the root for the core group."""
-        first = key.find("/", len(self._root)) + 1
-        second = key.find("/", first) + 1
+        first, second = self._ends(key)
         return self._followers.get(key[:second]) or self._followers.get(key[:first])
+
+    def _ends(self, key: str) -> tuple[int, int]:
+        """Return the lengths of the first segment of a key and of its first two segments, after the root."""
+        first = key.find("/", len(self._root)) + 1
+        return first, key.find("/", first) + 1
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)
@@ -162,6 +187,7 @@ class BackendFeed:
                 _LOG.warning("store watch compacted, relisting", after=self.revision, up_to=revision)
                 for follower in tuple(self._followers.values()):
                     await follower.reload(revision)
+                self._report(())
             except BackendError as error:
                 _LOG.warning("store list failed, retrying", error=str(error), retry_after=_MIN_RETRY_SECONDS)
                 await asyncio.sleep(_MIN_RETRY_SECONDS)

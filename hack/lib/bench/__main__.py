@@ -114,6 +114,12 @@ def _measure_conversion(target: targets.Target, binary: Path, count: int, measur
     send = functools.partial(loadgen.run, binary, **target.access())
     with conversion.running(loadgen.webhook(binary)) as webhook:
         measured.figures |= conversion.measure(target, webhook, Client(target.access()), send, count)
+    converting: conversion.Converting | None = None
+    if isinstance(target, targets.Apiext):
+        converting = conversion.converting_itself
+    elif isinstance(target, targets.Reference):
+        converting = target.converting
+    measured.figures |= conversion.measure_others(target, send, count, converting)
 
 
 def _measure_admission(target: targets.Target, binary: Path, count: int, measured: Measured) -> None:
@@ -128,7 +134,9 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=2000, help="objects in the collection, a multiple of 200 (default: 2000)")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each timed row (default: 5)")
     parser.add_argument("--fill", type=int, default=10000, help="objects for the last memory figure, 0 for none (default: 10000)")
-    parser.add_argument("--convert", type=int, default=10000, help="objects to convert by a webhook, 0 for none (default: 10000)")
+    parser.add_argument(
+        "--convert", type=int, default=10000, help="objects to convert by a webhook and by rules, 0 for none (default: 10000)"
+    )
     parser.add_argument("--guard", type=int, default=5000, help="creates that webhooks and policies guard, 0 for none (default: 5000)")
     parser.add_argument("--migrate", type=int, default=10000, help="objects to migrate to another version, 0 for none (default: 10000)")
     parser.add_argument("--sqlite", action="store_true", help="measure apiext on its embedded store too")

@@ -1,4 +1,4 @@
-"""Measures lists with a conversion webhook, and its calls: after a restart, and of converted objects."""
+"""Measures lists of objects in another version than the stored one: by strategy None, by a webhook with its calls, and by rules."""
 
 import base64
 import contextlib
@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from apiext.conversion.rules.definition import conversion_definition
+from apiext.conversionserver.cluster_objects import STRATEGY, WEBHOOK
 from hack.lib.bench import workload
 from hack.lib.bench.client import Client
 from hack.lib.bench.loadgen import Result
 from hack.lib.bench.targets import Target
 from hack.lib.servers import resources
 
-LABEL: Final = "list through a webhook"
+LABEL: Final = "list at another version"
 _PLURAL: Final = "converteds"
-_V2: Final = workload.collection(_PLURAL).replace("/v1/", "/v2/")
 _WARM_SECONDS: Final = 5.0
 _NOT_YET: Final = frozenset({404, 429, 503})
 """Answers of a server that does not serve a definition yet, or has not loaded its cache."""
@@ -31,6 +32,14 @@ _PATIENCE: Final = 120.0
 
 Send = Callable[..., Result]
 """Runs the load generator."""
+Converting = Callable[[], contextlib.AbstractContextManager[Callable[[str], None]]]
+"""Converts by Conversion objects during a block, in which a function waits until a CRD is converted."""
+
+
+@contextlib.contextmanager
+def converting_itself() -> Iterator[Callable[[str], None]]:
+    """Let the target convert, which needs no time to begin."""
+    yield lambda _name: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +71,22 @@ def running(binary: Path) -> Iterator[Webhook]:
             process.kill()
 
 
-def crd(webhook: Webhook) -> dict[str, Any]:
-    """Return a definition with two versions: spec.sent of the stored v1 is spec.sentAt of v2."""
-    found = workload.crd(_PLURAL, "Converted")
+def crd(plural: str, kind: str, *, renamed: bool = True) -> dict[str, Any]:
+    """Return a definition with two versions: spec.sent of the stored v1 is spec.sentAt of v2 if it is `renamed`."""
+    found = workload.crd(plural, kind)
     (stored,) = found["spec"]["versions"]
     other = copy.deepcopy(stored) | {"name": "v2", "storage": False}
     spec = other["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    spec["required"] = ["sentAt"]
-    spec["properties"]["sentAt"] = spec["properties"].pop("sent")
+    if renamed:
+        spec["required"] = ["sentAt"]
+        spec["properties"]["sentAt"] = spec["properties"].pop("sent")
     found["spec"]["versions"] = [stored, other]
+    return found
+
+
+def webhook_crd(webhook: Webhook) -> dict[str, Any]:
+    """Return a definition whose objects the webhook converts."""
+    found = crd(_PLURAL, "Converted")
     config = {"url": f"{webhook.url}/convert", "caBundle": base64.b64encode(webhook.certificate.encode()).decode()}
     found["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]}}
     return found
@@ -78,16 +94,14 @@ def crd(webhook: Webhook) -> dict[str, Any]:
 
 def measure(target: Target, webhook: Webhook, client: Client, send: Send, count: int) -> dict[str, float]:
     """Return the figures of lists of many objects in the other version than the stored one."""
-    client.serve(crd(webhook))
+    client.serve(webhook_crd(webhook))
     path = workload.collection(_PLURAL)
-    body = workload.filled("Converted", {"name": "converted-{i}", "namespace": workload.NAMESPACE}, {"sent": "{t}"})
-    post = {"Method": "POST", "Path": path, "Body": body, "ContentType": "application/json"}
-    send(**post, Clients=workload.CLIENTS, Requests=count, Objects=count, Seconds=300)
+    _fill(send, _PLURAL, "Converted", count)
     target.restart()
     before, _ = webhook.counts()
-    cold = _list_seconds(target, _V2)
+    cold = _list_seconds(target, _other(path))
     between, _ = webhook.counts()
-    warm = send(Method="GET", Path=_V2, Clients=workload.CLIENTS, Seconds=_WARM_SECONDS)
+    warm = send(Method="GET", Path=_other(path), Clients=workload.CLIENTS, Seconds=_WARM_SECONDS)
     after, _ = webhook.counts()
     what = f"{count:,} objects through a webhook"
     return {
@@ -97,6 +111,56 @@ def measure(target: Target, webhook: Webhook, client: Client, send: Send, count:
         "their calls of the webhook": after - between,
         "memory with two versions read, MiB": _memory_of_both(target, path),
     }
+
+
+def measure_others(target: Target, send: Send, count: int, converting: Converting | None) -> dict[str, float]:
+    """Return the figures of the same lists without a webhook of its author: by strategy None and, if the target can, by rules."""
+    Client(target.access()).serve(crd("plains", "Plain", renamed=False))
+    _fill(send, "plains", "Plain", count)
+    figures = {f"list of {count:,} objects converted by strategy None, s": _cold(target, "plains")}
+    if converting is not None:
+        # the server has started again
+        client = Client(target.access())
+        client.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", conversion_definition())
+        while client.call("POST", "/apis/conversions.apiext.dev/v1alpha1/conversions", _rules("ruleds")) != http.client.CREATED:
+            time.sleep(0.05)
+        with converting() as wait_until_converted:
+            ruled = crd("ruleds", "Ruled")
+            ruled["metadata"]["annotations"] = {STRATEGY: WEBHOOK}
+            client.serve(ruled)
+            wait_until_converted(ruled["metadata"]["name"])
+            _fill(send, "ruleds", "Ruled", count)
+            figures[f"list of {count:,} objects converted by rules, s"] = _cold(target, "ruleds")
+    return figures
+
+
+def _rules(plural: str) -> dict[str, Any]:
+    rules = [{"rename": {"path": "spec.sentAt", "to": "sent"}}]
+    return {
+        "apiVersion": "conversions.apiext.dev/v1alpha1",
+        "kind": "Conversion",
+        "metadata": {"name": f"{plural}.{workload.GROUP}"},
+        "spec": {"hub": "v1", "spokes": [{"version": "v2", "rules": rules}]},
+    }
+
+
+def _other(path: str) -> str:
+    return path.replace("/v1/", "/v2/")
+
+
+def _cold(target: Target, plural: str) -> float:
+    path = workload.collection(plural)
+    target.restart()
+    # the cache of the stored objects is loaded once for all
+    _list_seconds(target, path)
+    return _list_seconds(target, _other(path))
+
+
+def _fill(send: Send, plural: str, kind: str, count: int) -> None:
+    """Create objects of the stored version."""
+    body = workload.filled(kind, {"name": f"{kind.lower()}-{{i}}", "namespace": workload.NAMESPACE}, {"sent": "{t}"})
+    post = {"Method": "POST", "Path": workload.collection(plural), "Body": body, "ContentType": "application/json"}
+    send(**post, Clients=workload.CLIENTS, Requests=count, Objects=count, Seconds=300)
 
 
 def first_list_seconds(target: Target, path: str) -> float:

@@ -2,15 +2,17 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.convert_server import ConvertServer
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.resources import process_tree
+from hack.lib.waiting import until
 
 SQLITE: Final = "apiext on sqlite"
 USER: Final = "bench"
@@ -64,6 +66,20 @@ class Reference:
         start = time.monotonic()
         self.restart()
         return time.monotonic() - start
+
+    @contextlib.contextmanager
+    def converting(self) -> Iterator[Callable[[str], None]]:
+        """Convert by Conversion objects with `apiext convert serve`; their CRD must be there. Yield a function that waits for a CRD."""
+        folder = self._plane.folder / "webhook"
+        authority = Authority(folder, "webhook-ca")
+        pair = authority.issue("webhook")
+        files = [f"--tls-cert-file={pair.cert}", f"--tls-private-key-file={pair.key}", f"--ca-file={authority.cert}"]
+        with ConvertServer.of_command(folder, [f"--kubeconfig={self._plane.kubeconfig}", "--no-leader-elect", *files]):
+            yield self._wait_until_converted
+
+    def _wait_until_converted(self, name: str) -> None:
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+        until(lambda: self._plane.client.must("GET", path)["spec"]["conversion"]["strategy"] == "Webhook")
 
     def restart(self) -> None:
         """Restart kube-apiserver; see Target."""

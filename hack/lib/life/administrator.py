@@ -5,9 +5,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
+from apiext.conversion.rules.definition import conversion_definition
 from hack.lib.life.chapters import Chapter
 from hack.lib.life.clients import Fields
-from hack.lib.life.definition import GROUP, NAME, PLURAL, path
+from hack.lib.life.definition import GROUP, NAME, PLURAL, conversion, path
 from hack.lib.life.deployments import Deployment
 from hack.lib.life.time_limits import TimeLimits
 from hack.lib.life.transcript import BELL
@@ -15,6 +16,7 @@ from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.soak.attack import MERGE_PATCH
 from hack.lib.waiting import until
 
+_CONVERSIONS: Final = "/apis/conversions.apiext.dev/v1alpha1/conversions"
 _MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 
 
@@ -33,7 +35,10 @@ class Administrator:
         Raises:
             AssertionError: The definition is refused, or its objects are not served in time.
         """
-        wanted = chapter.crd(self._deployment.webhook.client_config())
+        if self._deployment.has_rules:
+            self._wait(lambda: self._create(CRDS, conversion_definition()), "the definition of Conversions")
+            self._wait(lambda: self._create(_CONVERSIONS, conversion()), "the Conversion")
+        wanted = chapter.crd(None if self._deployment.has_rules else self._deployment.webhook.client_config())
         self._wait(lambda: self._write(wanted), f"definition of: {chapter.title}")
         self._wait(lambda: self._deployment.follows(self._found()["spec"]), "the mirror")
         self._wait(lambda: all(self._serves(version) for version in chapter.served), f"versions of: {chapter.title}")
@@ -50,6 +55,11 @@ class Administrator:
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
         until(condition, what, patience=self._limits.left())
+
+    def _create(self, collection: str, wanted: Any) -> bool:
+        """Create an object unless it exists. Report whether it does."""
+        code, _ = self._deployment.admin.ask("POST", collection, wanted)
+        return code in (http.HTTPStatus.CREATED, http.HTTPStatus.CONFLICT)
 
     def _write(self, wanted: Any) -> bool:
         code, found = self._deployment.admin.ask("GET", f"{CRDS}/{NAME}")

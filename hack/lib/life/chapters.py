@@ -20,8 +20,8 @@ class Chapter:
     tight: bool = False
     migrates: bool = False
 
-    def crd(self, webhook: dict[str, Any]) -> Any:
-        """Return the definition; `webhook` is the clientConfig of its webhook."""
+    def crd(self, webhook: dict[str, Any] | None) -> Any:
+        """Return the definition; `webhook` is the clientConfig of its webhook, None without one."""
         conversion = webhook if self.converts else None
         return crd(stored=self.storage, served=self.served, dropped=self.dropped, tight=self.tight, webhook=conversion)
 

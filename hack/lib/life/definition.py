@@ -39,6 +39,18 @@ def crd(*, stored: str, served: tuple[str, ...], dropped: str = "", tight: bool 
     return found
 
 
+def conversion() -> dict[str, Any]:
+    """Return the Conversion whose rules do the same as `convert`."""
+    address = {"path": "spec.address", "to": ["spec.host", "spec.port"], "separator": ":", "last": True}
+    protocol = {"from": f"metadata.annotations['{PROTOCOL_ANNOTATION}']", "to": "spec.protocol"}
+    return {
+        "apiVersion": "conversions.apiext.dev/v1alpha1",
+        "kind": "Conversion",
+        "metadata": {"name": NAME},
+        "spec": {"hub": NEW, "spokes": [{"version": OLD, "rules": [{"split": address}, {"move": protocol}]}]},
+    }
+
+
 def _version(name: str, spec: dict[str, Any]) -> dict[str, Any]:
     schema = {"type": "object", "required": ["spec"], "properties": {"spec": spec, "status": _STATUS}}
     columns = [{"name": "Counter", "type": "integer", "jsonPath": ".spec.counter"}]

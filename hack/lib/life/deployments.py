@@ -27,6 +27,8 @@ class Deployment:
     victims: list[Service] = field(default_factory=list)
     mirror: Caller | None = None
     """apiext itself, if it serves a copy of the host's definition."""
+    has_rules: bool = False
+    """Whether the rules of a Conversion convert, not the webhook."""
 
     def follows(self, crd: dict[str, object]) -> bool:
         """Report whether apiext serves the spec of the host's definition; true without a host."""
@@ -41,20 +43,22 @@ def _webhook(folder: Path) -> WebhookServer:
 
 
 @contextmanager
-def standalone(folder: Path, store: str) -> Iterator[Deployment]:
+def standalone(folder: Path, store: str, *, has_rules: bool = False) -> Iterator[Deployment]:
     """Start apiext on SQLite or etcd for the block."""
     with _webhook(folder) as webhook, fleets.alone(folder, store, durable=False) as fleet:
         (access,) = fleet.direct
-        yield Deployment(access, access.caller, webhook, [*fleet.servers, webhook, *fleet.etcds])
+        victims = [*fleet.servers, *([] if has_rules else [webhook]), *fleet.etcds]
+        yield Deployment(access, access.caller, webhook, victims, has_rules=has_rules)
 
 
 @contextmanager
-def adopted(folder: Path) -> Iterator[Deployment]:
+def adopted(folder: Path, *, has_rules: bool = False) -> Iterator[Deployment]:
     """Start a cluster whose controllers and operator run, with apiext behind it, for the block."""
     with _webhook(folder) as webhook, AggregatedCluster(folder, selector=SELECTOR) as cluster:
         plane = cluster.plane
         access = Access(plane.port, plane.ca, plane.admin)
-        yield Deployment(access, cluster.host, webhook, [cluster.apiext, webhook, cluster.etcd], cluster.own())
+        victims = [cluster.apiext, *([] if has_rules else [webhook]), cluster.etcd]
+        yield Deployment(access, cluster.host, webhook, victims, cluster.own(), has_rules)
 
 
 @contextmanager
@@ -68,5 +72,7 @@ WAYS: Final[dict[str, Callable[[Path], AbstractContextManager[Deployment]]]] = {
     "sqlite": partial(standalone, store="sqlite"),
     "etcd": partial(standalone, store="etcd"),
     "adopted": adopted,
+    "sqlite-rules": partial(standalone, store="sqlite", has_rules=True),
+    "adopted-rules": partial(adopted, has_rules=True),
 }
 """The ways in which apiext plays the life."""

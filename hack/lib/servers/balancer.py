@@ -7,9 +7,8 @@ that only answers late, on a busy machine, stays ready for a while, as with the 
 import asyncio
 import threading
 from collections.abc import Coroutine, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
-from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.process import free_port
 
 _LOOK: Final = 0.1
@@ -19,14 +18,23 @@ _MAX_SILENT: Final = 3
 _BLOCK: Final = 1 << 16
 
 
+class Replica(Protocol):
+    """A server on the loopback address."""
+
+    port: int
+
+    def ready(self) -> bool:
+        """Report whether it is ready. Raises OSError if nothing listens, TimeoutError without an answer in time."""
+
+
 class Balancer:
     """Forwards TCP connections from `port` to ready servers in turn; open connections stay with their server."""
 
-    def __init__(self, servers: Sequence[ApiextServer]) -> None:
-        self.port = free_port()
+    def __init__(self, servers: Sequence[Replica], port: int | None = None) -> None:
+        self.port = port or free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self._servers = list(servers)
-        self._ready: list[ApiextServer] = []
+        self._ready: list[Replica] = []
         self._turn = 0
         self._open: set[asyncio.StreamWriter] = set()
         self._changed = threading.Condition()
@@ -48,10 +56,10 @@ class Balancer:
         self._thread.join(20)
         self._loop.close()
 
-    def wait(self, *servers: ApiextServer, timeout: float = 60) -> None:
+    def wait(self, *servers: Replica, timeout: float = 60) -> None:
         """Wait until exactly these servers get connections."""
         with self._changed:
-            assert self._changed.wait_for(lambda: set(self._ready) == set(servers), timeout), [server.url for server in self._ready]
+            assert self._changed.wait_for(lambda: set(self._ready) == set(servers), timeout), [server.port for server in self._ready]
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
@@ -64,7 +72,7 @@ class Balancer:
         await asyncio.gather(*others, return_exceptions=True)
         await self._loop.shutdown_default_executor()
 
-    async def _probe(self, server: ApiextServer) -> None:
+    async def _probe(self, server: Replica) -> None:
         silent = 0
         while True:
             try:
@@ -94,7 +102,7 @@ class Balancer:
             self._open.discard(writer)
             writer.transport.abort()
 
-    async def _join(self, server: ApiextServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _join(self, server: Replica, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from_server, to_server = await asyncio.open_connection("127.0.0.1", server.port)
         self._open.add(to_server)
         try:

@@ -1,5 +1,6 @@
 """What webhooks answer has the reference's effect."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -11,8 +12,9 @@ from tests.differential.cases.admission_objects import RULE, THINGS, create, thi
 from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.guarded_pair import GuardedPair
 from tests.differential.helpers.write_steps import MERGE, applied, scale
-from tests.support.admission_webhook import AdmissionAnswer
+from tests.support.admission_webhook import ALLOW, AdmissionAnswer, AdmissionCall
 from tests.support.builders import admission
+from tests.support.scripted_webhook import BREAK, Json, Reply
 
 pytestmark = pytest.mark.slow
 ONE: Final = f"{THINGS}/a"
@@ -58,6 +60,22 @@ def test_ignored_failures(guarded: GuardedPair, phase: str) -> None:
     answers = REVIEWS | DENIALS | BODIES | {name: PATCHES[name] for name in ("broken", "failing test", "object", "out of range")}
     with guarded.installed(HOOKS[phase]("one", hook)):
         assert_none(_each(guarded, "a.example.com", answers, CREATE))
+
+
+def test_ended_connections(guarded: GuardedPair) -> None:
+    """Fail as the reference does if a webhook ends a kept connection without an answer: the review is not sent again."""
+    asked: Counter[str] = Counter()
+
+    def answer(call: AdmissionCall) -> Reply | Json:
+        asked[call.side] += 1
+        return BREAK if asked[call.side] == 2 else ALLOW(call)
+
+    with guarded.installed(admission.validating("one", admission.hook("a.example.com", RULE))):
+        guarded.webhook.answers["a.example.com"] = answer
+        found = guarded.compare([CREATE, CREATE, CREATE])
+
+    assert_none(found)
+    assert sorted(asked.values()) == [3, 3]
 
 
 def test_patches(guarded: GuardedPair) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step, masked
 from tests.differential.helpers.differences import compared
-from tests.differential.helpers.write_steps import DOMAIN, MERGE, THINGS, crds, current, thing
+from tests.differential.helpers.write_steps import APPLY, DOMAIN, MERGE, THINGS, crds, current, thing
 
 pytestmark = pytest.mark.slow
 
@@ -133,6 +133,23 @@ def test_carried_through(served: Pair, one: str, name: str) -> None:
         Step("PATCH", one + WRITER, {"metadata": metadata}, MERGE),
         Step("PATCH", one + WRITER, {"metadata": {"annotations": {"a": name}}}, MERGE),
         Step("PATCH", f"{one}/scale{WRITER}", {"status": {"replicas": 1}, "spec": {"replicas": 1}}, MERGE),
+    ]
+    for step in steps:
+        assert _survivors(served.ours, step) == _survivors(served.reference, step), str(step)
+
+
+@pytest.mark.parametrize("version", ["v1", "apps/v1", f"{DOMAIN}/v9", "a/b/c", "/", f"{DOMAIN}/", "__internal", 'a"b/v1'])
+def test_of_versions_that_the_definition_does_not_have(served: Pair, one: str, version: str) -> None:
+    """Keep or refuse entries of other versions alike, and answer later writes alike: applies may fail because of them."""
+    entries = [_entry("a", apiVersion=version), _entry("b", operation="Apply", apiVersion=version, fieldsV1=TEXT)]
+    applied = thing("a", spec={"size": 2, "text": "y"})
+    steps = [
+        Step("PATCH", one + WRITER, {"metadata": {"managedFields": entries}}, MERGE),
+        Step("PATCH", one + WRITER, {"spec": {"size": 3}}, MERGE),
+        Step("PATCH", one + WRITER, applied, APPLY),
+        Step("PATCH", f"{one}{WRITER}&force=true", applied, APPLY),
+        Step("PATCH", f"{one}?fieldManager=b&force=true", applied, APPLY),
+        Step("PATCH", f"{one}/status?fieldManager=b&force=true", thing("a", status={"phase": "x"}), APPLY),
     ]
     for step in steps:
         assert _survivors(served.ours, step) == _survivors(served.reference, step), str(step)

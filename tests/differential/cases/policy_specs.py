@@ -63,6 +63,25 @@ MESSAGES: Final[dict[str, Json]] = {
 }
 """A failing validation with a message or reason."""
 
+_BROKEN_VARIABLES: Final = _variables(a="object.spec.none", b="object.spec.maybe", c="1/0", d="variables.a")
+_HAS: Final = (
+    "has(variables.a)",
+    "!has(variables.a)",
+    "has(variables.a) && has(variables.a)",
+    "has(variables.a) || has(variables.b)",
+    "has(variables.b)",
+    "has(variables.c) && false",
+    "has(variables.c) || true",
+    "has(variables.c) ? false : false",
+    "has(variables.d) && !has(variables.d)",
+    "has(variables.a.x)",
+    "has(variables.a.x) || has(variables.b.x)",
+    "[1].exists(x, has(variables.c) && x > 1)",
+    "variables.?a.hasValue()",
+    "variables.?a.orValue('x') == 'y'",
+    "optional.of(variables.b).hasValue() && has(variables.a) && variables.a == 1",
+)
+"""What tests fail on variables that cannot be evaluated."""
 SPECS: Final[dict[str, tuple[Sequence[str | Json], Json]]] = {
     "two-fail": (["false", _validation(message="second")], {}),
     "second-fails": (["true", _validation(message="second")], {}),
@@ -82,6 +101,7 @@ SPECS: Final[dict[str, tuple[Sequence[str | Json], Json]]] = {
     "variables-broken-unused": (["object.spec.replicas == 9"], {"variables": _variables(a="object.spec.none")}),
     "variables-broken-twice": (["variables.b == 1"], {"variables": _variables(a="object.spec.none", b="variables.a + 1")}),
     "variables-broken-guarded": (["has(object.spec.none) && variables.a == 1"], {"variables": _variables(a="object.spec.none")}),
+    **{f"variables-broken-has-{number}": ([expression], {"variables": _BROKEN_VARIABLES}) for number, expression in enumerate(_HAS)},
     "variables-types": (
         ["variables.l.size() == variables.n && variables.m.a == variables.t"],
         {"variables": _variables(l="[1, 2]", n="2", m="{'a': 'x'}", t="'y'")},

@@ -39,6 +39,9 @@ from apiext.meta.builtin_resources import (
 from apiext.meta.request import UserInfo
 from apiext.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.registry.prune_guard import PruneGuard
+from apiext.server.routes.own_paths import OwnPaths
+from apiext.server.version_map.handler import VersionMapHandler
+from apiext.server.version_map.sources import MapSources
 from apiext.serving.builtin.definitions import definitions_endpoint
 from apiext.serving.builtin.endpoints import BuiltinEndpoints
 from apiext.serving.builtin.kinds import endpoints_of
@@ -124,14 +127,25 @@ class InProcess:
         self.endpoints = [*map(with_remote_builtin, endpoints), own]
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints(self.endpoints), self.workers)
         imports, stored = ImportHandler(self.cache, self.workers), StoredHandler(self.catalog, self.cache, self.workers)
-        routes = _Routes(handler, {"apiext": imports, "stored": stored})
         modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)
+        self.version_map = VersionMapHandler(self._map_sources(dynamic), modes.authorize, Watches())
+        routes = _Routes(handler, {"apiext": OwnPaths(imports, self.version_map), "stored": stored})
         authorization = Authorization(routes, modes=modes, unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
         for wrap in (WarningRecorder, functools.partial(ErrorRendering, plain=not unsafe_deletion), WithRequestInfo, _Headers):
             chain = wrap(chain)
         self._server = RawTestServer(chain)
         self._session: ClientSession | None = None
+
+    def _map_sources(self, dynamic: DynamicAdmission | None) -> MapSources:
+        return MapSources(
+            catalog=self.catalog,
+            cache=self.cache,
+            converters=self.converters,
+            workers=self.workers,
+            configurations=dynamic.sources.configurations if dynamic is not None else None,
+            migrations=self.migrations.scopes[""],
+        )
 
     async def __aenter__(self) -> Self:
         await self.stores.start()
@@ -145,6 +159,7 @@ class InProcess:
     async def __aexit__(self, *_exc: object) -> None:
         if self._session is not None:
             await self._session.close()
+        await self.version_map.close()
         await self.cache.close()
         await self._server.close()
         await self.workers.close()

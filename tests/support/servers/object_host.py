@@ -74,6 +74,8 @@ class ObjectHost:
         self.asked.append(f"{kind} {path}")
         if path in self.refused:
             return _json({"kind": "Status", "code": 403, "reason": "Forbidden", "message": f"{path} is forbidden"}, 403)
+        if path.startswith("/apis/") and path.count("/") == 3 and path not in self._resources:
+            return web.Response(status=404, text="404 page not found\n")
         if path in self._resources:
             return _json({"kind": "APIResourceList", "resources": list(self._resources[path].values())})
         if path in self._objects:

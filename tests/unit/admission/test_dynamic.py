@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from unittest.mock import Mock
 
@@ -13,6 +13,7 @@ from apiext.admission.dynamic import DYNAMIC_PLUGINS, MUTATING_WEBHOOK, DynamicA
 from apiext.admission.metrics import AdmissionStats
 from apiext.admission.remembered_reviews import RememberedReviews
 from apiext.admission.sources import (
+    ALL_PHASES,
     AdmissionPhase,
     AdmissionSources,
     HookEntry,
@@ -36,18 +37,18 @@ HOOK = HookEntry(Revision("u", "1"), "c", "c/h/0", {})
 class Configurations:
     """Has a webhook for each phase, or is not ready."""
 
-    phases: set[AdmissionPhase] = field(default_factory=set)
+    guarded: set[AdmissionPhase] = field(default_factory=set)
     ready: bool = True
 
-    def may_apply(self, _place: RequestPlace) -> bool:
-        """Return whether there are webhooks, or there may be."""
-        return not self.ready or bool(self.phases)
+    def phases(self, _place: RequestPlace) -> Collection[AdmissionPhase]:
+        """Return the phases in which there are webhooks, or there may be."""
+        return self.guarded if self.ready else ALL_PHASES
 
     async def webhooks(self, phase: AdmissionPhase, _place: RequestPlace) -> Sequence[HookEntry]:
         """Return the webhooks of a phase."""
         if not self.ready:
             raise NotReadyError
-        return [HOOK] if phase in self.phases else []
+        return [HOOK] if phase in self.guarded else []
 
     async def policies(self, _phase: AdmissionPhase, _place: RequestPlace) -> Sequence[PolicyEntry]:
         """Return no policies."""
@@ -82,8 +83,9 @@ async def test_calls_plugins_only_if_configurations_may_apply() -> None:
         ("MutatingAdmissionPolicy", "admit", "CREATE"): 1,
         ("MutatingAdmissionWebhook", "admit", "CREATE"): 1,
     }
-    configurations.phases.add(AdmissionPhase.MUTATING)
+    configurations.guarded.add(AdmissionPhase.MUTATING)
     assert not chain.admits_unseen("admit", PLACE)
+    assert chain.admits_unseen("validate", PLACE)
     assert not Chain(dynamic.plugins, DynamicAdmission(sources(Configurations(ready=False)), DYNAMIC_PLUGINS)).admits_unseen("admit", PLACE)
 
 

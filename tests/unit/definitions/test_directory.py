@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from apiext.conversion.known import KnownConversions
 from apiext.definitions.sources import directory
+from apiext.definitions.sources.conversion_files import ConversionFiles
 from apiext.definitions.sources.crd_documents import FileProblem, definitions
 from apiext.definitions.sources.directory import DirectorySource, watch_folder
 from apiext.meta.encoding.json_codec import Object
@@ -63,7 +65,7 @@ def writer() -> FakeWriter:
 @pytest.fixture
 def source(tmp_path: Path, writer: FakeWriter) -> DirectorySource:
     """Return the source of a folder."""
-    return DirectorySource(tmp_path, writer.apply)
+    return DirectorySource(tmp_path, writer.apply, ConversionFiles(KnownConversions()))
 
 
 def _problems(data: str | bytes) -> list[str]:
@@ -241,7 +243,7 @@ async def test_keeps_definitions_of_removed_files(source: DirectorySource, caplo
 async def test_rejects_a_missing_folder(tmp_path: Path, writer: FakeWriter) -> None:
     """Raise an OSError for a missing folder."""
     with pytest.raises(NotADirectoryError):
-        await DirectorySource(tmp_path / "none", writer.apply).load()
+        await DirectorySource(tmp_path / "none", writer.apply, ConversionFiles(KnownConversions())).load()
 
 
 async def test_applies_changes(tmp_path: Path, writer: FakeWriter, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +260,7 @@ async def test_applies_changes(tmp_path: Path, writer: FakeWriter, monkeypatch: 
         seen.set()
 
     monkeypatch.setattr(directory, "watch_folder", changes)
-    source = DirectorySource(tmp_path, apply)
+    source = DirectorySource(tmp_path, apply, ConversionFiles(KnownConversions()))
     await source.start()
     (tmp_path / "a.yaml").write_text(YAML.format(plural="as"))
     events.put_nowait(True)
@@ -279,3 +281,31 @@ async def test_watches_the_folder(tmp_path: Path) -> None:
     async with asyncio.timeout(30):
         assert await anext(changes)
     await changes.aclose()
+
+
+def _conversion(name: str = "foos.example.com", path: str = "spec.a") -> str:
+    spokes = [{"version": "v1", "rules": [{"rename": {"path": path, "to": "b"}}]}]
+    document = {"apiVersion": "conversions.apiext.dev/v1alpha1", "kind": "Conversion", "metadata": {"name": name}}
+    return json.dumps(document | {"spec": {"hub": "v2", "spokes": spokes}})
+
+
+async def test_conversions_beside_definitions(tmp_path: Path, writer: FakeWriter) -> None:
+    """Keep the Conversions of files as long as the files, name invalid and repeated ones, and apply definitions beside them."""
+    known = KnownConversions()
+    source = DirectorySource(tmp_path, writer.apply, ConversionFiles(known))
+    (tmp_path / "a.yaml").write_text("---".join([_conversion() + "\n", YAML.format(plural="foos")]))
+    (tmp_path / "b.yaml").write_text(_conversion() + "\n---\n" + _conversion("bars.example.com", "spec["))
+    (tmp_path / "c.json").write_text(_conversion().replace("foos.example.com", ""))
+    await source.load()
+    names, problems = [one.name for one in known], source.problems
+    (tmp_path / "a.yaml").unlink()
+    (tmp_path / "b.yaml").write_text(_conversion("bars.example.com"))
+    await source.load()
+
+    assert writer.names == ["foos"]
+    assert names == ["bars.example.com", "foos.example.com"]
+    assert problems[0] == "b.yaml: Conversion foos.example.com: is already defined in a.yaml"
+    assert problems[1].startswith("b.yaml: Conversion bars.example.com: spec.spokes[0].rules[0].rename.path: Invalid value")
+    assert problems[2:] == ["c.json: metadata.name is missing"]
+    assert [one.name for one in known] == ["bars.example.com"]
+    assert source.problems == ["c.json: metadata.name is missing"]

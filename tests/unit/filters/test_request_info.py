@@ -103,8 +103,9 @@ def test_reads_selectors() -> None:
 
 
 def test_recognizes_long_running_requests() -> None:
-    """Recognize watches and some subresources of pods as long-running."""
+    """Recognize watches, some subresources of pods and the events of the version map as long-running."""
     paths = {"/api/v1/pods?watch=1": True, "/api/v1/watch/pods": True, "/api/v1/pods": False, "/api/v1/namespaces/n/pods/p/log": True}
+    paths |= {"/apiext/versions/events": True, "/apiext/versions": False, "/apiext/versions/data": False}
 
     assert {path: request_info(make_mocked_request("GET", path)).long_running for path in paths} == paths
 

@@ -157,14 +157,22 @@ async def test_accepts_entries() -> None:
     assert "managedFields" not in reset["metadata"]
 
 
-async def test_versions_that_are_gone() -> None:
-    """Keep the entries of updates, and refuse applies, where a manager's version is gone."""
+@pytest.mark.parametrize(
+    "version,text",
+    [
+        ("example.com/v9", r"request to convert CR to an invalid group/version: example\.com/v9"),
+        ("v1", r'example\.com/v1, Kind=Widget is unstructured and is not suitable for converting to "v1"'),
+        ("a/b/c", "unexpected GroupVersion string: a/b/c"),
+    ],
+)
+async def test_versions_that_are_gone(version: str, text: str) -> None:
+    """Keep the entries of updates, and refuse applies, where a definition does not have a manager's version."""
     live = await _created(spec={"size": 1})
-    live["metadata"]["managedFields"][0]["apiVersion"] = "example.com/v9"
+    live["metadata"]["managedFields"][0]["apiVersion"] = version
     changed = await _updated(live, "late", spec={"size": 2})
 
     assert changed["metadata"]["managedFields"] == live["metadata"]["managedFields"]
-    with pytest.raises(StatusError, match=r"request to convert CR to an invalid group/version: example\.com/v9"):
+    with pytest.raises(StatusError, match=f"^{text}$"):
         await _applied(live, spec={"size": 2})
 
 

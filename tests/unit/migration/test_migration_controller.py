@@ -82,9 +82,12 @@ async def test_reports_running(migrator: Migrator, patches: Patches) -> None:
 
     await migrator.migrate()
     await patches.entered.wait()
+    uid = (await migrator.ask("GET", f"{MIGRATIONS}/m"))["metadata"]["uid"]
+    assert migrator.controller.progress(uid) == (3, 3)
     migration, (_, condition) = await migrator.ask("GET", f"{MIGRATIONS}/m"), await migrator.definition()
     patches.allowed.set()
     await migrator.ended()
+    assert migrator.controller.progress(uid) is None
 
     running = by_type(migration)["Running"]
     assert (running["status"], running["reason"], running["message"]) == ("True", "MigrationRunning", "The migration is running")

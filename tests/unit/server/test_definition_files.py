@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from apiext.conversion.known import KnownConversions
 from apiext.definitions.codec import canonical
 from apiext.definitions.definition import Definition
+from apiext.definitions.sources.conversion_files import ConversionFiles
 from apiext.definitions.sources.directory import BlockedError, DirectorySource
 from apiext.meta.encoding.json_codec import Object
 from apiext.server.definition_files import DefinitionFiles
@@ -51,7 +53,7 @@ async def source(tmp_path: Path, widgets: InProcess) -> DirectorySource:
     path = "/apis/example.com/v1/namespaces/default/widgets"
     assert (await widgets.ask("POST", path, widget("a"))).status == 201
     (tmp_path / "old.json").write_text(json.dumps(_crd("v1", "v1")))
-    return DirectorySource(tmp_path, _writer(widgets).apply)
+    return DirectorySource(tmp_path, _writer(widgets).apply, ConversionFiles(KnownConversions()))
 
 
 async def test_reports_what_blocks_a_file(source: DirectorySource) -> None:

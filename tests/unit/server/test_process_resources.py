@@ -1,10 +1,8 @@
 """Open files and free memory of the process."""
 
 import asyncio
-import ctypes
 import resource
 from collections.abc import Iterable
-from types import SimpleNamespace
 
 import pytest
 
@@ -47,8 +45,8 @@ async def _searches(monkeypatch: pytest.MonkeyPatch, sizes: Iterable[tuple[int, 
         before_search = False
 
     monkeypatch.setattr(process_resources, "_INTERVAL", 0.0)
-    monkeypatch.setattr(process_resources, "_resident", resident)
-    monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(malloc_trim=search))
+    monkeypatch.setattr(process_resources, "resident_bytes", resident)
+    monkeypatch.setattr(process_resources, "trimmer", lambda: search)
     task = asyncio.create_task(return_free_memory())
     await until(lambda: looks > 100)
     task.cancel()
@@ -71,6 +69,6 @@ async def test_searches_become_rare_without_success(monkeypatch: pytest.MonkeyPa
 
 async def test_needs_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do nothing with a C library that cannot return memory."""
-    monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace())
+    monkeypatch.setattr(process_resources, "trimmer", lambda: None)
 
     await return_free_memory()

@@ -181,6 +181,11 @@ async def test_objects_are_shown_in_all_versions(admitted: InProcess, plugin: Re
             'other/v1, Kind=Widget is unstructured and is not suitable for converting to "example.com/v1"',
         ),
         (
+            "a/b/c",
+            GroupVersionKind("example.com", "v1", "Widget"),
+            '/, Kind= is unstructured and is not suitable for converting to "example.com/v1"',
+        ),
+        (
             "example.com/v1",
             GroupVersionKind("example.com", "v9", "Widget"),
             "request to convert CR to an invalid group/version: example.com/v9",

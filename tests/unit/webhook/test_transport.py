@@ -1,67 +1,28 @@
 """The connections of clients."""
 
 import asyncio
-import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import socket
 from pathlib import Path
+from typing import Final
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientError, web
 from aiohttp.test_utils import RawTestServer
 
+from apiext.webhook import transport
 from apiext.webhook.client import WebhookClient, WebhookError
 from apiext.webhook.clientcmd.kubeconfig import Endpoint, load
 from apiext.webhook.transport import open_session
-from hack.lib.servers.certificates import Authority, KeyPair
+from hack.lib.servers.certificates import Authority
 from tests.support.builders.kubeconfigs import write_kubeconfig
+from tests.support.raw_http import Proxy, server_tls
 
-
-class Proxy:
-    """An HTTP proxy that tunnels CONNECT, answers other requests itself, and records both with their Proxy-Authorization."""
-
-    def __init__(self, *, accepts: bool = True) -> None:
-        self._accepts = accepts
-        self.requests: list[tuple[str, str]] = []
-
-    @asynccontextmanager
-    async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-        """Yield the address."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls)
-        async with server:
-            yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line, *fields = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = dict(field.split(": ", 1) for field in fields if field)
-        method, target, _ = line.split()
-        self.requests.append((f"{method} {target}", headers.get("Proxy-Authorization", "")))
-        if method == "CONNECT" and self._accepts:
-            host, port = target.split(":")
-            remote, remote_writer = await asyncio.open_connection(host, int(port))
-            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-            await asyncio.gather(_copy(reader, remote_writer), _copy(remote, writer))
-        elif self._accepts:
-            writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\n{"a": 1}')
-        else:
-            writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        writer.close()
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(65536):
-        writer.write(data)
-    writer.close()
+_TCP_REPAIR: Final = 19
+"""The option of Linux for sockets that are saved and restored."""
 
 
 def _endpoint(folder: Path, server: str, **cluster: object) -> Endpoint:
     return load(write_kubeconfig(folder / "kubeconfig", server, **cluster))
-
-
-def _tls(pair: KeyPair) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(pair.cert, pair.key)
-    return context
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -73,8 +34,8 @@ async def test_tunnels_through_the_proxy(tmp_path: Path, scheme: str) -> None:
         return web.json_response({"a": 1})
 
     server = RawTestServer(serve)
-    await server.start_server(ssl=_tls(authority.issue("server", hosts=["name"])))
-    async with server, proxy.running(_tls(authority.issue("proxy")) if scheme == "https" else None) as address:
+    await server.start_server(ssl=server_tls(authority.issue("server", hosts=["name"])))
+    async with server, proxy.running(server_tls(authority.issue("proxy")) if scheme == "https" else None) as address:
         url = str(server.make_url(""))
         cluster = {"server": url, "certificate-authority": str(authority.cert), "tls-server-name": "name"}
         endpoint = _endpoint(tmp_path, **cluster, **{"proxy-url": f"{scheme}://user:word@{address}"})
@@ -119,3 +80,41 @@ async def test_reports_a_refusing_proxy(tmp_path: Path) -> None:
         with pytest.raises(WebhookError, match=r'^Get "https://no\.such\.host/a": 407'):
             await client.get("/a")
         await client.close()
+
+
+async def test_notices_that_the_other_end_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break a watch whose server vanishes without closing the connection, long before the silence of the watch ends."""
+    monkeypatch.setattr(transport, "_PROBE_AFTER", 1)
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    client = WebhookClient(_endpoint(tmp_path, server=f"http://127.0.0.1:{listener.getsockname()[1]}"))
+    loop = asyncio.get_running_loop()
+
+    async def serve() -> None:
+        served, _ = await loop.sock_accept(listener)
+        await loop.sock_recv(served, 4096)
+        await loop.sock_sendall(served, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n")
+        # all is acknowledged before the client reads the line
+        await lines_seen.wait()
+        _vanish(served)
+
+    with listener:
+        lines_seen = asyncio.Event()
+        serving = asyncio.create_task(serve())
+        async with asyncio.timeout(30), client.lines("/a", longest=300, silence=300) as lines:
+            assert await anext(lines) == b"a"
+            lines_seen.set()
+            await serving
+            with pytest.raises(ClientError):
+                await anext(lines)
+        await client.close()
+
+
+def _vanish(connected: socket.socket) -> None:
+    """Close a socket without a word to the other end, as a machine that loses its power."""
+    try:
+        connected.setsockopt(socket.IPPROTO_TCP, _TCP_REPAIR, 1)
+    except PermissionError:
+        connected.close()
+        pytest.skip("only the administrator may close a connection silently")
+    connected.close()

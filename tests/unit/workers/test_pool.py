@@ -13,6 +13,7 @@ from apiext.meta import limits
 from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import CompactedError
+from apiext.workers.free_memory import resident_bytes, trimmer
 from apiext.workers.pool import WorkerPool
 from apiext.workers.server_link import Job, ServerLink, answers_of
 from apiext.workers.worker import Worker
@@ -43,6 +44,14 @@ def failing(error: Exception) -> None:
 def unpicklable() -> object:
     """Return what cannot leave the process."""
     return lambda: None
+
+
+def grown(pinned: list[bytes] = []) -> int:  # noqa: B006 -- it survives the job
+    """Return the bytes of the process after work that leaves much free memory below a small piece that is in use."""
+    pieces = [bytes(1000) for _ in range(100_000)]
+    pinned.append(pieces[-1])
+    del pieces
+    return resident_bytes()
 
 
 def endless() -> None:
@@ -339,3 +348,11 @@ async def test_a_job_that_waits_for_another_server_blocks_no_one(monkeypatch: py
     assert await first == "a"
     assert pool.running == 0
     await pool.close()
+
+
+@pytest.mark.skipif(trimmer() is None, reason="only glibc returns free memory on request")
+async def test_processes_that_wait_keep_no_free_memory(pool: WorkerPool) -> None:
+    """A process returns the memory of a large job before the next one."""
+    most = await pool.call(grown)
+
+    assert await pool.call(resident_bytes) < most - (32 << 20)

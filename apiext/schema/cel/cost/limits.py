@@ -45,7 +45,7 @@ class SchemaCosts:
         detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         contributions = [forbidden(expensive, detail) for _, expensive in self._most_expensive]
-        return [*contributions, forbidden(path, _exceeded(name, self.total, MAX_SCHEMA_COST))]
+        return [*contributions, forbidden(path, exceeded(name, self.total, MAX_SCHEMA_COST))]
 
     def _add(self, name: str, path: Path, cost: int) -> list[FieldError]:
         self.total = min(self.total + cost, MAX_UINT64)
@@ -55,7 +55,7 @@ class SchemaCosts:
             del self._most_expensive[_REPORTED:]
         if self.suppressed or cost <= MAX_EXPRESSION_COST:
             return []
-        return [forbidden(path, _exceeded(f"estimated {name} cost", cost, MAX_EXPRESSION_COST))]
+        return [forbidden(path, exceeded(f"estimated {name} cost", cost, MAX_EXPRESSION_COST))]
 
 
 def child_cardinality(cardinality: int | None, schema: Props) -> int | None:
@@ -77,7 +77,8 @@ def cardinality_by_size(min_serialized_size: int) -> int:
     return MAX_BODY_BYTES // (min_serialized_size + 1)
 
 
-def _exceeded(name: str, cost: int, limit: int) -> str:
+def exceeded(name: str, cost: int, limit: int) -> str:
+    """Return the detail of an error about a cost beyond a limit."""
     excess = float(cost) / float(limit)
     factor = f"{excess:.6f}x" if excess < 1.5 else f"{excess:.1f}x"
     if excess > 100:

@@ -38,7 +38,7 @@ class OutOfBudgetError(Exception):
         super().__init__(_SPENT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ExpressionOutcome:
     """The result of an expression."""
 
@@ -52,7 +52,7 @@ class ExpressionOutcome:
 class Evaluation:
     """Evaluates expressions of one owner for one request: each variable at most once."""
 
-    __slots__ = ("_inline", "_inline_left", "_inputs", "_meters", "_variables", "cost", "left")
+    __slots__ = ("_expressions", "_inline", "_inline_left", "_inputs", "_meters", "_variables", "cost", "left")
 
     def __init__(self, inputs: Inputs, variables: Mapping[str, CompiledExpression], *, limit: int, inline: bool = False) -> None:
         """Begin with a budget in cost units. `inline`: nothing may take so long that it would hold the event loop."""
@@ -62,7 +62,8 @@ class Evaluation:
         """The rest of what all evaluations may cost on the event loop."""
         self._meters: list[CostMeter] = []
         """The meters of the running evaluations: that of an expression, then those of variables that need each other."""
-        self._variables = _LazyVariables(self, variables)
+        self._expressions = variables
+        self._variables: _LazyVariables | None = None
         self.left = limit
         """The rest of the budget."""
         self.cost = 0
@@ -113,7 +114,9 @@ class Evaluation:
         if expression.program is None:
             raise CelError("unexpected internal error compiling expression")
         values = [self._value(name) for name in expression.uses]
-        allowed = min(MAX_INLINE_EVALUATION_COST, self._inline_left) if self._inline else MAX_CALL_COST
+        allowed = MAX_CALL_COST
+        if self._inline:
+            allowed = min(MAX_INLINE_EVALUATION_COST, self._inline_left)
         meter = CostMeter(allowed)
         self._meters.append(meter)
         try:
@@ -130,6 +133,8 @@ class Evaluation:
 
     def _value(self, name: str) -> Any:
         if name == VARIABLES_NAME:
+            if self._variables is None:
+                self._variables = _LazyVariables(self, self._expressions)
             return self._variables
         value = self._inputs.value(name)
         if self._inline and value is not None:

@@ -19,7 +19,7 @@ from apiext.schema.cel.escaping import escape, unescape
 from apiext.schema.cel.standard.times import parse_timestamp
 from apiext.schema.cel.values.associative import AssociativeList, map_key, set_key
 from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
-from apiext.schema.cel.values.run_time_values import Duration, OptionalValue, Timestamp
+from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, Duration, OptionalValue, Timestamp
 from apiext.schema.cel.values.type_mismatch import type_mismatch
 from apiext.schema.model import Structural
 from apiext.schema.strfmt.datetimes import parse_duration
@@ -207,7 +207,7 @@ class Shape:
 
     def _converted(self, value: Any, memo: Memo) -> object:
         if self.optional:
-            return OptionalValue(self.inner.convert(value.value, memo), value.present)
+            return OptionalValue(self.inner.convert(value.value, memo)) if value.present else OPTIONAL_NONE
         if isinstance(value, list) and self.element is not None:
             elements = [self.element.member(element, memo) for element in value]
             if self.schema.list_type == "set":

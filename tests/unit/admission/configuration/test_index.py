@@ -65,6 +65,21 @@ async def test_order_and_uids_of_webhooks() -> None:
     assert (entry.configuration, entry.revision.uid, entry.revision.resource_version, entry.hook["name"]) == ("a", "u-a", "1", "y")
 
 
+async def test_phases() -> None:
+    """Name the phases in which a configuration may match: both while they are not known, then those of the latest changes."""
+    index = ConfigurationIndex(ready_timeout=0)
+    assert set(index.phases(PLACE)) == set(AdmissionPhase)
+    for follower in index.followers.values():
+        follower.replaced([])
+    assert not index.phases(PLACE)
+    index.followers["validatingwebhookconfigurations"].changed(_configuration("a", "x"))
+    assert set(index.phases(PLACE)) == {VALIDATING}
+    assert not index.phases(PLACE._replace(resource="others"))
+    index.followers["mutatingadmissionpolicies"].changed(_policy("p", RULE))
+    index.followers["mutatingadmissionpolicybindings"].changed(_binding("b", "p"))
+    assert set(index.phases(PLACE)) == set(AdmissionPhase)
+
+
 @pytest.mark.parametrize(
     "groups, resources, operations, place, matches",
     [

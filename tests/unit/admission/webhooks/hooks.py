@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from apiext.admission.attributes import Attributes
 from apiext.admission.metrics import AdmissionStats
 from apiext.admission.object_interfaces import EquivalentResource
 from apiext.admission.sources import (
+    ALL_PHASES,
     AdmissionPhase,
     AdmissionSources,
     HookEntry,
@@ -128,9 +129,9 @@ class Hooks:
         """Return the sources of a plug-in."""
         return AdmissionSources(self, self, self, self, self, self.stats)
 
-    def may_apply(self, _place: RequestPlace) -> bool:
-        """Return True: the plug-ins look."""
-        return True
+    def phases(self, _place: RequestPlace) -> Collection[AdmissionPhase]:
+        """Return all phases: the plug-ins look."""
+        return ALL_PHASES
 
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         """Return all webhooks."""

@@ -6,7 +6,6 @@ import pytest
 
 from apiext.admission.attributes import Attributes
 from apiext.admission.webhooks.validating import ValidatingWebhooks
-from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.request import AdmissionOperation, UserInfo
 from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.webhook.hook_answers import HookError
@@ -240,16 +239,6 @@ async def test_counts() -> None:
         ("dry", "validating", "CREATE", "apiserver_internal_error", "0"),
         ("fail", "validating", "CREATE", "calling_webhook_error", "418"),
     ]
-
-
-async def test_virtual_resources() -> None:
-    """Reviews of access are never sent to webhooks."""
-    hooks = Hooks([hook("a", rules=[RULE | {"apiGroups": ["*"]}])])
-    resource = GroupVersionResource("authorization.k8s.io", "v1", "subjectaccessreviews")
-
-    await validate(hooks, write(resource=resource, kind=GroupVersionKind("authorization.k8s.io", "v1", "SubjectAccessReview")))
-
-    assert hooks.asked == []
 
 
 async def test_deletions() -> None:

@@ -1,15 +1,20 @@
 """The release of definitions in files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from apiext.conversion.rules.definition import conversion_definition
+from apiext.lab.releases.conversions import with_conversions
 from apiext.lab.releases.crd_files import release_of_files, release_of_paths
 from apiext.lab.releases.interface import Release, SourceError
+from apiext.lab.releases.manifest_source import ManifestSource
 from apiext.lab.releases.manifests import ManifestFile
+from tests.support.builders.converted_widgets import conversion
 from tests.support.builders.crds import crd
 
 
@@ -62,3 +67,18 @@ async def test_refuses_invalid_files(content: Any, problem: str) -> None:
         await _release(a=crd(), b=content)
 
     assert str(error.value).startswith(problem)
+
+
+async def test_reads_conversions(tmp_path: Path) -> None:
+    """Read the Conversions of files, which need not have definitions; those that a source stores, if it has their definition."""
+    (tmp_path / "rules.json").write_text(json.dumps(conversion()))
+    (tmp_path / "a.json").write_text(json.dumps(crd("widgets")))
+    release = await release_of_paths([tmp_path])
+    source = ManifestSource([tmp_path])
+    (tmp_path / "definition.json").write_text(json.dumps(conversion_definition()))
+    stored = await with_conversions(source, replace(release, conversions={}))
+    await source.close()
+
+    assert list(release.definitions) == ["widgets.example.com"]
+    assert release.conversions == {"widgets.example.com": conversion()}
+    assert stored.conversions["widgets.example.com"]["spec"] == conversion()["spec"]

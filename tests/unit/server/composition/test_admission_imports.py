@@ -1,4 +1,4 @@
-"""What a server imports for admission before any configuration exists."""
+"""What a server imports for admission before any configuration exists, and for the version map before anybody looks at it."""
 
 import subprocess
 import sys
@@ -12,11 +12,12 @@ _UNUSED: Final = (
     "apiext.admission.policy.",
     "apiext.admission.webhooks.",
     "apiext.admission.param_access",
+    "apiext.server.version_map",
 )
 
 
 def test_a_server_without_configurations_imports_nothing_for_them() -> None:
-    """Import neither kinds nor plugins of admission with the composition of the server."""
+    """Import neither kinds nor plugins of admission, nor the version map, with the composition of the server."""
     code = "import apiext.server.app, sys; print('\\n'.join(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.splitlines()
 

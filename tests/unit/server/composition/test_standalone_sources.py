@@ -14,7 +14,7 @@ from apiext.definitions.catalog import Catalog
 from apiext.endpoints.scopes.open_watches import Watches
 from apiext.meta.builtin_resources import ADMISSIONREGISTRATION_V1, CORE_V1
 from apiext.meta.request import AdmissionOperation
-from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext
+from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
 from apiext.server.composition.standalone_sources import StandaloneSources
 from apiext.serving.builtin.endpoints import BuiltinEndpoint
@@ -125,6 +125,30 @@ async def test_namespaces_are_read_from_the_store_if_the_cache_lacks_them(stack:
     assert found is not None
     assert found["metadata"]["labels"] == {"x": "y", "kubernetes.io/metadata.name": "a"}
     assert await standalone.sources.namespaces.namespace("b") is None
+
+
+async def test_namespaces_are_parsed_once(stack: AsyncExitStack) -> None:
+    """Return the same namespace until it changes, and then the new one."""
+    standalone = await _start(MemoryBackend(), stack)
+    namespaces, rest = standalone.sources.namespaces, standalone.rest("namespaces")
+    await rest.create(RequestContext(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, CreateOptions())
+
+    async def is_labeled() -> bool:
+        found = await namespaces.namespace("a")
+        return found is not None and found["metadata"]["labels"].get("x") == "y"
+
+    async def is_kept() -> bool:
+        return await namespaces.namespace("a") is await namespaces.namespace("a")
+
+    # the store answers until the cache has it
+    await until_answered(is_kept)
+
+    async def label(old: dict[str, Any] | None) -> dict[str, Any]:
+        assert old is not None
+        return {**old, "metadata": {**old["metadata"], "labels": {**old["metadata"]["labels"], "x": "y"}}}
+
+    await rest.update(RequestContext(), "a", label, UpdateOptions())
+    await until_answered(is_labeled)
 
 
 async def test_params(stack: AsyncExitStack) -> None:

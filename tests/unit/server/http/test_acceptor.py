@@ -4,12 +4,14 @@ import asyncio
 import socket
 import struct
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from apiext.meta.limits import LISTEN_BACKLOG
 from apiext.server.http import acceptor, unauthenticated
 from apiext.server.http.acceptor import Acceptor
+from apiext.server.http.connection import HTTPConnection
 from tests.support.event_loop import until
 from tests.unit.server.http.conftest import Plain, Wire
 
@@ -82,6 +84,20 @@ async def test_keeps_authenticated_connections(plain: Plain) -> None:
     assert (await busy.answer())[1] == b"GET /wait/ann "
     await idle.send(ANN)
     assert (await idle.answer())[1] == b"GET /ann "
+
+
+async def test_a_renewed_place_is_the_last_to_go(plain: Plain) -> None:
+    """Close connections that came later before one whose waiting time was counted anew."""
+    renewed, later, _ = await _connect(plain, LIMIT)
+    address = renewed.writer.get_extra_info("sockname")
+    (connection,) = (one for one in plain.server.connections if one.peername == address)
+    cast("HTTPConnection", connection).renew_place()
+
+    await _connect(plain, 1)
+
+    assert await later.rest() == b""
+    await renewed.send(NOBODY)
+    assert (await renewed.answer())[1] == b"GET /a "
 
 
 async def test_leaves_clients_to_the_kernel_while_there_is_no_room(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,12 @@
 """Webhooks and policies see heavy writes in worker processes as they see small ones in the server."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
 import pytest
 
 from apiext.admission.dynamic import MUTATING_POLICY, VALIDATING_POLICY, DynamicAdmission
-from apiext.admission.sources import AdmissionPhase, HookEntry, PolicyEntry, RequestPlace, ReviewAnswer, ReviewCall
+from apiext.admission.sources import ALL_PHASES, AdmissionPhase, HookEntry, PolicyEntry, RequestPlace, ReviewAnswer, ReviewCall
 from apiext.meta.limits import MAX_INLINE_BYTES
 from tests.support.builders.crds import widget, widget_crd, widgets_path
 from tests.support.servers.in_process import InProcess
@@ -36,9 +36,9 @@ class Policies(Sources):
         super().__init__()
         self.spaces = {"default": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}}
 
-    def may_apply(self, place: RequestPlace) -> bool:
-        """Return whether the policies are about a resource."""
-        return place.resource == "widgets"
+    def phases(self, place: RequestPlace) -> Collection[AdmissionPhase]:
+        """Return both phases for widgets."""
+        return ALL_PHASES if place.resource == "widgets" else ()
 
     async def webhooks(self, _phase: AdmissionPhase, _place: RequestPlace) -> Sequence[HookEntry]:
         """Return no webhooks."""

@@ -10,6 +10,7 @@ from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Store
 from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, seen, watching, widget
+from tests.support.event_loop import until
 from tests.support.servers.memory_backend import MemoryBackend
 from tests.support.servers.stores import running_stores
 
@@ -138,3 +139,34 @@ async def test_applies_large_batches_in_slices(backend: MemoryBackend, store: Ca
         events = await reader.take(300 - len(batch))
 
     assert [key for _, key, _ in [*map(seen, batch), *events]] == [f"a/{number:03}" for number in range(300)]
+
+
+async def test_reports_changes_of_any_resource(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """Report the resources of changes to an observer, with a cache or without one, until it leaves; report lost changes as none."""
+    seen: list[set[str]] = []
+    end = factory.observe(lambda prefixes: seen.append({*prefixes}))
+    assert end is not None
+    await backend.create("/registry/example.com/widgets/a/x", b"{}")
+    await until(lambda: seen)
+    await backend.create("/registry/example.com/gadgets/x", b"{}")
+    await until(lambda: len(seen) > 1)
+    await backend.change(deaf=True)
+    for name in "yz":
+        await backend.create(f"/registry/example.com/gadgets/{name}", b"{}")
+    await backend.compact(await backend.revision())
+    await backend.change(broken=True, deaf=False)
+    await backend.change(broken=False)
+    await until(lambda: len(seen) > 2)
+    end()
+    end()
+    later: list[object] = []
+    factory.observe(later.append)
+    await backend.create("/registry/example.com/gadgets/later", b"{}")
+    await until(lambda: later)
+
+    assert seen == [{"/registry/example.com/widgets/"}, {"/registry/example.com/gadgets/"}, set()]
+
+
+async def test_without_a_cache_nothing_is_reported(backend: MemoryBackend) -> None:
+    """Say that changes are not watched."""
+    assert StoreFactory(backend, watch_cache=False, compaction_interval=0).observe(lambda _: None) is None

@@ -297,3 +297,14 @@ def test_base64(text: str) -> None:
     schema = struct(a=ruled({"type": "string", "format": "byte"}, "size(oldSelf) >= 0"))
 
     assert broken(schema, {"a": ""}, {"a": text}) == []
+
+
+def test_absent_optional_fields_of_invalid_objects_are_empty() -> None:
+    """Evaluate optional fields as values of invalid objects: an absent one is no null."""
+    rule = {"rule": "[self.?ref.?name].all(name, !name.hasValue())"}
+    ref = {"type": "object", "properties": {"name": {"type": "string"}}}
+    schema = CompiledSchema({"type": "object", "properties": {"ref": ref}, "x-kubernetes-validations": [rule]})
+
+    assert schema.validate_rules({"ref": {}}, is_valid=False).errors == []
+    assert schema.validate_rules({}, is_valid=False).errors == []
+    assert len(schema.validate_rules({"ref": {"name": "a"}}, is_valid=False).errors) == 1

@@ -1,0 +1,77 @@
+"""The whole check of a Conversion object: its form, its rules against the schemas of the CRD, and its expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apiext.conversion.interface import ConversionError
+from apiext.conversion.rules.check.agreement import check_agreement
+from apiext.conversion.rules.check.checker import check_rules
+from apiext.conversion.rules.check.report import CheckReport
+from apiext.conversion.rules.compile import compile_rules
+from apiext.conversion.rules.errors import InvalidConversionError
+from apiext.conversion.rules.parse import parse_rules
+from apiext.schema.compiled import CompiledSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from apiext.conversion.rules.model import ConversionRules
+    from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.field import FieldError
+
+
+def check_document(document: object, schemas: Mapping[str, CompiledSchema] | None) -> tuple[ConversionRules | None, CheckReport]:
+    """Return the rules of a Conversion object, None if its form is wrong, and all findings.
+
+    `schemas` are those of the CRD's versions; None checks the form alone. Takes seconds for very large rules.
+    """
+    try:
+        rules = parse_rules(document)
+    except InvalidConversionError as error:
+        return None, _report_of(error.errors)
+    if schemas is None:
+        return rules, CheckReport()
+    report = check_rules(rules, schemas)
+    if report.is_valid:
+        _check_compiled(rules, schemas, report)
+    return rules, report
+
+
+def _check_compiled(rules: ConversionRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:
+    """Compile the rules, with their expressions, and try the directions of expressions against each other."""
+    compiled = compile_rules(rules, schemas)
+    for spoke in rules.spokes:
+        for source, target in ((spoke.version, rules.hub), (rules.hub, spoke.version)):
+            try:
+                compiled.transformation(source, target)
+            except InvalidConversionError as error:
+                report.extend(_report_of(error.errors).findings)
+            except ConversionError as error:
+                report.problem("spec", str(error))
+    if report.is_valid:
+        check_agreement(rules, compiled, schemas, report)
+
+
+def crd_schemas(crd: Object) -> dict[str, CompiledSchema]:
+    """Return the schemas of all versions of a CustomResourceDefinition."""
+    spec = crd["spec"]
+    preserves = spec.get("preserveUnknownFields") is True
+    return {
+        version["name"]: CompiledSchema((version.get("schema") or {}).get("openAPIV3Schema"), preserve_unknown_fields=preserves)
+        for version in spec["versions"]
+    }
+
+
+def _report_of(errors: Iterable[FieldError]) -> CheckReport:
+    report = CheckReport()
+    for each in errors:
+        report.problem(each.field, each.body())
+    return report
+
+
+def name_of(document: Any) -> str:
+    """Return the name of an object, which may be malformed; "" without one."""
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,37 @@
+"""Compiled rules, as converters and tools use them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from apiext.meta.encoding.json_codec import Object
+
+
+class Transformation(Protocol):
+    """The rules from one version to another, through the hub, without what objects carry."""
+
+    def apply(self, obj: Object) -> bool:
+        """Change an object of the source version to one of the target version, in place, and prune it by the target's schema.
+
+        Return whether the opposite transformation surely gives an equal object again, apart from what `drop` rules remove. False says
+        that it may not: what it loses is found by trying. The object must be pruned by the schema of its version; parts of it stay in
+        the result.
+
+        Raises:
+            ConversionError: a value does not allow a rule, or an expression fails or costs too much.
+        """
+        ...
+
+
+class CompiledRules(Protocol):
+    """The rules of all versions of a CRD, compiled for their schemas. Each pair is compiled at its first use."""
+
+    def transformation(self, source: str, target: str) -> Transformation:
+        """Return the transformation between two different versions, by their names.
+
+        Raises:
+            ConversionError: the rules do not describe one of the versions.
+            InvalidConversionError: expressions of the rules are invalid for the schemas, or cost too much.
+        """
+        ...

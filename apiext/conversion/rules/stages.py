@@ -1,0 +1,56 @@
+"""Transformations: from a spoke to the hub, from the hub to a spoke, or both one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.conversion.rules.finish import Finish
+    from apiext.conversion.rules.operations.operation import Step
+    from apiext.meta.encoding.json_codec import Object
+
+
+class Stage(Protocol):
+    """The way from one version to another, one of which is the hub."""
+
+    def apply(self, obj: Object) -> bool:
+        """See `Transformation.apply`."""
+        ...
+
+
+class StepsStage:
+    """Implements Stage for rules without expressions."""
+
+    __slots__ = ("_api_version", "_finish", "_steps")
+
+    def __init__(self, steps: Sequence[Step], finish: Finish, api_version: str) -> None:
+        self._steps = tuple(steps)
+        self._finish = finish
+        self._api_version = api_version
+
+    def apply(self, obj: Object) -> bool:
+        """Implement Stage.apply."""
+        is_exact = True
+        for step in self._steps:
+            if not step(obj):
+                is_exact = False
+        obj["apiVersion"] = self._api_version
+        return self._finish(obj) and is_exact
+
+
+class StagedTransformation:
+    """Implements Transformation."""
+
+    __slots__ = ("_stages",)
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._stages = tuple(stages)
+
+    def apply(self, obj: Object) -> bool:
+        """Implement Transformation.apply."""
+        is_exact = True
+        for stage in self._stages:
+            is_exact = stage.apply(obj) and is_exact
+        return is_exact

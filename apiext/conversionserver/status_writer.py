@@ -1,0 +1,50 @@
+"""Writes the status of Conversion objects to the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.conversion.rules.model import API_VERSION, PLURAL
+from apiext.conversion.rules.reporting.status import RulesUsage
+from apiext.conversionserver.cluster_objects import STRATEGY, WEBHOOK, wish_of
+from apiext.operator.api_clients import CRDS, ApiClient, ApiError, Json
+
+if TYPE_CHECKING:
+    from apiext.conversionserver.cluster_objects import ClusterObjects
+    from apiext.conversionserver.webhook_target import WebhookTarget
+
+CONVERSIONS: Final = f"/apis/{API_VERSION}/{PLURAL}"
+_MEMBERS: Final = ("observedGeneration", "conditions", "problems", "warnings", "losses")
+"""All members of a status: a merge patch removes those that a new one does not have."""
+
+
+class ConversionStatusWriter:
+    """Implements StatusBackend for a cluster."""
+
+    retryable: tuple[type[Exception], ...] = (ApiError,)
+
+    def __init__(self, host: ApiClient, target: WebhookTarget, crds: ClusterObjects) -> None:
+        self._host = host
+        self._target = target
+        self._crds = crds
+
+    async def definition(self, name: str) -> Json | None:
+        """Implement StatusBackend.definition."""
+        return await self._host.find(f"{CRDS}/{name}")
+
+    async def write_status(self, name: str, status: Json) -> None:
+        """Implement StatusBackend.write_status."""
+        try:
+            await self._host.patch(f"{CONVERSIONS}/{name}/status", {"status": {**dict.fromkeys(_MEMBERS), **status}})
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    def usage(self, name: str) -> RulesUsage:
+        """Implement StatusBackend.usage: rules are used where spec.conversion of the CRD calls this webhook."""
+        crd = self._crds.get(name)
+        if crd is not None and self._target.is_called_by(crd["spec"]["conversion"]):
+            return RulesUsage(is_used=True, reason="Webhook", message=f"spec.conversion of the CRD calls {self._target}.")
+        if crd is not None and wish_of(crd) == WEBHOOK:
+            return RulesUsage(is_used=False, reason="Pending", message="spec.conversion of the CRD is not written yet.")
+        return RulesUsage(is_used=False, reason="NotRequested", message=f"The CRD does not have the annotation {STRATEGY}: {WEBHOOK}.")

@@ -1,0 +1,210 @@
+"""A connection to a server: one request at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from typing import TYPE_CHECKING, Final
+
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http import HttpProcessingError, HttpResponseParser
+
+from apiext.meta.golang import formatting
+from apiext.webhook.http1.answer import REDIRECTS, HttpAnswer, decompressed
+from apiext.webhook.http1.failures import BodyError, BrokenConnectionError, CallFailedError, MalformedAnswerError, TooLargeAnswerError
+
+if TYPE_CHECKING:
+    from aiohttp import StreamReader
+    from aiohttp.http import RawResponseMessage
+
+_SWITCHING: Final = 101
+_FINAL: Final = 200
+"""The first code that is no interim answer."""
+_MAX_INTERIM: Final = 5
+"""Interim answers to a request, as many as in Go."""
+_SHOWN_BYTES: Final = 256
+"""Bytes of a malformed answer that its error shows."""
+
+Outcome = HttpAnswer | CallFailedError | BodyError | TimeoutError
+
+
+class KeptConnection(BaseProtocol):
+    """A connection that sends a request and takes its answer.
+
+    An answer that is too large, late or malformed closes it, and so does a byte that is not part of an answer.
+    """
+
+    __slots__ = ("_interim", "_is_final", "_limit", "_message", "_payload", "_poll", "_responses", "_waiter", "idle_since", "lost")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
+        """Make a connection for a transport. `limit` is that of an answer's bytes."""
+        super().__init__(loop)
+        self._limit = limit
+        self._responses: HttpResponseParser = HttpResponseParser(self, loop, limit, read_until_eof=True, auto_decompress=False)
+        self._waiter: asyncio.Future[Outcome] | None = None
+        self._message: RawResponseMessage | None = None
+        """The head of the answer."""
+        self._payload: StreamReader | None = None
+        self._interim = 0
+        self._is_final = False
+        """Whether no further request may use the connection."""
+        self._poll: select.poll | None = None
+        self.idle_since = 0.0
+        """The event loop's time at which the last answer ended, for the owner."""
+        self.lost: asyncio.Future[None] = loop.create_future()
+        """Done when the connection has ended."""
+
+    @property
+    def is_reusable(self) -> bool:
+        """Return whether a further request may use the connection."""
+        return self.transport is not None and not self._is_final and not self.transport.is_closing()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether a kept connection is reusable, and the server has sent nothing on it.
+
+        The end of a connection waits in its socket while the event loop does other work.
+        """
+        if not self.is_reusable or self.transport is None:
+            return False
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self._poll.poll(0)
+
+    async def exchange(self, request: bytes, deadline: float) -> HttpAnswer:
+        """Return the answer to a request. The deadline is a time of the event loop.
+
+        The connection is closed if there is no answer.
+
+        Raises:
+            CallFailedError: there is no answer.
+            TimeoutError: not in time.
+            BodyError: the answer has no end.
+        """
+        if self.transport is None:
+            raise BrokenConnectionError
+        waiter = self._waiter = self._loop.create_future()
+        timer = self._loop.call_at(deadline, self._expire)
+        self.transport.write(request)
+        try:
+            outcome = await waiter
+        except BaseException:
+            # cancelled, perhaps when the answer had come: nobody will close the connection
+            self.abort()
+            raise
+        finally:
+            timer.cancel()
+            self._waiter = self._message = self._payload = None
+        if isinstance(outcome, HttpAnswer):
+            return outcome
+        self.abort()
+        raise outcome
+
+    def close(self) -> None:
+        """Close the connection; at once if the server has not taken all of a request, which it may never do."""
+        if self.transport is None:
+            return
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close the connection at once; a request that waits gets no answer."""
+        self._is_final = True
+        if self.transport is not None:
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes of an answer."""
+        if self._waiter is None or self._waiter.done():
+            self.abort()
+            return
+        try:
+            messages, upgraded, _ = self._responses.feed_data(data)
+        except HttpProcessingError:
+            self._finish(MalformedAnswerError("malformed HTTP chunk" if self._message is not None else _malformed(data)))
+            return
+        self._is_final |= bool(upgraded)
+        for message, payload in messages:
+            self._begin(message, payload)
+        if self._message is not None:
+            self._advance()
+
+    def _begin(self, message: RawResponseMessage, payload: StreamReader) -> None:
+        """Take the head of an answer."""
+        if message.code < _FINAL and message.code != _SWITCHING:
+            self._interim += 1
+            if self._interim > _MAX_INTERIM:
+                self._finish(MalformedAnswerError("net/http: too many 1xx informational responses"))
+            return
+        # nobody asked for a second one
+        self._is_final |= message.should_close or self._message is not None
+        if self._message is None:
+            self._message, self._payload, self._interim = message, payload, 0
+
+    def _advance(self) -> None:
+        """Finish the call if the body is complete, too large or of no use."""
+        message, payload = self._message, self._payload
+        if message is None or payload is None:
+            return
+        if payload.is_eof():
+            self._finish(self._answer(message, payload))
+        elif message.code in REDIRECTS and "Location" in message.headers:
+            self._is_final = True
+            self._finish(HttpAnswer(message.code, message.headers, b""))
+        elif payload.total_bytes > self._limit:
+            self._finish(BodyError(TooLargeAnswerError()))
+
+    def _answer(self, message: RawResponseMessage, payload: StreamReader) -> HttpAnswer | BodyError:
+        if self.transport is not None and self.transport.get_write_buffer_size():
+            # the server does not wait for the rest of the request
+            self._is_final = True
+        body = payload.read_nowait(-1)
+        if len(body) > self._limit:
+            return BodyError(TooLargeAnswerError())
+        if body and message.headers.get("Content-Encoding", "").lower() == "gzip":
+            try:
+                body = decompressed(body, self._limit)
+            except CallFailedError as error:
+                return BodyError(error.with_traceback(None))
+        return HttpAnswer(message.code, message.headers, body)
+
+    def _expire(self) -> None:
+        self._finish(TimeoutError())
+
+    def _finish(self, outcome: Outcome) -> None:
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return
+        if self._message is not None and not isinstance(outcome, HttpAnswer | BodyError):
+            outcome = BodyError(outcome)
+        waiter.set_result(outcome)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End the call that waits; the end of the connection may be that of the body."""
+        waits = self._waiter is not None and not self._waiter.done()
+        if waits and exc is None and self._message is not None and self._payload is not None:
+            try:
+                self._responses.feed_eof()
+            except HttpProcessingError:
+                pass
+            else:
+                self._advance()
+        self._finish(BrokenConnectionError(exc if isinstance(exc, Exception) else None))
+        self._is_final = True
+        super().connection_lost(exc)
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+    def pause_reading(self) -> None:
+        """Read on: the limit of an answer is one of memory, too."""
+
+    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 -- aiohttp's
+        """Do nothing; see `pause_reading`."""
+
+
+def _malformed(data: bytes) -> str:
+    line = data.partition(b"\n")[0].rstrip(b"\r")[:_SHOWN_BYTES].decode(errors="replace")
+    return f"malformed HTTP response {formatting.quote(line)}"

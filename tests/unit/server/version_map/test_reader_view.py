@@ -1,0 +1,51 @@
+"""Names of objects are for users who may list them."""
+
+from apiext.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
+from apiext.meta.gvk import GroupVersionResource
+from apiext.meta.request import RequestInfo, UserInfo
+from apiext.server.version_map.entries import DefinitionEntry, NamedPart
+from apiext.server.version_map.reader_view import ReaderView
+
+WIDGETS = GroupVersionResource("example.com", "v1", "widgets")
+GADGETS = GroupVersionResource("example.com", "v1", "gadgets")
+ENTRY = DefinitionEntry(
+    {"name": "widgets.example.com"}, (NamedPart("problems", WIDGETS, ({"key": "a/b"},)), NamedPart("migrations", GADGETS, ({"name": "m"},)))
+)
+
+
+class _Authorizer:
+    def __init__(self) -> None:
+        self.asked: list[RequestInfo] = []
+
+    async def __call__(self, user: UserInfo, info: RequestInfo) -> Verdict:
+        self.asked.append(info)
+        if user.name == "unlucky":
+            raise ReviewError("the host does not answer")
+        return ALLOWED if (user.name, info.verb, info.group, info.resource) == ("ann", "list", "example.com", "widgets") else NO_OPINION
+
+
+async def test_shows_names_by_permission() -> None:
+    """Ask the authorizer for the list of each resource once, and say whose names are hidden."""
+    authorizer = _Authorizer()
+    view = ReaderView(UserInfo("ann"), authorizer)
+
+    assert await view.shown(ENTRY) == {
+        "name": "widgets.example.com",
+        "names": {"problems": ({"key": "a/b"},)},
+        "hidden": {"migrations": "gadgets.example.com"},
+    }
+    await view.shown(ENTRY)
+    assert [(info.path, info.is_resource) for info in authorizer.asked] == [
+        ("/apis/example.com/v1/widgets", True),
+        ("/apis/example.com/v1/gadgets", True),
+    ]
+
+
+async def test_another_user_is_asked_for_anew() -> None:
+    """Decide for each user apart; an authorizer that fails allows nothing."""
+    authorizer = _Authorizer()
+
+    for name in ("bob", "unlucky"):
+        shown = await ReaderView(UserInfo(name), authorizer).shown(ENTRY)
+        assert (shown["names"], set(shown["hidden"])) == ({}, {"problems", "migrations"})
+    assert len(authorizer.asked) == 4

@@ -1,0 +1,220 @@
+"""Requests and answers on a connection."""
+
+import asyncio
+import gzip
+from typing import Final
+
+import pytest
+
+from apiext.webhook.http1.answer import HttpAnswer
+from apiext.webhook.http1.connection import KeptConnection, Outcome
+from apiext.webhook.http1.destination import Destination
+from apiext.webhook.http1.dialing import dial
+from apiext.webhook.http1.failures import BodyError, BrokenConnectionError, MalformedAnswerError, TooLargeAnswerError
+from apiext.webhook.http1.pool import ConnectionPool
+from tests.support.event_loop import until
+from tests.support.raw_http import RawServer
+from tests.unit.webhook.http1.conftest import LIMIT
+
+_REQUEST: Final = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
+_OK: Final = b"HTTP/1.1 200 OK\r\n"
+_EMPTY: Final = _OK + b"Content-Length: 0\r\n\r\n"
+
+
+async def _ask(pool: ConnectionPool, port: int, request: bytes = _REQUEST, seconds: float = 30) -> HttpAnswer:
+    destination = Destination("127.0.0.1", port, None)
+    return await pool.exchange(destination, request, pool.deadline(seconds))
+
+
+def _compressed(text: bytes) -> bytes:
+    # without the time: names of tests contain the bytes
+    return gzip.compress(text, mtime=0)
+
+
+def _sized(body: bytes, *lines: bytes) -> bytes:
+    return b"".join([_OK, *(line + b"\r\n" for line in lines), b"Content-Length: %d\r\n\r\n" % len(body), body])
+
+
+@pytest.mark.parametrize(
+    "answer, body, reused",
+    [
+        (_sized(b"text"), b"text", True),
+        (_OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nte\r\n2;a=b\r\nxt\r\n0\r\nTrailer: x\r\n\r\n", b"text", True),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n" + _sized(b"text"), b"text", True),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", b"", True),
+        (_EMPTY, b"", True),
+        (_sized(_compressed(b"te") + _compressed(b"xt"), b"Content-Encoding: GZIP"), b"text", True),
+        (_sized(b"text", b"Content-Encoding: br"), b"text", True),
+        (_sized(b"x" * LIMIT), b"x" * LIMIT, True),
+        (_sized(b"text", b"Connection: close"), b"text", False),
+        (_sized(b"text") + _EMPTY, b"text", False),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\ntext", b"text", False),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nmore", b"", False),
+        (b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 100\r\n\r\nbegin", b"", False),
+        (b"HTTP/1.1 302 Found\r\nContent-Length: 4\r\n\r\ntext", b"text", True),
+    ],
+)
+@pytest.mark.parametrize("drip", [False, True])
+async def test_answers(pool: ConnectionPool, server: RawServer, answer: bytes, body: bytes, reused: bool, drip: bool) -> None:  # noqa: FBT001
+    """Read an answer, however it is framed and in whatever pieces it comes; keep the connection if no byte of it is left."""
+    server.answers, server.drips = [answer, _EMPTY], drip
+
+    assert (await _ask(pool, server.port)).body == body
+    assert (await _ask(pool, server.port)).status == 200
+    assert server.requests == [_REQUEST, _REQUEST]
+    assert server.connections == (1 if reused else 2)
+
+
+@pytest.mark.parametrize("lines", [b"", b"Content-Encoding: gzip\r\n"])
+async def test_answers_until_the_end(pool: ConnectionPool, server: RawServer, lines: bytes) -> None:
+    """Read an answer without a length until the connection ends."""
+    server.answers = [_OK + lines + b"\r\n" + (_compressed(b"text") if lines else b"text")]
+
+    assert (await _ask(pool, server.port)).body == b"text"
+
+
+async def test_fields(pool: ConnectionPool, server: RawServer) -> None:
+    """Find the fields of an answer in any case of their names."""
+    server.answers = [b"HTTP/1.1 503 Busy\r\nretry-after: 1\r\nContent-Length: 0\r\n\r\n"]
+    answer = await _ask(pool, server.port)
+
+    assert (answer.status, answer.headers.get("Retry-After"), answer.location) == (503, "1", "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _sized(b"x" * (LIMIT + 1)),
+        _OK + b"\r\n" + b"x" * 100_000,
+        _OK + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 10_000,
+        _sized(_compressed(b"x" * (LIMIT + 1)), b"Content-Encoding: gzip"),
+        _sized(_compressed(b"x" * LIMIT) + _compressed(b"x"), b"Content-Encoding: gzip"),
+    ],
+)
+async def test_large_answers(pool: ConnectionPool, server: RawServer, answer: bytes) -> None:
+    """Refuse an answer with more bytes than the limit, before and after decompression, and close the connection."""
+    server.answers = [answer, _EMPTY]
+    with pytest.raises(BodyError) as error:
+        await _ask(pool, server.port)
+    await _ask(pool, server.port)
+
+    assert isinstance(error.value.cause, TooLargeAnswerError)
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "answer, problem",
+    [
+        (b"hello\r\n\r\n", 'malformed HTTP response "hello"'),
+        (b"\x16\x03\x01", 'malformed HTTP response "\\x16\\x03\\x01"'),
+        (_OK + b"no colon\r\n\r\n", 'malformed HTTP response "HTTP/1.1 200 OK"'),
+        (_OK + b"A: " + b"x" * 20_000 + b"\r\n\r\n", 'malformed HTTP response "HTTP/1.1 200 OK"'),
+        (_OK + b"A: b\r\n" * 1000 + b"\r\n", 'malformed HTTP response "HTTP/1.1 200 OK"'),
+        (_OK + b"Transfer-Encoding: chunked\r\n\r\nx\r\nte\r\n", 'malformed HTTP response "HTTP/1.1 200 OK"'),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 6, "net/http: too many 1xx informational responses"),
+    ],
+)
+async def test_malformed_answers(pool: ConnectionPool, server: RawServer, answer: bytes, problem: str) -> None:
+    """Refuse what is not HTTP, or has too long a head."""
+    server.answers = [answer]
+    with pytest.raises(MalformedAnswerError) as error:
+        await _ask(pool, server.port)
+
+    assert str(error.value) == problem
+
+
+@pytest.mark.parametrize(
+    "answer, cause",
+    [
+        (_OK + b"Content-Length: 4\r\n\r\nte", BrokenConnectionError),
+        (_OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nte\r\n", BrokenConnectionError),
+        (_sized(_compressed(b"text")[:-4], b"Content-Encoding: gzip"), BrokenConnectionError),
+        (_sized(b"text", b"Content-Encoding: gzip"), MalformedAnswerError),
+    ],
+)
+async def test_broken_bodies(pool: ConnectionPool, server: RawServer, answer: bytes, cause: type[Exception]) -> None:
+    """Tell an answer without an end from none."""
+    server.answers = [answer]
+    with pytest.raises(BodyError) as error:
+        await _ask(pool, server.port)
+
+    assert isinstance(error.value.cause, cause)
+
+
+@pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 2"])
+async def test_ends_without_an_answer(pool: ConnectionPool, server: RawServer, begin: bytes) -> None:
+    """Report a connection that ends before the head of the answer does."""
+    server.answers = [begin]
+    with pytest.raises(BrokenConnectionError):
+        await _ask(pool, server.port)
+
+
+@pytest.mark.parametrize("begin, error", [(b"", TimeoutError), (_OK + b"Content-Length: 4\r\n\r\nte", BodyError)])
+async def test_deadline(pool: ConnectionPool, server: RawServer, begin: bytes, error: type[Exception]) -> None:
+    """Give up at the deadline, and close the connection."""
+    server.answers, server.holds = [begin, b""], True
+    with pytest.raises(error):
+        await _ask(pool, server.port, seconds=0.05)
+
+    await until(lambda: server.ended == 1)
+
+
+async def test_cancellation(pool: ConnectionPool, server: RawServer) -> None:
+    """Close the connection of a request that nobody waits for any more."""
+    server.answers, server.holds = [b"", b""], True
+    asking = asyncio.create_task(_ask(pool, server.port))
+    await until(lambda: server.requests)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    await until(lambda: server.ended == 1)
+
+
+async def test_cancellation_with_the_answer(pool: ConnectionPool, server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Close the connection of a request that is cancelled when its answer has just come."""
+    server.answers, finish = [_EMPTY] * 2, KeptConnection._finish
+
+    def finish_and_cancel(connection: KeptConnection, outcome: Outcome) -> None:
+        finish(connection, outcome)
+        asking.cancel()
+
+    monkeypatch.setattr(KeptConnection, "_finish", finish_and_cancel)
+    asking = asyncio.create_task(_ask(pool, server.port))
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    await until(lambda: server.ended == 1)
+
+
+async def test_requests_that_are_never_read(pool: ConnectionPool) -> None:
+    """Close a connection whose server answers and reads no more: what it does not take is dropped."""
+    done = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(_sized(b"no"))
+        await done.wait()
+        writer.transport.abort()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        connection = await dial(Destination("127.0.0.1", server.sockets[0].getsockname()[1], None), LIMIT)
+        size = 50_000_000
+        request = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + bytes(size)
+        assert (await connection.exchange(request, pool.deadline(30))).body == b"no"
+        assert not connection.is_reusable
+        connection.close()
+        async with asyncio.timeout(30):
+            await connection.lost
+        done.set()
+
+
+async def test_answers_before_the_request_is_read(pool: ConnectionPool, server: RawServer) -> None:
+    """Take the answer of a server that reads only the head of a request, and use another connection then."""
+    server.answers, server.reads_heads = [_sized(b"no"), _EMPTY], True
+    size = 50_000_000
+
+    answer = await _ask(pool, server.port, b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
+    assert answer.body == b"no"
+    await _ask(pool, server.port)
+    assert server.connections == 2
