@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.lab.judgement.field_paths import child
+from apiext.lab.judgement.variants import ABSENT, at, other_values
 from apiext.meta.encoding import json_values
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _changes(schema: Structural | None, value: Any, step: Step, *, is_removal: b
         if isinstance(step, str):
             yield partial(_remove, step), f"{value!r} is removed"
         return
-    for other in _others(schema, value):
+    for other in other_values(schema, value):
         yield partial(_set, step, other), f"{value!r} becomes {other!r}"
 
 
@@ -59,14 +60,8 @@ def _remove(step: Step, holder: Any) -> None:
 
 def value_at(obj: Any, steps: Sequence[Step]) -> Any:
     """Return the value at a path, None if there is none."""
-    for step in steps:
-        if type(obj) is dict:
-            obj = obj.get(step)
-        elif type(obj) is list and isinstance(step, int) and step < len(obj):
-            obj = obj[step]
-        else:
-            return None
-    return obj
+    found = at(obj, steps)
+    return None if found is ABSENT else found
 
 
 def _leaves(obj: Object, schema: Structural) -> Iterator[tuple[tuple[Step, ...], Structural | None, Any]]:
@@ -84,18 +79,6 @@ def _below(steps: tuple[Step, ...], schema: Structural | None, value: Any) -> It
             yield from _below((*steps, index), child(schema, index), item)
     elif value is not None:
         yield steps, schema, value
-
-
-def _others(schema: Structural | None, value: Any) -> Iterator[Any]:
-    allowed = None if schema is None else schema.raw.get("enum")
-    if allowed:
-        yield from (each for each in allowed if each != value and each is not None)
-    elif type(value) is bool:
-        yield not value
-    elif type(value) is int or type(value) is float:
-        yield from (value + 1, value - 1)
-    elif type(value) is str:
-        yield from (f"{value}x", value[:-1], f"{value}1")
 
 
 def _text(steps: Sequence[Step]) -> str:

@@ -121,7 +121,7 @@ def _remove(holder: Any, step: Step) -> None:
 
 def _changes(schema: Structural | None, value: Any) -> Iterator[Callable[[Any, Step], None]]:
     """Yield functions that set another value."""
-    for other in _others(schema, value):
+    for other in other_values(schema, value):
         yield partial(_set, other)
 
 
@@ -129,7 +129,8 @@ def _set(value: Any, holder: Any, step: Step) -> None:
     holder[step] = value
 
 
-def _others(schema: Structural | None, value: Any) -> Iterator[Any]:
+def other_values(schema: Structural | None, value: Any) -> Iterator[Any]:
+    """Yield other values for a scalar: those of its enum, else some of its type. Other rules of the schema may forbid them."""
     allowed = None if schema is None else schema.raw.get("enum")
     if allowed:
         yield from (each for each in allowed if each != value and each is not None)
