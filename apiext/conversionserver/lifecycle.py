@@ -21,7 +21,7 @@ from apiext.conversionserver.serving_tls import tls_of_files, tls_of_secret
 from apiext.conversionserver.status_writer import CONVERSIONS, ConversionStatusWriter
 from apiext.meta.log import get_logger
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError, endpoint_of
-from apiext.operator.leader_lease import LeaderElector
+from apiext.operator.leader_lease import LeaderElector, lead_without_election
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.serving_certificate.ca_bundle import CABundleFile, CABundleSource
 from apiext.operator.serving_certificate.secret import ServingSecret
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _FOLLOW_RETRY_SECONDS: Final = 4.0
 """Longest pause between attempts to follow the cluster; short, since the CRD of Conversion objects may be applied after the start."""
-_SESSION_RETRY_SECONDS: Final = 2.0
 _REQUEST_SECONDS: Final = 30.0
 """Longest time for the requests under way at the end; kube-apiserver's timeout for a review."""
 _LINGER_SECONDS: Final = 2.0
@@ -147,12 +146,7 @@ class _ConversionServer:
         if options.leader_elect:
             elector = LeaderElector(self._host, namespace=options.namespace, name=COMPONENT, identity=self._identity, timing=options.timing)
             await elector.run(self._run_session)
-        while True:
-            try:
-                await self._run_session()
-            except Exception:  # noqa: BLE001 -- the leader retries whatever the error is
-                _LOG.exception("leader session failed, retrying", seconds=_SESSION_RETRY_SECONDS)
-            await asyncio.sleep(_SESSION_RETRY_SECONDS)
+        await lead_without_election(self._run_session)
 
     async def _run_session(self) -> None:
         options = self._options

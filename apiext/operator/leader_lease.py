@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Never
 
 from apiext.meta.log import get_logger
 from apiext.operator.api_clients import ApiClient, ApiError, Json
@@ -26,6 +26,18 @@ _RELEASE_SECONDS: Final = 5.0
 """Time limit of the release of the lease at the end."""
 _JITTER_FACTOR: Final = 1.2
 """Largest factor by which a retry period is extended."""
+_SESSION_RETRY_SECONDS: Final = 2.0
+"""Pause between two sessions without leader election."""
+
+
+async def lead_without_election(lead: Callable[[], Awaitable[None]]) -> Never:
+    """Run `lead` again and again, also after an error, until cancelled: for a process that has no other replicas."""
+    while True:
+        try:
+            await lead()
+        except Exception:  # noqa: BLE001 -- the leader retries whatever the error is
+            _LOG.exception("leader session failed, retrying", seconds=_SESSION_RETRY_SECONDS)
+        await asyncio.sleep(_SESSION_RETRY_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import kopf
 
-from apiext.meta.log import get_logger
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, host_endpoint
 from apiext.operator.host_watch import HostWatch
-from apiext.operator.leader_lease import NAME, LeaderElector
+from apiext.operator.leader_lease import NAME, LeaderElector, lead_without_election
 from apiext.operator.leader_session import LeaderSession
 from apiext.operator.options import OperatorOptions
 from apiext.operator.reporting.diagnosis import Diagnosis
@@ -25,11 +24,8 @@ from apiext.operator.watched_state import WatchedState
 from apiext.scheduling.tasks import end_tasks
 from apiext.webhook.clientcmd.kubeconfig import KubeconfigError
 
-_LOG: Final = get_logger(__name__)
 _LONGEST_RETRY_SECONDS: Final = 15.0
 """Longest pause between attempts to reach the host at the start."""
-_SESSION_RETRY_SECONDS: Final = 2.0
-"""Pause between two sessions without leader election."""
 
 
 class OperatorStartError(Exception):
@@ -117,12 +113,7 @@ class _Operator:
             await LeaderElector(self._host, namespace=options.namespace, identity=self._identity, timing=options.timing).run(
                 self._run_session
             )
-        while True:
-            try:
-                await self._run_session()
-            except Exception:  # noqa: BLE001 -- the operator retries whatever the error is
-                _LOG.exception("leader session failed, retrying", seconds=_SESSION_RETRY_SECONDS)
-            await asyncio.sleep(_SESSION_RETRY_SECONDS)
+        await lead_without_election(self._run_session)
 
     async def _run_session(self) -> None:
         source = self._ca_bundle_source()

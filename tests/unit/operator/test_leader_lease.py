@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.operator.api_clients import ApiError
-from apiext.operator.leader_lease import NAME, LeaderElector, ObservedLease
+from apiext.operator.leader_lease import NAME, LeaderElector, ObservedLease, lead_without_election
 from apiext.operator.options import LeaseTiming
 from tests.support.captured_logs import logged
 from tests.support.event_loop import until
@@ -137,6 +137,28 @@ async def test_starts_over_after_a_failure(caplog: pytest.LogCaptureFixture) -> 
     await asyncio.gather(task, return_exceptions=True)
 
     assert [line["error"] for line in logged(caplog) if line["event"] == "leader session failed, retrying"] == ["RuntimeError: defect"]
+
+
+async def test_leads_again_without_election(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lead again after a failure, and after an end, until cancelled."""
+    monkeypatch.setattr("apiext.operator.leader_lease._SESSION_RETRY_SECONDS", 0.01)
+    times, done = 0, asyncio.Event()
+
+    async def lead() -> None:
+        nonlocal times
+        times += 1
+        if times == 1:
+            raise RuntimeError("defect")
+        if times == 3:
+            done.set()
+
+    task = asyncio.create_task(lead_without_election(lead))
+    await done.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    assert task.cancelled()
+    assert [line["event"] for line in logged(caplog)] == ["leader session failed, retrying"]
 
 
 def test_counts_from_the_first_observation() -> None:
