@@ -39,7 +39,7 @@ class NamedPart(NamedTuple):
 
     key: str
     resource: GroupVersionResource
-    """Users who may list it in all namespaces see the part."""
+    """The part is shown to users who may list this resource in all namespaces."""
     items: Sequence[Object]
 
 
@@ -48,7 +48,7 @@ class DefinitionEntry:
     """A definition on the map."""
 
     shown: Object
-    """For everybody who may read the map. Must not be changed."""
+    """What every reader of the map gets. Readers share this object: do not change it."""
     named: tuple[NamedPart, ...] = ()
     """Without empty parts."""
 

@@ -44,7 +44,7 @@ class VersionMapHandler:
     """Answers requests for the page and its data."""
 
     def __init__(self, sources: MapSources, authorize: Authorize, watches: Watches) -> None:
-        """Create the handler. `authorize` says who may see names of objects; the end of `watches` ends the streams."""
+        """Create the handler. `authorize` decides which names of objects a user sees. When `watches` ends, all streams end."""
         self.live = LiveMap(sources)
         self._authorize = authorize
         self.watches = watches

@@ -34,7 +34,7 @@ _LONGEST_PAUSE_SECONDS: Final = 5.0
 _TICK_SECONDS: Final = 2.0
 """Seconds after which the map is renewed without a known change: nobody reports conversions, nor changes of a store without a watch."""
 LINGER_SECONDS: Final = 30.0
-"""Seconds for which the state remains after its last reader, who may come back."""
+"""Seconds to keep the state after the last reader has left: a reader may reconnect."""
 _MAX_REMOVED: Final = 1000
 """Deleted definitions that are remembered for readers that come back."""
 

@@ -1,4 +1,4 @@
-"""Failures of calls, for those who word them."""
+"""Errors of calls. Callers turn them into the texts that clients see."""
 
 from __future__ import annotations
 

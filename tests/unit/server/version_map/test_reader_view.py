@@ -1,4 +1,4 @@
-"""Names of objects are for users who may list them."""
+"""Tests of what one reader sees: names of objects only with the permission to list them."""
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
 from apiext.meta.gvk import GroupVersionResource
