@@ -21,6 +21,8 @@ settings.load_profile("repeatable")
 _TESTS: Final = Path(__file__).parent
 _ORDER: Final = ("conformance", "check", "e2e", "differential", "integration", "contract")
 """Folders of tests, the one with the longest files first."""
+_CHECK: Final = _TESTS / "check"
+_RUN_BY_CHECK: Final = _TESTS / "unit" / "test_house.py"
 _LOGGERS: Final = ("", "apiext", "aiohttp.server", "asyncio")
 
 
@@ -40,14 +42,19 @@ def pytest_report_header() -> str | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run long files first, and leave out the samples of tests that run completely.
+    """Run long files first, and leave out what runs anyway: samples of tests that run completely, and the tests that hack/check runs.
 
     Where several processes share the files, a long file that begins last would leave the other processes idle.
     """
     complete = {_function(item) for item in items if item.get_closest_marker("slow")}
-    samples = {item for item in items if item.get_closest_marker("sample") and _function(item) in complete}
-    config.hook.pytest_deselected(items=[item for item in items if item in samples])
-    items[:] = sorted((item for item in items if item not in samples), key=_turn)
+    is_checked = any(item.path.parent == _CHECK for item in items)
+    twice = {
+        item
+        for item in items
+        if (item.get_closest_marker("sample") and _function(item) in complete) or (is_checked and item.path == _RUN_BY_CHECK)
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item in twice])
+    items[:] = sorted((item for item in items if item not in twice), key=_turn)
 
 
 def _turn(item: pytest.Item) -> int:

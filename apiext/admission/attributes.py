@@ -87,6 +87,10 @@ class Attributes:
     """Messages for Warning headers; plug-ins append to them."""
     annotations: dict[str, str] = field(default_factory=dict)
     """Annotations of the audit event by qualified key; the first value of a key stays."""
+    shows_patches: bool = False
+    """Whether the audit event includes the patches of webhooks."""
+    latencies: dict[str, float] = field(default_factory=dict)
+    """Seconds that webhooks have taken, by `mutating-webhook` (their sum) and `validating-webhook` (the longest)."""
     deadline: float = math.inf
     """The end of the request's time as `time.monotonic`."""
     reinvocation: Reinvocation = field(default_factory=Reinvocation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Final
 
-from apiext.conversion.metrics import Histogram
+from apiext.scheduling.histogram import Histogram
 
 ADMIT: Final = "admit"
 VALIDATE: Final = "validate"

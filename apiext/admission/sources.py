@@ -53,7 +53,7 @@ class Revision:
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class HookEntry:
     """A webhook of a configuration."""
 
@@ -66,6 +66,8 @@ class HookEntry:
     hook: Mapping[str, Any] = field(repr=False)
     """The webhook as stored, with defaults."""
     phase: AdmissionPhase = AdmissionPhase.VALIDATING
+    number: int = 0
+    """Its number among all webhooks of the phase, which changes with the configurations before it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -27,6 +27,7 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 _NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
+_VERB: Final = "impersonate"
 _ASSOCIATED: Final = "associated-node"
 _LEGACY: Final = "legacy"
 _MODES: Final = (_ASSOCIATED, "arbitrary-node", "serviceaccount", "user-info", _LEGACY)
@@ -52,8 +53,8 @@ class Impersonation:
         self._last: OrderedDict[str, str] = OrderedDict()
         """The last mode of a requestor, by name."""
 
-    async def user(self, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
-        """Return the impersonated user.
+    async def user(self, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> tuple[UserInfo, str]:
+        """Return the impersonated user, and the verb of the constrained mode that allows it, empty for the legacy mode.
 
         Raises:
             StatusError: 403, the error of the first applicable mode.
@@ -68,7 +69,7 @@ class Impersonation:
                 first = first or error
             else:
                 self._set_last(requestor, mode)
-                return user
+                return user, "" if mode == _LEGACY else f"{_VERB}:{mode}"
         raise first or forbidden(requestor, info, "")
 
     def _order(self, requestor: UserInfo) -> list[str]:
@@ -83,11 +84,11 @@ class Impersonation:
 
     async def _impersonated(self, mode: str, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
         if mode == _LEGACY:
-            return await _Checks(self._authorize, requestor, "impersonate", constrained=False).user(wanted)
+            return await _Checks(self._authorize, requestor, _VERB, constrained=False).user(wanted)
         if mode == _ASSOCIATED:
             # permissions do not name the node: it only has to be the requestor's own
             requestor = replace(requestor, extra={_NODE_KEYS: tuple(sorted(requestor.extra))})
-        checks = _Checks(self._authorize, requestor, f"impersonate:{mode}", constrained=True)
+        checks = _Checks(self._authorize, requestor, f"{_VERB}:{mode}", constrained=True)
         await checks.check(replace(info, verb=f"impersonate-on:{mode}:{info.verb}"))
         return await checks.user(wanted)
 

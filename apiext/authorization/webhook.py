@@ -73,7 +73,7 @@ class SubjectAccessReviews:
         if allowed and denied:
             raise ReviewError("webhook subject access review returned both allow and deny response", denied=True)
         if allowed:
-            return ALLOWED, self._authorized_ttl if cache else 0
+            return Verdict(Decision.ALLOW, reason) if reason else ALLOWED, self._authorized_ttl if cache else 0
         verdict = Verdict(Decision.DENY, reason) if denied else Verdict(Decision.NO_OPINION, f"{NAME}: {reason}" if reason else "")
         return verdict, self._unauthorized_ttl if cache else 0
 

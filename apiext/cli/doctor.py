@@ -11,7 +11,7 @@ from apiext.cli.credentials import credentials, text_of
 from apiext.meta.host_annotations import SERVE_SELECTOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from apiext.operator.checks.sequence import Report
     from apiext.operator.checks.snapshot import CheckTarget
@@ -33,13 +33,24 @@ _WIDTH: Final = 20
 @click.option("--service-port", metavar="PORT", type=click.IntRange(1, 65535), help="Port of --service (default that of the APIServices).")
 @click.option("--server", metavar="URL", help="URL of apiext from here (default https://NAME.NAMESPACE.svc:PORT of --service).")
 @click.option("--ca-file", metavar="FILE", help="CA of apiext's certificate (default the caBundle of the APIServices).")
+@click.option("--etcd-servers", metavar="URLS", multiple=True, help="Check the upkeep of this etcd instead, as http://host:port,...")
+@click.option("--etcd-cafile", metavar="FILE", help="CA of etcd's certificates.")
+@click.option("--etcd-certfile", metavar="FILE", help="Client certificate for etcd.")
+@click.option("--etcd-keyfile", metavar="FILE", help="Key of --etcd-certfile.")
 @click.option("-o", "--output", metavar="FORMAT", type=click.Choice(["text", "json"]), default="text", help="text (default) or json.")
 def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
     """Check the path from the host to apiext, for all groups or for GROUP, and print failed checks with cause and remedy.
 
+    With --etcd-servers, check an etcd: members, alarms, size, fragmentation, compaction, disks and certificates.
+
     Changes nothing. The exit code is 0 if all checks pass, else 1.
     """
-    report = asyncio.run(_examine(_target(flags), credentials(flags["kubeconfig"]), group))
+    if flags["etcd_servers"]:
+        if group:
+            raise click.UsageError("--etcd-servers checks no GROUP")
+        report = asyncio.run(_examine_etcd(flags))
+    else:
+        report = asyncio.run(_examine(_target(flags), credentials(flags["kubeconfig"]), group))
     if output == "json":
         import orjson
 
@@ -58,6 +69,20 @@ async def _examine(target: CheckTarget, load: Callable[[], Endpoint], group: Seq
         return await examine(target, connections, group)
     finally:
         await connections.close()
+
+
+async def _examine_etcd(flags: Mapping[str, Any]) -> Report:
+    from apiext.cli.stored_source import storage_of
+    from apiext.operator.checks.etcd_members import ask_etcd
+    from apiext.operator.checks.etcd_upkeep import check_upkeep
+    from apiext.operator.checks.sequence import Report
+    from apiext.storage.backend import BackendError
+
+    config = storage_of({"data_dir": None, "etcd_prefix": None, **flags}).etcd
+    try:
+        return Report([], etcd=check_upkeep(await ask_etcd(config)) if config else [])
+    except (BackendError, OSError) as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _target(flags: dict[str, Any]) -> CheckTarget:
@@ -90,7 +115,8 @@ def _print(report: Report) -> None:
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
-    for title, findings in [("host", report.host), *((f"group {name}", found) for name, found in report.groups.items())]:
+    parts = [("host", report.host), *((f"group {name}", found) for name, found in report.groups.items()), ("etcd", report.etcd)]
+    for title, findings in (part for part in parts if part[1]):
         console.print(Text(title, style="bold"))
         skipped = [finding.check for finding in findings if finding.verdict.state == "unseen"]
         for finding in findings[: len(findings) - len(skipped)]:

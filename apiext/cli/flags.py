@@ -26,6 +26,7 @@ _SINGLE: Final = {
     "etcd-certfile": ("FILE", "Client certificate for etcd."),
     "etcd-keyfile": ("FILE", "Key of --etcd-certfile."),
     "etcd-compaction-interval": ("DURATION", "Interval of compactions; 0 disables them (default 5m)."),
+    "encryption-provider-config": ("FILE", "EncryptionConfiguration: which resources are stored encrypted, and by which keys."),
     "migrate": ("MODE", "auto: store objects anew after their CRD's storage version changed; manual: leave that to clients (default)."),
     "event-ttl": ("DURATION", "How long events are kept; 0 disables their expiry (default 1h)."),
     # authentication and authorization
@@ -56,6 +57,36 @@ _SINGLE: Final = {
     "admission-control-config-file": ("FILE", "AdmissionConfiguration: kubeconfigs of webhooks, and static webhooks and policies."),
     "tracing-config-file": ("FILE", "TracingConfiguration of OpenTelemetry spans; requires apiext[tracing]."),
     "shutdown-delay-duration": ("DURATION", "Time to serve after SIGTERM with a failing readyz (default 0s)."),
+}
+
+
+def _output(name: str, mode: str, size: int) -> dict[str, tuple[str, str]]:
+    """Return the flags that both outputs of audit events have; `mode` and the `size` of batches are the defaults."""
+    return {
+        f"{name}-mode": ("MODE", f"batch: in the background; blocking: requests wait; blocking-strict: and fail (default {mode})."),
+        f"{name}-version": ("VERSION", "Version of events (default and only audit.k8s.io/v1)."),
+        f"{name}-batch-buffer-size": ("N", "Events that wait in mode batch; further ones are lost (default 10000)."),
+        f"{name}-batch-max-size": ("N", f"Events of a batch (default {size})."),
+        f"{name}-batch-max-wait": ("DURATION", "Time after which an incomplete batch is sent (default 30s)."),
+        f"{name}-batch-throttle-qps": ("N", "Batches a second (default 10)."),
+        f"{name}-batch-throttle-burst": ("N", "Batches at once after a pause (default 15)."),
+        f"{name}-truncate-max-event-size": ("BYTES", "Size above which an event is large (default 102400)."),
+        f"{name}-truncate-max-batch-size": ("BYTES", "Size above which a batch is large (default 10485760)."),
+    }
+
+
+_AUDIT: Final = {
+    "audit-policy-file": ("FILE", "Policy of audit.k8s.io/v1: which requests are recorded, and how much of them."),
+    "audit-log-path": ("FILE", "Log of audit events; - for standard output."),
+    "audit-log-format": ("FORMAT", "json (default), or legacy: a line of text for each event."),
+    "audit-log-maxage": ("DAYS", "How long rotated logs are kept; 0 keeps them (default 366)."),
+    "audit-log-maxbackup": ("N", "Rotated logs that are kept; 0 keeps all (default 100)."),
+    "audit-log-maxsize": ("MB", "Size at which the log is rotated; 0 disables rotation (default 100)."),
+    **_output("audit-log", "blocking", 1),
+    "audit-webhook-config-file": ("FILE", "Kubeconfig of a server that gets audit events."),
+    "audit-webhook-initial-backoff": ("DURATION", "Pause after the first failed attempt to send events (default 10s)."),
+    "audit-webhook-batch-initial-backoff": ("DURATION", "Deprecated name of --audit-webhook-initial-backoff."),
+    **_output("audit-webhook", "batch", 400),
 }
 _LISTS: Final = {
     "tls-sni-cert-key": (
@@ -95,16 +126,22 @@ _LISTS: Final = {
 _SWITCHES: Final = {
     "watch-cache": "Serve reads from memory (default true).",
     "builtin-kinds": "Serve Deployments, Services and the other built-in kinds as stored objects, without controllers (default false).",
+    "encryption-provider-config-automatic-reload": "Apply changes of --encryption-provider-config to the running server (default false).",
     "guard-stored-versions": "Refuse to remove versions from CRDs while objects are stored in them (default false).",
     "anonymous-auth": "Accept anonymous requests, to the health endpoints only (default true).",
     "authentication-skip-lookup": "Ignore the ConfigMap extension-apiserver-authentication (default false).",
     "authentication-tolerate-lookup-failure": "Start even if that ConfigMap cannot be read (default false).",
+    "audit-log-compress": "Compress rotated audit logs (default false).",
+    "audit-log-batch-throttle-enable": "Limit the batches of the audit log a second (default false).",
+    "audit-log-truncate-enabled": "Remove the objects from large events in the audit log (default false).",
+    "audit-webhook-batch-throttle-enable": "Limit the batches of the audit webhook a second (default true).",
+    "audit-webhook-truncate-enabled": "Remove the objects from large events for the audit webhook (default false).",
     "exit-with-parent": "Stop when the process ends that started the server (default false).",
     "enable-priority-and-fairness": "Limit requests by FlowSchemas and priority levels (default true).",
 }
 
 FLAGS: Final = [
-    *(click.Option([f"--{name}"], metavar=kind, help=text) for name, (kind, text) in _SINGLE.items()),
+    *(click.Option([f"--{name}"], metavar=kind, help=text) for name, (kind, text) in (_SINGLE | _AUDIT).items()),
     *(click.Option([f"--{name}"], metavar=kind, help=text, multiple=True) for name, (kind, text) in _LISTS.items()),
     *(click.Option([f"--{name}"], metavar="[=BOOL]", help=text, is_flag=False, flag_value="true") for name, text in _SWITCHES.items()),
     click.Option(["-v", "--v", "v"], metavar="N", help="Log verbosity; from 3 on, every request is logged (default 0)."),

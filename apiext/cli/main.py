@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from apiext import __version__
+from apiext.cli.backup import backup
 from apiext.cli.conversions.convert import convert
 from apiext.cli.doctor import doctor
 from apiext.cli.get_stored import get_stored
@@ -17,6 +18,7 @@ from apiext.cli.releases.plan import plan
 from apiext.cli.releases.record import record
 from apiext.cli.releases.replay import replay
 from apiext.cli.rescue import rescue
+from apiext.cli.restore import restore
 from apiext.cli.serve import serve
 from apiext.cli.suites.test import test
 from apiext.cli.versions import versions
@@ -41,6 +43,8 @@ apiext.add_command(doctor)
 apiext.add_command(versions)
 apiext.add_command(get_stored)
 apiext.add_command(rescue)
+apiext.add_command(backup)
+apiext.add_command(restore)
 apiext.add_command(plan)
 apiext.add_command(explain)
 apiext.add_command(record)

@@ -41,6 +41,8 @@ _FLAGS: Final = [
     _text("host-etcd-cafile", "FILE", "", "CA of the host's etcd."),
     _text("host-etcd-certfile", "FILE", "", "Client certificate for the host's etcd."),
     _text("host-etcd-keyfile", "FILE", "", "Key of --host-etcd-certfile."),
+    _text("host-encryption-provider-config", "FILE", "", "EncryptionConfiguration of the host, if it encrypts objects of the CRDs."),
+    _text("metrics-bind-address", "IP:PORT", "", "Address of /healthz, /readyz and /metrics, without TLS and credentials (default none)."),
     click.Option(["-v", "--v", "v"], metavar="N", default="0", help="Log verbosity; from 2 on, actions are logged (default 0)."),
 ]
 
@@ -66,9 +68,12 @@ def _run(options: OperatorOptions, begin: float) -> None:
     import uvloop
 
     import_aiohttp()
+    from functools import partial
+
     from apiext.operator.lifecycle import OperatorStartError
     from apiext.operator.lifecycle import operate as operate_until_stopped
     from apiext.server.observability.log_output import configure_logging
+    from apiext.server.start_error import StartError
 
     configure_logging(options.verbosity)
 
@@ -76,7 +81,12 @@ def _run(options: OperatorOptions, begin: float) -> None:
         lines = [f"  {name:12}{text}" for name, text in facts.items()]
         click.echo("\n".join([f"apiext operates ({time.perf_counter() - begin:.2f} s). Ctrl-C stops it.", *lines]))
 
+    endpoints = None
+    if options.metrics_address is not None:
+        from apiext.operatorserver.listener import status_endpoints
+
+        endpoints = partial(status_endpoints, options.metrics_address)
     try:
-        uvloop.run(operate_until_stopped(options, started=started))
-    except OperatorStartError as error:
+        uvloop.run(operate_until_stopped(options, started=started, endpoints=endpoints))
+    except (OperatorStartError, StartError) as error:
         raise click.ClickException(str(error)) from error

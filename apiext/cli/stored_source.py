@@ -35,12 +35,16 @@ _TEXTS: Final = {
     "etcd-cafile": ("FILE", "CA of etcd's certificates."),
     "etcd-certfile": ("FILE", "Client certificate for etcd."),
     "etcd-keyfile": ("FILE", "Key of --etcd-certfile."),
+    "encryption-provider-config": ("FILE", "EncryptionConfiguration of the server that writes the store."),
 }
 _LISTS: Final = frozenset({"etcd-servers"})
 
 SOURCE_FLAGS: Final = [
     click.Option([f"--{name}"], metavar=kind, help=text, multiple=name in _LISTS) for name, (kind, text) in _TEXTS.items()
 ]
+
+BYTES_FLAGS: Final = [option for option in SOURCE_FLAGS if option.name != "encryption_provider_config"]
+"""The flags of commands that copy stored bytes, encrypted or not."""
 
 
 @asynccontextmanager

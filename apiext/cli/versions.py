@@ -27,22 +27,22 @@ _COLUMNS: Final = ("version", "served", "storage", "deprecated", "in storedVersi
 _CHECK: Final = click.Option(
     ["--validate/--no-validate"], default=None, help="Count invalid and undecodable objects, too (default only if CRD is given)."
 )
-_OUTPUT: Final = click.Option(
-    ["-o", "--output"], metavar="FORMAT", type=click.Choice(["table", "json"]), default="table", help="table (default) or json."
-)
+_OUTPUT: Final = click.Option(["-o", "--output"], metavar="FORMAT", type=click.Choice(["table", "json"]), help="table (default) or json.")
 
 
 _HTML: Final = click.Option(["--html"], metavar="FILE", help="Write the version map, the page /apiext/versions, to FILE instead.")
 
 
 @click.command(params=[click.Argument(["crd"], required=False), _CHECK, _OUTPUT, _HTML, *SOURCE_FLAGS])
-def versions(crd: str | None, output: str, html: str | None, *, validate: bool | None, **flags: Any) -> None:
+def versions(crd: str | None, output: str | None, html: str | None, *, validate: bool | None, **flags: Any) -> None:
     """Print in which versions the objects of all CRDs or of CRD are stored, counted from the stored bytes.
 
     An object is invalid if a create of it would be refused today, after its conversion to the storage version.
     """
     validates = bool(crd) if validate is None else validate
     if html:
+        if output is not None:
+            raise click.UsageError("--html writes a page: give no --output")
         from apiext.cli.version_page import write_page
 
         write_page(flags, html, crd, validate=validates)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from apiext.conversion.interface import CopiedConverter
+    from apiext.conversion.known import KnownConversion
     from apiext.conversion.webhook import WebhookConverter
     from apiext.schema.compiled import CompiledSchema
     from apiext.webhook.hook_client import HookClients
@@ -59,16 +60,25 @@ class ConverterFactory:
             return UnknownConverter(self.known.missing)
         known = self.known.of(name)
         if known is not None:
-            # Imported with the first rules: most servers have none.
-            from apiext.conversion.rules.building import rules_converter
-
-            return rules_converter(name, known.document, versions.schemas(), versions.storage, self.stats.rules)
+            return self._rules(known, versions)
         if conversion["strategy"] == "None":
             return NoneConverter()
         converter = self._converters.get(name)
         if converter is None or converter.conversion != conversion:
             converter = self._converters[name] = self._webhook(name, conversion)
         return converter
+
+    def _rules(self, known: KnownConversion, versions: ConvertedVersions) -> CopiedConverter:
+        # Imported with the first rules: most servers have none.
+        from apiext.conversion.rules.building import build_rules
+
+        in_use, stats = self.known.is_in_use(known), self.stats.rules
+        built = build_rules(known.name, known.document, versions.schemas(), versions.storage, in_use=in_use, stats=stats)
+        if built.report.is_valid:
+            self.known.in_use.begin(known)
+        elif not built.converts:
+            self.known.in_use.refuse(known)
+        return built.converter
 
     def _webhook(self, name: str, conversion: Mapping[str, Any]) -> WebhookConverter:
         # Imported with the first webhook: most servers call none.

@@ -39,6 +39,9 @@ class Converter(Protocol):
         The objects belong to the converter: it may change them in place and return them. They may be of several versions, but
         none is of the named one. Callers convert at most a page of a list at a time. With a log, webhooks are called by it; it is
         that of one conversion.
+
+        Raises:
+            HeavyWorkError: the current request runs on the event loop, and this takes too long (`scheduling/inline_work.py`).
         """
         ...
 
@@ -54,6 +57,16 @@ class CopiedConverter(Converter, Protocol):
 @runtime_checkable
 class InlineConverter(Converter, Protocol):
     """A converter that never waits. Codecs then convert while they decode and encode, without a task switch."""
+
+    @property
+    def is_inline(self) -> bool:
+        """Return whether every conversion is short enough for the event loop. If not, codecs await `convert`."""
+        ...
+
+    @property
+    def prunes(self) -> bool:
+        """Return whether converted objects are pruned by the schema of their version, and no object or list in the given ones changes."""
+        ...
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
         """Return the object, possibly the same one, in the named version.

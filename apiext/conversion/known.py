@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from apiext.conversion.rules_in_use import RulesInUse, was_in_use
 from apiext.meta.encoding import json_codec
 from apiext.meta.log import get_logger
 
@@ -52,6 +53,7 @@ class KnownConversions:
     def __init__(self) -> None:
         self._by_origin: dict[Origin, dict[str, KnownConversion]] = {origin: {} for origin in sorted(Origin, reverse=True)}
         self._listeners: list[Changed] = []
+        self.in_use = RulesInUse(self._report)
         self.missing = ""
         """Why the Conversions are not known yet, "" if they are: until then no object is converted."""
 
@@ -63,6 +65,10 @@ class KnownConversions:
     def of(self, name: str) -> KnownConversion | None:
         """Return the Conversion that applies to a CRD."""
         return next((known[name] for known in self._by_origin.values() if name in known), None)
+
+    def is_in_use(self, found: KnownConversion) -> bool:
+        """Return whether servers convert by these rules already, as far as is known here or from the status of an object."""
+        return self.in_use.has(found) or (found.origin is Origin.OBJECT and was_in_use(found.document))
 
     def subscribe(self, listener: Changed) -> Callable[[], None]:
         """Report changes from now on. Return a function that ends this."""
@@ -106,6 +112,8 @@ class KnownConversions:
             self._by_origin[origin][name] = found
         after = self.of(name)
         if (before and before.digest) == (after and after.digest):
+            if after is not None and after.origin is Origin.OBJECT and was_in_use(after.document):
+                self.in_use.resume({name: after.digest})
             return
         _LOG.info("conversion rules changed", definition=name, present=after is not None)
         self._report(name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from apiext.scheduling.histogram import Histogram
 
 CONVERSION_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 """Upper bounds of crd_conversion_webhook_duration_seconds, in seconds."""
@@ -20,38 +21,6 @@ CALL_FAILURE: Final = "conversion_webhook_call_failure"
 MALFORMED_RESPONSE: Final = "conversion_webhook_malformed_response_failure"
 PARTIAL_RESPONSE: Final = "conversion_webhook_partial_response_failure"
 INVALID_OBJECT: Final = "conversion_webhook_invalid_converted_object_failure"
-
-
-class Histogram:
-    """Durations by bucket."""
-
-    __slots__ = ("bounds", "buckets", "seconds")
-
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
-        self.buckets = [0] * (len(bounds) + 1)
-        """Observations per bucket, not cumulative; the last bucket has no bound."""
-        self.seconds = 0.0
-
-    def observe(self, seconds: float) -> None:
-        """Count a duration."""
-        self.buckets[bisect_left(self.bounds, seconds)] += 1
-        self.seconds += seconds
-
-    @property
-    def count(self) -> int:
-        """Return the number of observations."""
-        return sum(self.buckets)
-
-    def add(self, other: Histogram) -> None:
-        """Add the observations of a histogram with the same bounds."""
-        self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
-        self.seconds += other.seconds
-
-    def reset(self) -> None:
-        """Count from zero again."""
-        self.buckets = [0] * len(self.buckets)
-        self.seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +38,27 @@ class ConversionOutcome:
     seconds: float
 
 
+RulesCounts = Mapping[tuple[str, str, str, str], Histogram]
+"""Conversions by rules, as in RulesStats."""
+
+
 class RulesStats:
     """The conversions by rules."""
 
     def __init__(self) -> None:
         self.conversions: defaultdict[tuple[str, str, str, str], Histogram] = defaultdict(lambda: Histogram(RULES_BUCKETS))
         """As ConversionStats.conversions, for each object."""
+
+    def take(self) -> RulesCounts:
+        """Return all counts, and begin anew."""
+        taken = dict(self.conversions)
+        self.conversions.clear()
+        return taken
+
+    def add(self, counts: RulesCounts) -> None:
+        """Add the counts of another process."""
+        for key, histogram in counts.items():
+            self.conversions[key].add(histogram)
 
 
 class ConversionStats:

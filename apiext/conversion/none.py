@@ -16,6 +16,8 @@ class NoneConverter:
 
     __slots__ = ()
     calls: Final = None
+    is_inline: Final = True
+    prunes: Final = False
 
     async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> list[Object]:
         """Implement Converter.convert."""

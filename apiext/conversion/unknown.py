@@ -18,6 +18,8 @@ class UnknownConverter:
 
     __slots__ = ("_reason",)
     calls: Final = None
+    is_inline: Final = True
+    prunes: Final = False
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

@@ -71,6 +71,7 @@ def crd_summary(crd: Json) -> Json:
     resourceVersion is left out: a change of other fields, such as conditions, is none.
     """
     metadata, spec = crd["metadata"], crd["spec"]
+    accepted = (crd.get("status") or {}).get("acceptedNames") or {}
     wish = (metadata.get("annotations") or {}).get(STRATEGY)
     return {
         "metadata": {
@@ -79,7 +80,8 @@ def crd_summary(crd: Json) -> Json:
         },
         "spec": {
             "group": spec["group"],
-            "names": {"kind": ((crd.get("status") or {}).get("acceptedNames") or {}).get("kind") or spec["names"]["kind"]},
+            # "" while another CRD of the group has the kind: objects of the kind are not of this one
+            "names": {"kind": accepted.get("kind", spec["names"]["kind"])},
             "conversion": spec.get("conversion") or {},
         },
     }

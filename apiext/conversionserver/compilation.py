@@ -2,61 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from apiext.conversion.interface import ConversionError
-from apiext.conversion.rules.check.document_check import check_document, crd_schemas
-from apiext.conversion.rules.compile import compile_rules
-from apiext.conversion.rules.converter import RulesConverter
-from apiext.conversion.rules.declared_losses import DeclaredLosses
-from apiext.conversion.rules.errors import InvalidConversionError
+from apiext.conversion.rules.building import build_rules, problem_text
+from apiext.conversion.rules.check.document_check import check_compiled, crd_schemas
 from apiext.conversion.rules.finish import finisher
+from apiext.conversion.rules.interface import UNKNOWN
+from apiext.conversionserver.conversions import MadeConverter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.conversion.rules.check.report import CheckReport
-    from apiext.conversion.rules.model import ConversionRules
+    from apiext.conversion.rules.converter import RulesConverter
     from apiext.meta.encoding.json_codec import Object
     from apiext.operator.api_clients import Json
     from apiext.schema.compiled import CompiledSchema
 
-_MAX_PROBLEMS: Final = 3
-"""Problems that a text names; the status of the object names all."""
 
-
-def rules_converter(crd: Json, conversion: Json) -> tuple[PruningConverter | None, str]:
-    """Return the converter of a CRD by the rules of its Conversion object, and what is wrong with the rules, "" if nothing is.
-
-    Rules that can be compiled convert even if the check finds a problem: a CRD that changes under its rules stays readable. (apiext itself
-    refuses to convert by them, and serves the storage version.) Takes seconds for very large rules.
-    """
+def compile_conversion(crd: Json, conversion: Json, *, in_use: bool) -> MadeConverter:
+    """Implement Compile with the code of the server. Take seconds for very large rules: all pairs of versions are compiled."""
     schemas = crd_schemas(crd)
-    rules, report = check_document(conversion, schemas)
-    problem = _text(report)
-    if rules is None:
-        return None, problem
-    try:
-        return _converter(crd, rules, schemas), problem
-    except (ConversionError, InvalidConversionError) as error:
-        return None, problem or str(error)
-
-
-def _converter(crd: Json, rules: ConversionRules, schemas: Mapping[str, CompiledSchema]) -> PruningConverter:
-    """Return the converter with all pairs of versions compiled. Raise ConversionError or InvalidConversionError if one cannot be."""
-    compiled = compile_rules(rules, schemas)
-    for source in schemas:
-        for target in schemas:
-            if source != target:
-                compiled.transformation(source, target)
     storage = next(version["name"] for version in crd["spec"]["versions"] if version["storage"])
-    return PruningConverter(RulesConverter(compiled, DeclaredLosses(rules), schemas, storage, rules.name), schemas)
-
-
-def _text(report: CheckReport) -> str:
-    problems = report.problems
-    more = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
-    return "; ".join(map(str, problems[:_MAX_PROBLEMS])) + more
+    built = build_rules(crd["metadata"]["name"], conversion, schemas, storage, in_use=in_use)
+    if built.converts:
+        for source, target in permutations(schemas, 2):
+            # the conversions between these two say so
+            with suppress(ConversionError):
+                built.compiled.transformation(source, target)
+    if built.rules is not None:
+        check_compiled(built.rules, built.compiled, schemas, built.report)
+    return MadeConverter(PruningConverter(built.converter, schemas), problem_text(built.report), built.converts)
 
 
 class PruningConverter:
@@ -74,5 +52,5 @@ class PruningConverter:
         version = obj["apiVersion"].rpartition("/")[2]
         if version not in self._prune:
             raise ConversionError(f"the CRD has no version {version}")
-        self._prune[version](obj)
+        self._prune[version](obj, UNKNOWN)
         return self._converter.convert_inline(obj, api_version)

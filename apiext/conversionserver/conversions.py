@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from apiext.conversion.rules_in_use import was_in_use
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
@@ -19,16 +20,32 @@ class ObjectConverter(Protocol):
     """Converts objects of one CRD between its versions, without waiting."""
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
-        """Return the object, possibly the same one, in the named version.
+        """Return the object, possibly the same one, in the named version. Change no object or list in the given one.
 
         Raises:
             ConversionError: the object cannot be converted.
+            HeavyWorkError: it takes too long for the event loop (`scheduling/inline_work.py`).
         """
         ...
 
 
-Compile = Callable[["Json", "Json"], tuple[ObjectConverter | None, str]]
-"""Returns the converter of a CRD, given with its schemas, and its Conversion object, and what is wrong with the rules."""
+class MadeConverter(NamedTuple):
+    """The converter of a CRD by the rules of its Conversion object."""
+
+    converter: ObjectConverter
+    problem: str = ""
+    """What is wrong with the rules, empty if nothing is."""
+    converts: bool = True
+    """Whether the rules convert. If not, each conversion fails with the reason."""
+
+
+class Compile(Protocol):
+    """Makes converters."""
+
+    def __call__(self, crd: Json, conversion: Json, /, *, in_use: bool) -> MadeConverter:
+        """Return the converter of a CRD, given with its schemas, and its Conversion object. A problem does not stop rules `in_use`."""
+        ...
+
 
 _LOG: Final = get_logger(__name__)
 
@@ -41,17 +58,20 @@ class CompiledConversion:
     """The CRD's."""
     key: Hashable
     """Identifies the CRD and the Conversion object in the state that was compiled."""
-    converter: ObjectConverter | None
-    """None if the rules cannot be compiled."""
+    rules: Hashable
+    """Identifies the state of the Conversion object alone."""
+    converter: ObjectConverter
     problem: str
     """What is wrong with the rules, empty if nothing is: only then is the webhook installed."""
+    converts: bool
+    """As in MadeConverter."""
 
 
 class Conversions:
     """Compiles the rules of each Conversion object for its CRD, and again after a change of either.
 
-    Rules that cannot be compiled have no converter, also if an earlier version of them had one: all replicas answer alike, however long
-    they run.
+    Rules with a problem do not begin to convert, and those of an earlier state are used no more: all replicas answer alike, however long
+    they run. Rules that are in use, here or by the status of their object, go on when their CRD changes.
     """
 
     def __init__(
@@ -74,13 +94,20 @@ class Conversions:
         """Return the compiled rules of the CRD of a kind, None if it has none."""
         return self._compiled.get(self._by_kind.get((group, kind), ""))
 
+    def converts(self, name: str) -> bool:
+        """Return whether the rules of a CRD convert: before they are compiled, whether they did by the status of their object."""
+        conversion, compiled = self._conversions.get(name), self._compiled.get(name)
+        if conversion is None or compiled is None or compiled.rules != _key(conversion):
+            return conversion is not None and was_in_use(conversion)
+        return compiled.converts
+
     def has_object(self, name: str) -> bool:
         """Return whether a CRD has a Conversion object, compiled or not."""
         return self._conversions.get(name) is not None
 
     def usable(self) -> dict[str, bool]:
-        """Return for each CRD with a Conversion object whether nothing is wrong with its rules."""
-        return {name: not compiled.problem for name, compiled in self._compiled.items()}
+        """Return for each CRD with a Conversion object whether nothing is wrong with its rules. Any thread may call it."""
+        return {name: not compiled.problem for name, compiled in self._compiled.copy().items()}
 
     def missing(self) -> list[str]:
         """Return the names of the CRDs whose rules have not been compiled since the start; later changes do not count."""
@@ -97,25 +124,30 @@ class Conversions:
             ApiError: the CRD cannot be read.
         """
         conversion, summary = self._conversions.get(name), self._crds.get(name)
-        crd = await self._read_crd(name) if conversion and summary and not self._is_current(name, summary, conversion) else None
         if conversion is None or summary is None:
             self._forget(name)
-        elif crd is not None:
-            self._put(await self._compiled_of(crd, conversion), summary)
-
-    def _is_current(self, name: str, crd: Json, conversion: Json) -> bool:
+            return
         known = self._compiled.get(name)
-        return known is not None and known.key == _key(crd, conversion)
+        # a later status may say that refused rules are in use
+        is_resumed = known is not None and not known.converts and was_in_use(conversion)
+        if known is None or known.key != _key(summary, conversion) or is_resumed:
+            crd = await self._read_crd(name)
+            known = None if crd is None else await self._compiled_of(crd, conversion)
+        if known is not None:
+            # also without a new generation: the accepted kind changes in the status
+            self._put(known, summary)
 
     async def _compiled_of(self, crd: Json, conversion: Json) -> CompiledConversion:
-        name, key = crd["metadata"]["name"], _key(crd, conversion)
+        name, rules = crd["metadata"]["name"], _key(conversion)
+        known = self._compiled.get(name)
+        in_use = was_in_use(conversion) or (known is not None and known.rules == rules and known.converts)
         # large schemas take long
-        converter, problem = await asyncio.to_thread(self._compile, crd, conversion)
-        if problem:
-            _LOG.warning("conversion rules invalid", crd=name, converting=converter is not None, error=problem)
+        made = await asyncio.to_thread(self._compile, crd, conversion, in_use=in_use)
+        if made.problem:
+            _LOG.warning("conversion rules invalid", crd=name, converting=made.converts, error=made.problem)
         else:
             _LOG.info("conversion rules compiled", crd=name, generation=conversion["metadata"].get("generation"))
-        return CompiledConversion(name, key, converter, problem)
+        return CompiledConversion(name, _key(crd, conversion), rules, made.converter, made.problem, made.converts)
 
     def _put(self, compiled: CompiledConversion, crd: Json) -> None:
         self._forget(compiled.name)
@@ -127,5 +159,5 @@ class Conversions:
         self._by_kind = {kind: other for kind, other in self._by_kind.items() if other != name}
 
 
-def _key(crd: Json, conversion: Json) -> Hashable:
-    return tuple(found["metadata"].get(member) for found in (crd, conversion) for member in ("uid", "generation"))
+def _key(*objects: Json) -> Hashable:
+    return tuple(found["metadata"].get(member) for found in objects for member in ("uid", "generation"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.conversion.interface import ConversionError
@@ -15,6 +16,8 @@ from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.endpoints.serializers.negotiation import JSON
 from apiext.meta.errors import StatusError
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.scheduling.side_thread import aside
 from apiext.scheduling.time_slice import Pace
 from apiext.server.http.connection import HTTPConnection
 
@@ -86,7 +89,7 @@ class ReviewHandler:
             for one in found.objects:
                 compiled = self._rules(one, found)
                 seen.setdefault(compiled.name, set()).add(one["apiVersion"].rpartition("/")[2])
-                objects.append(_convert(one, found.target, compiled))
+                objects.append(await _convert(one, found.target, compiled))
                 if pace.due:
                     await pace.pause()
             failure = ""
@@ -107,13 +110,26 @@ class ReviewHandler:
         return compiled
 
 
-def _convert(one: Object, target: str, compiled: CompiledConversion) -> Object:
-    if compiled.converter is None:
+async def _convert(one: Object, target: str, compiled: CompiledConversion) -> Object:
+    """Return a converted object. A thread does what takes too long for the event loop. Raises ConversionError."""
+    converter, source = compiled.converter, one["apiVersion"]
+    if not compiled.converts:
         raise ConversionError(f"{review.name_of(one)}: the rules of Conversion {compiled.name} cannot be used: {compiled.problem}")
-    source = one["apiVersion"]
     if source == target:
         return one
+    before = one.copy()
     try:
-        return compiled.converter.convert_inline(one, target)
+        with InlineWork():
+            return converter.convert_inline(one, target)
+    except HeavyWorkError:
+        pass
     except ConversionError as error:
-        raise ConversionError(f"{review.name_of(one)} of {source} cannot be converted to {target}: {error}") from error
+        raise _failed(one, source, target, error) from error
+    try:
+        return await aside(partial(converter.convert_inline, before, target))
+    except ConversionError as error:
+        raise _failed(one, source, target, error) from error
+
+
+def _failed(one: Object, source: str, target: str, error: ConversionError) -> ConversionError:
+    return ConversionError(f"{review.name_of(one)} of {source} cannot be converted to {target}: {error}")

@@ -13,7 +13,7 @@ from apiext.conversion.metrics import ConversionStats
 from apiext.conversion.rules.model import PLURAL
 from apiext.conversionserver.cluster_objects import ClusterObjects, conversion_summary, crd_summary
 from apiext.conversionserver.cluster_writer import ClusterWriter
-from apiext.conversionserver.compilation import rules_converter
+from apiext.conversionserver.compilation import compile_conversion
 from apiext.conversionserver.conversions import Conversions
 from apiext.conversionserver.installation import COMPONENT, Installation
 from apiext.conversionserver.router import ConversionRouter
@@ -29,6 +29,7 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.scheduling.workqueue import WorkQueue
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
+from apiext.server.loop_errors import ignore_closed_connections
 from apiext.server.process_resources import raise_open_files_limit
 from apiext.server.shutdown import finish_requests
 from apiext.server.start_error import StartError
@@ -56,6 +57,7 @@ async def serve_conversions(options: ConvertOptions, *, started: Callable[[dict[
         StartError: the server cannot start.
     """
     stopping = stop_signal()
+    ignore_closed_connections()
     raise_open_files_limit()
     async with AsyncExitStack() as stack:
         listener = listen(options.bind_address, options.port)
@@ -88,7 +90,7 @@ class _ConversionServer:
         self._identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
         self._crds = ClusterObjects(self._on_change, crd_summary)
         self._objects = ClusterObjects(self._on_change, conversion_summary)
-        self._conversions = Conversions(self._crds, self._objects, lambda name: host.find(f"{CRDS}/{name}"), rules_converter)
+        self._conversions = Conversions(self._crds, self._objects, lambda name: host.find(f"{CRDS}/{name}"), compile_conversion)
         self._queue = WorkQueue(
             self._sync, log=_LOG, event="conversion rules not read, retrying", key_field="crd", retryable=(ApiError,), pauses=(0.2, 10.0)
         )
@@ -159,7 +161,8 @@ class _ConversionServer:
             recorder=EventRecorder(self._host, instance=self._identity, component=COMPONENT),
             needs_bundle=bool(options.secret or options.ca_file),
         )
-        self._writer = ClusterWriter(installation, ConversionStatusWriter(self._host, options.target, self._crds), self._objects)
+        statuses = ConversionStatusWriter(self._host, options.target, self._crds, self._conversions)
+        self._writer = ClusterWriter(installation, statuses, self._objects)
         try:
             await self._writer.run()
         finally:

@@ -84,7 +84,9 @@ def object_problem(found: Any, group: str) -> str:
         return "it has no apiVersion or no kind"
     if api_version.rpartition("/")[0] != group:
         return f"its apiVersion {api_version} is not of the group {group}"
-    if not isinstance(found.get("metadata", {}), dict):
+    if "metadata" not in found:
+        return "it has no metadata"
+    if not isinstance(found["metadata"], dict):
         return "its metadata is not an object"
     if json_values.is_deeper(found, MAX_DEPTH):
         return f"it is nested deeper than {MAX_DEPTH} levels"

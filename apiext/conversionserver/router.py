@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from apiext.cert import certificate
 from apiext.conversionserver.handler import PATH, ReviewHandler
-from apiext.conversionserver.metrics import ReviewMetrics
 from apiext.endpoints.responsewriters.status import text_reply
+from apiext.server.routes.conversion_metrics import ReviewMetrics
 from apiext.server.routes.healthz import PING, HealthCheck, HealthEndpoint, UnhealthyError
+from apiext.server.routes.process_metrics import ProcessMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ class ConversionRouter:
         endpoints = [HealthEndpoint("healthz", [PING]), HealthEndpoint("livez", [PING]), HealthEndpoint("readyz", ready)]
         self._routes: dict[str, Handler] = {path: endpoint for endpoint in endpoints for path in endpoint.paths}
         self._routes[PATH] = ReviewHandler(conversions, stats)
-        self._routes["/metrics"] = ReviewMetrics(stats, conversions.usable)
+        self._routes["/metrics"] = ProcessMetrics(ReviewMetrics(stats, conversions.usable))
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request."""

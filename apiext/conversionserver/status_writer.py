@@ -11,6 +11,7 @@ from apiext.operator.api_clients import CRDS, ApiClient, ApiError, Json
 
 if TYPE_CHECKING:
     from apiext.conversionserver.cluster_objects import ClusterObjects
+    from apiext.conversionserver.conversions import Conversions
     from apiext.conversionserver.webhook_target import WebhookTarget
 
 CONVERSIONS: Final = f"/apis/{API_VERSION}/{PLURAL}"
@@ -23,8 +24,9 @@ class ConversionStatusWriter:
 
     retryable: tuple[type[Exception], ...] = (ApiError,)
 
-    def __init__(self, host: ApiClient, target: WebhookTarget, crds: ClusterObjects) -> None:
+    def __init__(self, host: ApiClient, target: WebhookTarget, crds: ClusterObjects, conversions: Conversions) -> None:
         self._host = host
+        self._conversions = conversions
         self._target = target
         self._crds = crds
 
@@ -44,7 +46,8 @@ class ConversionStatusWriter:
         """Implement StatusBackend.usage: rules are used where spec.conversion of the CRD calls this webhook."""
         crd = self._crds.get(name)
         if crd is not None and self._target.is_called_by(crd["spec"]["conversion"]):
-            return RulesUsage(is_used=True, reason="Webhook", message=f"spec.conversion of the CRD calls {self._target}.")
+            message, continues = f"spec.conversion of the CRD calls {self._target}.", self._conversions.converts(name)
+            return RulesUsage(is_used=True, reason="Webhook", message=message, continues=continues)
         if crd is not None and wish_of(crd) == WEBHOOK:
             return RulesUsage(is_used=False, reason="Pending", message="spec.conversion of the CRD is not written yet.")
         return RulesUsage(is_used=False, reason="NotRequested", message=f"The CRD does not have the annotation {STRATEGY}: {WEBHOOK}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from aiohttp import web
 
@@ -13,6 +13,9 @@ from apiext.flowcontrol.configuration.classifier import Classification
 from apiext.flowcontrol.estimation.estimate import WorkEstimate
 from apiext.meta.request import Peer, RequestInfo, UserInfo
 from apiext.workers.pool import WorkerPool
+
+if TYPE_CHECKING:
+    from apiext.audit.context import AuditContext
 
 _Value = TypeVar("_Value")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -50,6 +53,8 @@ HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
 """Headers that filters add to every response (Audit-Id, Cache-Control, ...)."""
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)
 """The client certificate of the connection, if there is one."""
+AUDIT: web.RequestKey[AuditContext] = web.RequestKey("audit", object)  # type: ignore[arg-type]
+"""The audit event of the request. Missing without audit."""
 PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
 """The requested WebSocket protocols except the one with a token. Missing if there was no token."""
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from apiext.authentication.bearer_token import WebSocketTokenError, bearer_token, websocket_token
 from apiext.authentication.token_review import TokenReviewError
-from apiext.endpoints.request import PEER, PROTOCOLS, USER, WARNINGS, Handler, attach
+from apiext.endpoints.request import AUDIT, PEER, PROTOCOLS, USER, WARNINGS, Handler, attach
 from apiext.endpoints.responsewriters.websocket import upgrades
 from apiext.filters.before_request import FilterStep
 from apiext.filters.metrics import CertificateExpirations
@@ -30,11 +30,14 @@ FrontProxyUser = Callable[[Mapping[str, str]], UserInfo | None]
 Reviewer = Callable[[str], Awaitable[UserInfo | None]]
 """Asks another server for the user of a token; returns None for an unauthenticated token. Raises TokenReviewError."""
 
+Refused = Callable[[web.BaseRequest, errors.StatusError], None]
+"""Takes a request that is refused, and the error that is its answer."""
+
 
 class Authentication(FilterStep):
     """Sets the user of a request. Answers 401 to invalid credentials and, if anonymous requests are disabled, to missing ones.
 
-    `tokens` maps static tokens to users. The `reviewer` gets all other tokens.
+    `tokens` maps static tokens to users. The `reviewer` gets all other tokens. `refused` gets each request that is answered 401.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Authentication(FilterStep):
         front_proxy: FrontProxyUser | None = None,
         expirations: CertificateExpirations | None = None,
         reviewer: Reviewer | None = None,
+        refused: Refused | None = None,
     ) -> None:
         super().__init__(handler)
         self._anonymous = anonymous
@@ -53,6 +57,7 @@ class Authentication(FilterStep):
         self._front_proxy = front_proxy
         self._expirations = expirations or CertificateExpirations()
         self._reviewer = reviewer
+        self._refused = refused
 
     def enter(self, request: web.BaseRequest) -> Awaitable[None] | None:
         """Set the user. If only the reviewer knows the user, return an awaitable that asks it.
@@ -67,16 +72,19 @@ class Authentication(FilterStep):
             if user is None:
                 if self._reviewer is not None:
                     return self._review(request, token, self._reviewer)
-                protocol_token = _protocol_token(request)
+                protocol_token = self._protocol_token(request)
                 user = self._tokens.get(protocol_token) or self._anonymous_user(request, has_token=bool(token or protocol_token))
         attach(request, USER, user)
         return None
 
     async def _review(self, request: web.BaseRequest, token: str, reviewer: Reviewer) -> None:
         """Ask the reviewer and set the user. Raises StatusError (401)."""
+        begun = time.perf_counter()
         user = await _reviewed(reviewer, token)
+        if AUDIT in request:
+            request[AUDIT].track("authentication", time.perf_counter() - begun)
         if user is None:
-            protocol_token = _protocol_token(request)
+            protocol_token = self._protocol_token(request)
             user = self._tokens.get(protocol_token) or await _reviewed(reviewer, protocol_token)
             user = user or self._anonymous_user(request, has_token=bool(token or protocol_token))
         request[USER] = user
@@ -98,8 +106,27 @@ class Authentication(FilterStep):
         """Return system:anonymous. Raise 401 for an invalid token or certificate, or if anonymous requests are disabled."""
         peer: Peer | None = request.get(PEER)
         if has_token or not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
-            raise errors.unauthorized()
+            raise self._unauthorized(request)
         return ANONYMOUS
+
+    def _protocol_token(self, request: web.BaseRequest) -> str:
+        """Return the bearer token among the protocols of a WebSocket, empty without one. Raise 401 for an invalid one."""
+        headers = request.headers.getall("Sec-WebSocket-Protocol", ())
+        if not headers or not upgrades(request.headers):
+            return ""
+        try:
+            token, rest = websocket_token(headers)
+        except WebSocketTokenError as error:
+            raise self._unauthorized(request) from error
+        if token:
+            request[PROTOCOLS] = rest
+        return token
+
+    def _unauthorized(self, request: web.BaseRequest) -> errors.StatusError:
+        error = errors.unauthorized()
+        if self._refused is not None:
+            self._refused(request, error)
+        return error
 
 
 def _header_token(request: web.BaseRequest) -> str:
@@ -108,20 +135,6 @@ def _header_token(request: web.BaseRequest) -> str:
     token = bearer_token(header) if header else ""
     if header and not token and header.strip().lower().startswith("bearer  "):
         request[WARNINGS].append(_EXTRA_SPACE)
-    return token
-
-
-def _protocol_token(request: web.BaseRequest) -> str:
-    """Return the bearer token among the protocols of a WebSocket, empty without one. Raise 401 for an invalid one."""
-    headers = request.headers.getall("Sec-WebSocket-Protocol", ())
-    if not headers or not upgrades(request.headers):
-        return ""
-    try:
-        token, rest = websocket_token(headers)
-    except WebSocketTokenError as error:
-        raise errors.unauthorized() from error
-    if token:
-        request[PROTOCOLS] = rest
     return token
 
 

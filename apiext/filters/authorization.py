@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from aiohttp import web
 
 from apiext.authorization.authorizer import ALLOWED, AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.authorization.forbidden import forbidden
-from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler, attach
+from apiext.endpoints.request import AUDIT, AUTHORIZE, INFO, USER, Handler, attach
 from apiext.endpoints.responsewriters.status import internal_error_reply, status_reply
 from apiext.filters.before_request import FilterStep, StepResult
 from apiext.meta.request import RequestInfo, UserInfo
 
+_DECISION: Final = "authorization.k8s.io/decision"
+_REASON: Final = "authorization.k8s.io/reason"
 _DELETIONS: Final = ("delete", "deletecollection")
 _MAY_CREATE: Final = ("patch", "update")
 """Verbs that need the create permission too if the object does not exist."""
@@ -24,8 +27,10 @@ class Authorization(FilterStep):
     Answers 403 otherwise, or 500 if its SubjectAccessReview failed.
     """
 
-    def __init__(self, handler: Handler, *, modes: AuthorizationModes, unsafe_deletion: bool = True) -> None:
+    def __init__(self, handler: Handler, *, modes: AuthorizationModes, unsafe_deletion: bool = True, audited: bool = False) -> None:
+        """Create the filter. If requests are `audited`, it adds the decisions to their events."""
         super().__init__(handler)
+        self._audited = audited
         self._modes = modes
         self._unsafe_deletion = unsafe_deletion
 
@@ -39,14 +44,24 @@ class Authorization(FilterStep):
 
     async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
         user, info = request[USER], request[INFO]
+        begun = time.perf_counter()
         try:
             verdict = await self._modes.authorize(user, info)
         except ReviewError as failure:
+            if self._audited:
+                request[AUDIT].annotate(_REASON, "internal error")
             return internal_error_reply(request, str(failure))
+        if self._audited:
+            request[AUDIT].track("authorization", time.perf_counter() - begun)
         return self._answer(request, user, info, verdict)
 
     def _answer(self, request: web.BaseRequest, user: UserInfo, info: RequestInfo, verdict: Verdict) -> web.StreamResponse | None:
-        if verdict is not ALLOWED and verdict.decision is not Decision.ALLOW:
+        allowed = verdict is ALLOWED or verdict.decision is Decision.ALLOW
+        if self._audited:
+            audit = request[AUDIT]
+            audit.annotate(_DECISION, "allow" if allowed else "forbid")
+            audit.annotate(_REASON, verdict.reason)
+        if not allowed:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):
             attach(request, AUTHORIZE, self._modes.authorize)

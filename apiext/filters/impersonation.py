@@ -10,7 +10,7 @@ from aiohttp import web
 from apiext.authentication.request_header import extra_fields
 from apiext.authorization.authorizer import Authorize
 from apiext.authorization.impersonation import Impersonation
-from apiext.endpoints.request import INFO, USER, Handler
+from apiext.endpoints.request import AUDIT, INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import status_reply
 from apiext.meta import errors
 from apiext.meta.encoding import utf8
@@ -35,8 +35,10 @@ class ImpersonationFilter:
     Answers 400 to headers without a user name, and 403 unless the authenticated user may impersonate.
     """
 
-    def __init__(self, handler: Handler, *, authorize: Authorize, constrained: bool = True) -> None:
+    def __init__(self, handler: Handler, *, authorize: Authorize, constrained: bool = True, audited: bool = False) -> None:
+        """Create the filter. If requests are `audited`, it adds the impersonated users to their events."""
         self._handler = handler
+        self._audited = audited
         self._impersonation = Impersonation(authorize, constrained=constrained)
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
@@ -52,7 +54,9 @@ class ImpersonationFilter:
             wanted = wanted_user(request)
             if wanted is not None:
                 request[IMPERSONATOR] = requestor = request[USER]
-                request[USER] = await self._impersonation.user(requestor, wanted, request[INFO])
+                request[USER], constraint = await self._impersonation.user(requestor, wanted, request[INFO])
+                if self._audited:
+                    request[AUDIT].impersonate(request[USER], constraint)
         except errors.StatusError as error:
             return status_reply(request, error, no_sniffing=True)
         return await self._handler(request)

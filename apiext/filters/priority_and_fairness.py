@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.parameters.query_parameters import parse_query
-from apiext.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, attach
+from apiext.endpoints.request import AUDIT, FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, attach
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.flowcontrol.estimation.estimate import ONE_SEAT
 from apiext.flowcontrol.fairqueuing.phase import WAITING
@@ -28,8 +29,9 @@ class PriorityAndFairness:
     A watch has its seats until it has sent its initial events; other long-running requests need none.
     """
 
-    def __init__(self, handler: Handler, *, flow_control: FlowControl, maximum: float, stats: RequestStats) -> None:
-        """Create the filter. `maximum` is the timeout of requests in seconds."""
+    def __init__(self, handler: Handler, *, flow_control: FlowControl, maximum: float, stats: RequestStats, audited: bool = False) -> None:
+        """Create the filter. `maximum` is the timeout of requests in seconds. If they are `audited`, events have their waits."""
+        self._audited = audited
         self._handler = handler
         self._flow_control = flow_control
         self._maximum = maximum
@@ -52,7 +54,10 @@ class PriorityAndFairness:
             attach(request, FLOW, (found, estimate))
             seats = controller.start(found, user, info, estimate)
             if seats.phase is WAITING:
+                begun = time.perf_counter()
                 await controller.wait(found, seats, deadline=request.get(TIMEOUT, self._maximum))
+                if self._audited:
+                    request[AUDIT].track("apf-queue-wait", time.perf_counter() - begun)
         except Rejected:
             return self._rejection(request, found)
         small = None

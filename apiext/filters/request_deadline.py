@@ -16,6 +16,7 @@ from aiohttp import web
 from apiext.endpoints.parameters import query_parameters
 from apiext.endpoints.request import DEADLINE, HEADERS, INFO, TIMEOUT, Handler
 from apiext.endpoints.responsewriters.response import AbortedResponse, Reply, has_begun
+from apiext.filters.authentication import Refused
 from apiext.filters.metrics import DEADLINE_EXCEEDED, RequestStats
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
@@ -37,11 +38,21 @@ class RequestDeadline:
     arrive within a second share a deadline: a timer for each would cost more than the rest of this filter.
     """
 
-    def __init__(self, handler: Handler, *, maximum: float, stats: RequestStats, writing: float = _WRITE_TIMEOUT) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        maximum: float,
+        stats: RequestStats,
+        writing: float = _WRITE_TIMEOUT,
+        refused: Refused | None = None,
+    ) -> None:
+        """Create the filter. `refused` gets each request with an invalid `?timeout=`."""
         self._handler = handler
         self._stats = stats
         self._maximum = maximum
         self._writing = writing
+        self._refused = refused
         self._reads = _Arrivals(maximum)
         self._writes = _Arrivals(min(writing, maximum))
 
@@ -106,7 +117,10 @@ class RequestDeadline:
         try:
             asked = parse_duration(text)
         except ValueError as error:
-            raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
+            refusal = errors.bad_request(f"invalid timeout specified in the request URL - {error}")
+            if self._refused is not None:
+                self._refused(request, refusal)
+            raise refusal from None
         return asked if 0 < asked < self._maximum else self._maximum
 
 

@@ -30,6 +30,9 @@ def parse_configuration(data: bytes, schema: Mapping[str, Any]) -> dict[str, Any
         found = yaml.load(data, Loader=json_loader())  # noqa: S506 -- a safe loader
     except yaml.YAMLError as error:
         raise ConfigurationError(f"invalid YAML: {' '.join(str(error).split())}") from error
+    except ValueError:
+        # the error would quote the value
+        raise ConfigurationError("invalid YAML: a value does not fit its tag") from None
     errors = sorted(Draft202012Validator(schema).iter_errors(found), key=lambda error: error.json_path)
     if errors:
         raise ConfigurationError("; ".join(map(_text, errors)))
@@ -49,9 +52,12 @@ def json_loader() -> type[Any]:
 
 
 def _text(error: ValidationError) -> str:
+    """Return an error without the invalid value, which may be a secret or contain secrets."""
     path, reason = error.json_path.removeprefix("$").removeprefix("."), error.message
     if error.validator == "type":
-        # jsonschema would quote the value: a secret, or a whole section with secrets
         expected: Any = error.validator_value
         reason = f"not of type {expected if isinstance(expected, str) else ' or '.join(expected)}"
+    elif error.validator == "oneOf":
+        reasons = ", ".join(map(_text, error.context or ()))
+        reason = f"matches none of the alternatives ({reasons})" if reasons else "matches several alternatives"
     return f"{path}: {reason}" if path else reason

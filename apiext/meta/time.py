@@ -131,3 +131,22 @@ def parse_duration(text: str) -> float:
         problem = "missing unit in" if text.isdigit() else "invalid"
         raise ValueError(f"time: {problem} duration {json.dumps(text, ensure_ascii=False)}")
     return nanoseconds / 1e9
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in Go's syntax: 1m2.5s, 1.5s, 20.3ms, 5µs, 50ns."""
+    nanoseconds = round(seconds * 1e9)
+    if nanoseconds < 1000:
+        return f"{nanoseconds}ns" if nanoseconds else "0s"
+    for unit, size in (("µs", 1_000), ("ms", 1_000_000)):
+        if nanoseconds < size * 1000:
+            return f"{_decimal(nanoseconds, size)}{unit}"
+    minutes, rest = divmod(nanoseconds, 60_000_000_000)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest, 1_000_000_000)}s"
+    return f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}" if minutes else text
+
+
+def _decimal(nanoseconds: int, unit: int) -> str:
+    whole, rest = divmod(nanoseconds, unit)
+    return f"{whole}.{rest:0{len(str(unit)) - 1}d}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Re-encodes objects in the storage version of their definition after it has changed (`--migrate=auto`).
+"""Re-encodes objects in the storage version of their definition, and with the first key of the encryption (`--migrate=auto`).
 
 One server at a time rewrites the objects of one definition at a time. It begins when every live server writes the new version, because a
 server that lags behind would store more objects in the old one. At the end it removes versions without objects from status.storedVersions.
@@ -53,6 +53,8 @@ _LAG_SECONDS: Final = 2.0
 """Pause while a live server does not write the new version yet."""
 _TURN_SECONDS: Final = 15.0
 """Pause while another server migrates."""
+_KEYS_SECONDS: Final = 60.0
+"""Interval of looks whether the keys of an encrypted resource have changed."""
 _REPEAT_SECONDS: Final = 300.0
 """Pause before failed objects are migrated, and rejected ones checked, again."""
 
@@ -74,7 +76,8 @@ class _Report:
 class AutomaticMigration:
     """Migrates the objects of the definitions in a catalog.
 
-    `scope` returns the scope of a definition's storage version, `guard` the guard of clients' writes of its instances.
+    `scope` returns the scope of a definition's storage version, `guard` the guard of clients' writes of its instances. If the stores
+    encrypt, objects that are not stored as its first provider stores them are rewritten after the start and each change of the keys.
     """
 
     def __init__(
@@ -97,6 +100,9 @@ class AutomaticMigration:
         self._workers = workers
         self._scope = scope
         self._guard = guard
+        self._encryption = stores.encryption
+        self._encrypted: dict[str, int] = {}
+        """The generation of keys for which no object was left that is stored in another way, by definition."""
         self._invalid: dict[str, Sequence[str]] = {}
         """The keys of objects that were invalid when this server checked them last, by definition."""
         self._queue = WorkQueue(
@@ -120,7 +126,7 @@ class AutomaticMigration:
             return
         if _old_stored_versions(new):
             self._queue.add(new.name)
-        elif len(new.versions) > 1:
+        elif len(new.versions) > 1 or self._is_encrypted(new):
             self._queue.add_after(new.name, _FIRST_CHECK_SECONDS)
 
     async def _sync(self, name: str) -> float | None:
@@ -133,16 +139,29 @@ class AutomaticMigration:
         elif _is_about(definition.head, _INVALID):
             work = self._check_again
         else:
-            return None
+            return self._next_look(definition)
         if not await self._lock.acquire():
             return _TURN_SECONDS
         try:
-            return await work(definition)
+            again = await work(definition)
         finally:
             await self._lock.release()
+        return self._next_look(definition) if again is None else again
+
+    def _is_encrypted(self, definition: Definition) -> bool:
+        return self._encryption is not None and self._encryption.names(definition.resource)
+
+    def _next_look(self, definition: Definition) -> float | None:
+        """Return the seconds until the next look whether keys have changed, None without encryption."""
+        return _KEYS_SECONDS if self._is_encrypted(definition) else None
+
+    def _has_new_keys(self, definition: Definition) -> bool:
+        """Report whether objects may be stored with other keys than new ones, or in another way."""
+        generation = self._encryption.generation if self._encryption is not None else None
+        return self._is_encrypted(definition) and self._encrypted.get(definition.name) != generation
 
     async def _is_needed(self, definition: Definition) -> bool:
-        if _old_stored_versions(definition) and definition.phase is None:
+        if (_old_stored_versions(definition) and definition.phase is None) or self._has_new_keys(definition):
             return True
         return bool(await self._other_versions(definition))
 
@@ -154,9 +173,12 @@ class AutomaticMigration:
     async def _migrate(self, definition: Definition) -> float | None:
         if not await self._is_written_everywhere(definition):
             return _LAG_SECONDS
+        keys = self._encryption.generation if self._encryption is not None else 0
         report = await self._rewrite(definition)
         if self._has_changed(definition):
             return 0.0
+        if report.is_complete:
+            self._encrypted[definition.name] = keys
         left = await self._other_versions(definition)
         if report.is_complete and left and not report.failed:
             # objects of clients whose writes began before the change of the definition

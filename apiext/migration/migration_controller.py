@@ -92,6 +92,10 @@ class MigrationController:
         run = self._runs.get(uid)
         return run.progress if run is not None and run.progress.total else None
 
+    def unfinished(self) -> dict[str, int]:
+        """Return the number of migrations that wait or run, by resource, also of those that another server runs."""
+        return {resource: len(migrations) for resource, migrations in list(self._open.items()) if migrations}
+
     def start(self) -> None:
         """Run the stored migrations, and later ones."""
         watching = follow(self._scopes[""].rest.watch, self._on_event, log=_LOG, failed="migration watch failed, retrying")

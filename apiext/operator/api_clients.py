@@ -121,6 +121,8 @@ class Clients:
     host: ApiClient
     apiext: ApiClient
     host_etcd: EtcdConfig | None = None
+    host_encryption: Path | None = None
+    """The host's EncryptionConfiguration, for its etcd."""
 
 
 def host_endpoint(options: OperatorOptions) -> Endpoint:

@@ -92,6 +92,11 @@ class LeaderElector:
         self._observed = ObservedLease()
         self._problem = ""
 
+    @property
+    def has_read_lease(self) -> bool:
+        """Whether this replica has read or written the lease, so that it can take over."""
+        return self._observed != ObservedLease()
+
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Acquire the lease, run `lead`, cancel it when the lease is lost, and start over, until cancelled."""
         while True:

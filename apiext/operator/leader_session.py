@@ -17,6 +17,7 @@ from apiext.operator.reconciler import Reconciler
 from apiext.operator.reporting.diagnosis import Diagnosis
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.serving_certificate.ca_bundle import CABundleSource
+from apiext.operator.statistics import OperatorStatistics
 from apiext.operator.watched_state import WatchedState
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import end_tasks
@@ -52,6 +53,7 @@ class LeaderSession:
         recorder: EventRecorder,
         diagnosis: Diagnosis,
         state: WatchedState,
+        statistics: OperatorStatistics,
         restart_watch: Callable[[], None],
     ) -> None:
         self._options = options
@@ -60,6 +62,7 @@ class LeaderSession:
         self._diagnosis = diagnosis
         self._recorder = recorder
         self._state = state
+        self._statistics = statistics
         self._restart_watch = restart_watch
         self._bundle = ""
         self._distributed: str | None = None
@@ -92,7 +95,8 @@ class LeaderSession:
             apiext = ApiClient(apiext_endpoint(self._options, self._bundle))
             try:
                 self._state.guarded = await self._groups_with_policy()
-                clients = Clients(host=self._host, apiext=apiext, host_etcd=self._options.host_etcd)
+                etcd, encryption = self._options.host_etcd, self._options.host_encryption
+                clients = Clients(host=self._host, apiext=apiext, host_etcd=etcd, host_encryption=encryption)
                 self._reconciler = Reconciler(clients, self._state, self._recorder, self._target, self._diagnose)
                 async with asyncio.TaskGroup() as follow:
                     follow.create_task(self._follow_apiext(apiext))
@@ -150,7 +154,8 @@ class LeaderSession:
             await backoff.pause()
 
     async def _reconcile(self, group: str) -> float | None:
-        after = await self._reconciler.reconcile(group) if self._reconciler else None
+        with self._statistics.reconciliation():
+            after = await self._reconciler.reconcile(group) if self._reconciler else None
         self._report_distribution()
         return after
 

@@ -7,11 +7,14 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final
 
 import kopf
 
+from apiext.meta import host_annotations
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, host_endpoint
+from apiext.operator.group_state import condition_of
 from apiext.operator.host_watch import HostWatch
 from apiext.operator.leader_lease import NAME, LeaderElector, lead_without_election
 from apiext.operator.leader_session import LeaderSession
@@ -20,6 +23,8 @@ from apiext.operator.reporting.diagnosis import Diagnosis
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.serving_certificate.ca_bundle import CABundleFile, CABundleSource
 from apiext.operator.serving_certificate.secret import ServingSecret, certificate_hosts
+from apiext.operator.statistics import OperatorStatistics
+from apiext.operator.status import OperatorStatus
 from apiext.operator.watched_state import WatchedState
 from apiext.scheduling.tasks import end_tasks
 from apiext.webhook.clientcmd.kubeconfig import KubeconfigError
@@ -27,13 +32,18 @@ from apiext.webhook.clientcmd.kubeconfig import KubeconfigError
 _LONGEST_RETRY_SECONDS: Final = 15.0
 """Longest pause between attempts to reach the host at the start."""
 
+StatusEndpoints = Callable[[OperatorStatus], AbstractAsyncContextManager[str]]
+"""Serves the status of an operator while its context is open; the context is the URL."""
+
 
 class OperatorStartError(Exception):
     """The operator cannot start; the message gives the reason."""
 
 
-async def operate(options: OperatorOptions, *, started: Callable[[dict[str, str]], None]) -> None:
+async def operate(options: OperatorOptions, *, started: Callable[[dict[str, str]], None], endpoints: StatusEndpoints | None = None) -> None:
     """Operate until SIGTERM or SIGINT. Call `started` with the main settings when the host has answered.
+
+    `endpoints` serve the status as long as the operator runs. What they raise at their start passes through.
 
     Raises:
         OperatorStartError: the credentials for the host cannot be read.
@@ -49,13 +59,20 @@ async def operate(options: OperatorOptions, *, started: Callable[[dict[str, str]
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
 
     operator = _Operator(options, ApiClient(endpoint), started=started, take_signals=take_signals)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(operator.close)
+        if endpoints is not None:
+            operator.endpoints = await stack.enter_async_context(endpoints(operator))
+        await _run_until(stopped, operator, take_signals)
+
+
+async def _run_until(stopped: asyncio.Event, operator: _Operator, take_signals: Callable[[], None]) -> None:
     take_signals()
     running, stopping = asyncio.create_task(operator.run()), asyncio.create_task(stopped.wait())
     try:
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await end_tasks(running, stopping)
-        await operator.close()
     if not running.cancelled():
         running.result()
 
@@ -73,11 +90,35 @@ class _Operator:
         self._host = host
         self._started: Callable[[dict[str, str]], None] | None = started
         self._identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
-        self._recorder = EventRecorder(host, instance=self._identity)
+        self.statistics = OperatorStatistics()
+        self.endpoints = ""
+        """URL of the status endpoints, empty without them."""
+        self._recorder = EventRecorder(host, instance=self._identity, on_event=self.statistics.event)
         self._diagnosis = Diagnosis(options)
         self._state = WatchedState(options.selector, self._on_change, str(options.service))
         self._watch = HostWatch(lambda: host_endpoint(options), self._state, self.reach_host, take_signals)
         self._session: LeaderSession | None = None
+        self._elector: LeaderElector | None = None
+
+    @property
+    def is_synced(self) -> bool:
+        """See OperatorStatus.is_synced."""
+        return self._watch.synced.is_set()
+
+    @property
+    def knows_leader(self) -> bool:
+        """See OperatorStatus.knows_leader."""
+        return not self._options.leader_elect or (self._elector is not None and self._elector.has_read_lease)
+
+    @property
+    def is_leader(self) -> bool:
+        """See OperatorStatus.is_leader."""
+        return self._session is not None
+
+    def condition_reasons(self) -> dict[str, str]:
+        """See OperatorStatus.condition_reasons."""
+        conditions = ((crd["metadata"]["name"], condition_of(crd, host_annotations.CONDITION)) for crd in self._state.crds.all())
+        return {name: str(condition.get("reason") or "") for name, condition in conditions if condition}
 
     async def run(self) -> None:
         """Watch the host, and run a leader session whenever this operator is the leader, until cancelled."""
@@ -110,16 +151,18 @@ class _Operator:
         await self._watch.synced.wait()
         options = self._options
         if options.leader_elect:
-            await LeaderElector(self._host, namespace=options.namespace, identity=self._identity, timing=options.timing).run(
-                self._run_session
-            )
+            self._elector = LeaderElector(self._host, namespace=options.namespace, identity=self._identity, timing=options.timing)
+            await self._elector.run(self._run_session)
         await lead_without_election(self._run_session)
 
     async def _run_session(self) -> None:
         source = self._ca_bundle_source()
-        self._session = LeaderSession(self._options, self._host, source, self._recorder, self._diagnosis, self._state, self._watch.restart)
+        self._session = LeaderSession(
+            self._options, self._host, source, self._recorder, self._diagnosis, self._state, self.statistics, self._watch.restart
+        )
         try:
-            await self._session.run()
+            with self.statistics.session():
+                await self._session.run()
         finally:
             self._session = None
 
@@ -142,4 +185,5 @@ class _Operator:
             "service": f"{options.service}, port {options.port}",
             "definitions": options.selector.text or "all of the host",
             "lease": f"{options.namespace}/{NAME}" if options.leader_elect else "none: this operator always leads",
+            **({"endpoints": self.endpoints} if self.endpoints else {}),
         }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from apiext.meta.flags import FlagReader, OptionsError
@@ -23,6 +24,15 @@ class LeaseTiming:
     lease: float = 15.0
     renew: float = 10.0
     retry: float = 2.0
+
+
+class BindAddress(NamedTuple):
+    """Address to listen on."""
+
+    host: str
+    """An IP address."""
+    port: int
+    """0 selects a free one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +53,10 @@ class OperatorOptions:
     timing: LeaseTiming
     host_etcd: EtcdConfig | None
     """The host's etcd, for hand-overs."""
+    host_encryption: Path | None = None
+    """The host's EncryptionConfiguration; None if it does not encrypt the groups."""
+    metrics_address: BindAddress | None = None
+    """Address of the probes and metrics, None without them."""
     verbosity: int = 0
 
 
@@ -64,6 +78,8 @@ def read_options(flags: Mapping[str, Any]) -> OperatorOptions:
         leader_elect=bool(reader.value("leader_elect")),
         timing=read_timing(reader),
         host_etcd=_host_etcd(reader),
+        host_encryption=reader.file("host_encryption_provider_config"),
+        metrics_address=_metrics_address(reader),
         verbosity=reader.number("v", 0),
     )
     _check(reader, options)
@@ -97,6 +113,8 @@ def _check(reader: ClusterFlagReader, options: OperatorOptions) -> None:
             read_ca_bundle(options.ca_file)
         except (OSError, ValueError) as error:
             reader.add_problem("ca_file", f"{options.ca_file}: {error}")
+    if options.host_encryption and not reader.value("host_etcd_servers"):
+        reader.add_problem("host_encryption_provider_config", "needs --host-etcd-servers too")
     if options.manage_serving_secret and not options.serving_secret:
         reader.add_problem("manage_serving_secret", "needs --serving-secret")
 
@@ -114,6 +132,21 @@ def _server(reader: ClusterFlagReader) -> str:
     if text and (urlsplit(text).scheme != "https" or not urlsplit(text).hostname):
         reader.add_problem("server", f"{text!r} is not an https:// URL")
     return text
+
+
+def _metrics_address(reader: ClusterFlagReader) -> BindAddress | None:
+    text = reader.text("metrics_bind_address")
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    try:
+        address = str(ipaddress.ip_address(host.removeprefix("[").removesuffix("]")))
+        if not port.isdecimal() or int(port) > 65535:
+            raise ValueError
+    except ValueError:
+        reader.add_problem("metrics_bind_address", f"{text!r} is not IP:PORT")
+        return None
+    return BindAddress(address, int(port))
 
 
 def read_timing(reader: FlagReader) -> LeaseTiming:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
-from apiext.storage.backend import BackendError
+from apiext.storage.backend import BackendError, UntransformableError
 from apiext.storage.corrupt_objects import plain_status
 from apiext.storage.errors import (
     CorruptObjectError,
@@ -33,6 +33,8 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
         return errors.already_exists(resource, name)
     if isinstance(error, InvalidObjectError):
         return errors.conflict(resource, name, error.describe())
+    if isinstance(error, UntransformableError):
+        return errors.internal(str(error))
     if isinstance(error, BackendError):
         # the result of the write is unknown: a retry could repeat it
         return errors.unknown(str(error))

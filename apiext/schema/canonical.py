@@ -58,6 +58,11 @@ def complete(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] =
     return result
 
 
+def are_complete(items: Sequence[Any], schema: Structural) -> bool:
+    """Return whether pruning and removal of nulls would leave the items of a list unchanged. False as `is_canonical`."""
+    return _are_canonical(items, schema, _NOTHING)
+
+
 def _are_canonical(values: Sequence[Any], schema: Structural, absent: _Absent, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
     """Check all items of a list, or a single object. Skip members that are the same in `known`.
 

@@ -111,6 +111,13 @@ class CompiledSchema:
             self.default(obj)
         return [*unknown, *dropped, *embedded] if report else []
 
+    def coerce_pruned(self, obj: Object, metadata: Object) -> None:
+        """Do what `coerce` does to a pruned object. What is the same in the canonical `metadata` is not checked. Raises as `coerce`."""
+        if self.structural.has_resources:
+            self.coerce(obj)
+        else:
+            canonical.coerce(obj, known=metadata)
+
     def default(self, obj: Object) -> None:
         """Set defaults for absent fields and for nulls that the schema does not allow, in place."""
         default(obj, self.structural)

@@ -41,6 +41,7 @@ from apiext.server.composition.builtin_kinds import NO_KINDS, open_builtin_kinds
 from apiext.server.composition.conversion_status import StoredStatuses
 from apiext.server.composition.flow_control import serve_bootstrap_objects
 from apiext.server.composition.reviews import serve_reviews
+from apiext.server.composition.rules_in_use import RecordedRules
 from apiext.server.composition.storage_version_migrations import start_migrations
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
 from apiext.server.composition.version_map import VersionMapParts
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from apiext.endpoints.request import Handler
     from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
+    from apiext.migration.migration_controller import MigrationController
     from apiext.registry.rest import ResourceRest
     from apiext.server.composition.access import AccessControl
     from apiext.server.host.clients import HostClients
@@ -106,6 +108,8 @@ class API:
     workers: WorkerPool
     converters: ConverterFactory
     admission: OpenAdmission
+    migrations: MigrationController | None
+    """None if this server does not serve StorageVersionMigrations."""
 
     @property
     def has_core(self) -> bool:
@@ -213,8 +217,7 @@ async def open_api(
     migration = start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
     versions = VersionMapParts(catalog, cache, workers, watches, opened, access.authorize, own, migration, options.migrates, stack)
     served, openid = _with_reviews(options, url, own, access, admission)
-    fixed = _fixed_endpoints(builtins, stores, admission, watches)
-    builtins = further.beside(builtins)
+    fixed, builtins = _fixed_endpoints(builtins, stores, admission, watches), further.beside(builtins)
     opened.serve_resources([*served, *further.endpoints], catalog, cache, workers, stack)
     return API(
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*served, *fixed, *further.endpoints]), workers),
@@ -229,6 +232,7 @@ async def open_api(
         workers=workers,
         converters=converters,
         admission=opened,
+        migrations=migration,
     )
 
 
@@ -279,6 +283,9 @@ async def _start_definitions(
 
 async def _follow_conversions(catalog: Catalog, cache: ServingCache, options: ServerOptions, stack: AsyncExitStack) -> None:
     """Follow the Conversions in the store. Behind a host they are the host's, and not known yet."""
+    recorded = RecordedRules(cache.converters.known, HostRecords(cache.stores.backend, options.storage.prefix))
+    await recorded.recall()
+    run_until_closed(stack, recorded.run())
     if options.crd_selector is not None and options.host is not None:
         from apiext.server.host.conversions import NOT_LISTED
 

@@ -9,19 +9,24 @@ from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
 from apiext.server.composition.access import open_access
+from apiext.server.composition.audit import audit_collectors, open_audit
+from apiext.server.composition.encryption import NO_ENCRYPTION, EncryptionParts, open_encryption_parts
 from apiext.server.composition.flow_control import open_flow_control
-from apiext.server.composition.storage_backend import describe_storage, open_backend
+from apiext.server.composition.storage_backend import describe_storage, encryption_of, open_backend
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.observability.tracing import open_tracing
 from apiext.server.routes.admission_metrics import AdmissionMetrics
 from apiext.server.routes.conversion_metrics import ConversionMetrics
+from apiext.server.routes.definition_metrics import DefinitionMetrics
 from apiext.server.routes.flowcontrol_debug import FlowControlDebug
 from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
+from apiext.server.routes.storage_metrics import StorageMetrics
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError, UnavailableError
+from apiext.storage.backends.measured_backend import MeasuredBackend
 from apiext.storage.errors import StorageError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.replicas.host_records import HostRecords
@@ -42,7 +47,6 @@ if TYPE_CHECKING:
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import ServerOptions
     from apiext.server.tls.credentials import ServerCredentials
-    from apiext.storage.backend import Backend
 
 _MAX_PROBLEM: Final = 160
 """Characters of a definition's problem in the startup message; the log shows the whole problem."""
@@ -60,11 +64,12 @@ class App:
         self,
         options: ServerOptions,
         api: API,
-        backend: Backend,
+        backend: MeasuredBackend,
         parts: ChainParts,
         *,
         workers: WorkerPool,
         certificates: Callable[[], Mapping[str, float]],
+        encryption: EncryptionParts = NO_ENCRYPTION,
     ) -> None:
         """Compose the server. `certificates` returns the expirations of the serving certificates by name."""
         self.shutting_down = False
@@ -76,11 +81,8 @@ class App:
         self._host: HostDefinitions | None = None
         self._conversions: HostConversions | None = None
         self._loaded = options.crd_dir is None
-        collectors: list[Collector] = [ConversionMetrics(api.converters), AdmissionMetrics(api.admission.stats)]
-        if api.admission.manifests is not None:
-            from apiext.server.routes.manifest_metrics import ManifestMetrics
-
-            collectors.append(ManifestMetrics(api.admission.manifests))
+        self._encryption = encryption
+        collectors = [*_collectors(api, backend), *encryption.collectors, *audit_collectors(parts.auditing)]
         debug: dict[str, Handler] = {}
         if parts.flow_control is not None:
             collectors.append(FlowControlMetrics(parts.flow_control.controller))
@@ -166,13 +168,13 @@ class App:
     def _health(self) -> list[HealthEndpoint]:
         store = "etcd" if self._options.storage.etcd else "sqlite"
         probe = CachedProbe(self._check_backend, _HEALTH_TTL)
-        checks = [PING, HealthCheck(store, probe)]
+        checks = [PING, HealthCheck(store, probe), *self._encryption.checks]
         informers = [HealthCheck("informer-sync", self._check_informers)] if self._options.host else []
         if (sources := self._api.admission.host) is not None:
             informers.append(HealthCheck("admission", self._check_admission, sources.remarks))
         if self._options.crd_selector is not None:
             informers.append(HealthCheck("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
-        readiness = [HealthCheck("etcd-readiness", probe)] if store == "etcd" else []
+        readiness = [HealthCheck("etcd-readiness", probe)] if store == "etcd" else [HealthCheck("sqlite-writes", self._check_writes)]
         files = HealthCheck("crd-dir", self._check_loaded, lambda: self._files.remarks if self._files is not None else ())
         ready = [*checks, *readiness, *informers, files, HealthCheck("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
@@ -184,6 +186,12 @@ class App:
             # the reference retries until its timeout, and reports only the timeout
             in_etcd = self._options.storage.etcd and isinstance(error, UnavailableError)
             raise UnhealthyError(_NO_ETCD if in_etcd else str(error)) from error
+
+    async def _check_writes(self) -> None:
+        try:
+            await self._backend.writable()
+        except BackendError as error:
+            raise UnhealthyError(f"writes fail: {error}") from error
 
     async def _check_informers(self) -> None:
         conversions = [self._conversions] if self._conversions is not None else []
@@ -214,6 +222,21 @@ class App:
             raise UnhealthyError("process is shutting down")
 
 
+def _collectors(api: API, backend: MeasuredBackend) -> list[Collector]:
+    """Return the metrics of the parts of the server, besides those of requests."""
+    collectors: list[Collector] = [
+        ConversionMetrics(api.converters),
+        AdmissionMetrics(api.admission.stats),
+        StorageMetrics(backend, lambda: api.stores.cache_revision),
+        DefinitionMetrics(api.catalog, api.migrations),
+    ]
+    if api.admission.manifests is not None:
+        from apiext.server.routes.manifest_metrics import ManifestMetrics
+
+        collectors.append(ManifestMetrics(api.admission.manifests))
+    return collectors
+
+
 async def open_app(
     options: ServerOptions,
     url: str,
@@ -226,19 +249,22 @@ async def open_app(
     """Open the backend and start the parts of the server at `url`; `stack` stops and closes them.
 
     Raises:
-        StartError: the backend does not answer, the kubeconfig for authorization or the tracing configuration is invalid, or the
-            client authentication is found neither in the cluster nor in the store.
+        StartError: the backend does not answer, the kubeconfig for authorization, the tracing configuration or the audit policy is
+            invalid, or the client authentication is found neither in the cluster nor in the store.
     """
+    auditing = await open_audit(options.audit, stack)
     storage = options.storage
     backend = await open_backend(storage, follows_host=options.crd_selector is not None)
     stack.push_async_callback(backend.close)
+    encryption = encryption_of(backend)
     workers = WorkerPool()
     stack.push_async_callback(workers.close)
     stores = StoreFactory(
-        backend,
+        measured := MeasuredBackend(backend, storage.prefix),
         prefix=storage.prefix,
         watch_cache=storage.watch_cache,
         compaction_interval=storage.compaction_interval,
+        encryption=encryption,
     )
     access = open_access(options, clients, credentials, delegation)
     try:
@@ -257,5 +283,7 @@ async def open_app(
         modes=access.modes,
         reviewer=access.reviewer(),
         tracer=open_tracing(options.tracing_config_file, stack),
+        auditing=auditing,
     )
-    return App(options, api, backend, parts, workers=workers, certificates=credentials.expirations)
+    secrets = open_encryption_parts(storage, encryption, url, stack)
+    return App(options, api, measured, parts, workers=workers, certificates=credentials.expirations, encryption=secrets)

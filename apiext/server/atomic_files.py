@@ -1,4 +1,4 @@
-"""Atomic file writes: write a temporary file, then rename it."""
+"""Files that survive a failure: atomic writes (write a temporary file, then rename it), and waiting for the disk."""
 
 from __future__ import annotations
 
@@ -29,6 +29,19 @@ def write_file(path: Path, text: str, *, mode: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)  # noqa: PTH108 -- mkstemp returns a str
         raise
+
+
+def sync(path: Path) -> None:
+    """Wait until the content of a file, or the names in a folder, are on the disk.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_file(path: Path) -> str:

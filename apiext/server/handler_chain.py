@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from apiext.endpoints.request import bound
 from apiext.filters.audit_id import AuditID
-from apiext.filters.authentication import Authentication, FrontProxyUser, Reviewer
+from apiext.filters.authentication import Authentication, FrontProxyUser, Refused, Reviewer
 from apiext.filters.authorization import Authorization
 from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from apiext.authorization.authorizer import AuthorizationModes
     from apiext.endpoints.request import Handler
+    from apiext.filters.audit import Auditing
     from apiext.flowcontrol.flow_control import FlowControl
     from apiext.meta.request import UserInfo
     from apiext.server.host.delegated_authentication import Delegation
@@ -64,6 +65,8 @@ class ChainParts:
     """Authentication by another server."""
     tracer: Tracer | None = None
     """The tracer of `--tracing-config-file`."""
+    auditing: Auditing | None = None
+    """The policy and the outputs of audit."""
 
     def current_requests(self) -> Counter[tuple[Phase, str]]:
         """Return the number of requests by phase and kind."""
@@ -89,10 +92,13 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         from apiext.filters.tracing import Tracing
 
         tracing.append(partial(Tracing, tracer=parts.tracer))
+    init, audit = _audit(parts.auditing, plain=not unsafe_deletion)
+    audited = parts.auditing is not None
     # Steps need no coroutines (filters/before_request.py).
     return [
         PanicRecovery,
         AuditID,
+        *init,
         WithRequestInfo,
         *([ServeCBOR] if options.feature_gates.enabled(CBOR_GATE) else []),
         *hsts,
@@ -100,16 +106,23 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         WarningRecorder,
         partial(RequestLogging, everything=options.verbosity >= _LOG_ALL_VERBOSITY),
         partial(ErrorRendering, plain=not unsafe_deletion),
-        partial(RequestDeadline, maximum=limits.request_timeout, stats=parts.stats),
+        partial(RequestDeadline, maximum=limits.request_timeout, stats=parts.stats, refused=_refused(parts)),
         *cors,
         _authentication(options.authentication, parts),
         *tracing,
-        partial(ImpersonationFilter, authorize=modes.authorize, constrained=options.feature_gates.enabled("ConstrainedImpersonation")),
+        *audit,
+        partial(
+            ImpersonationFilter,
+            authorize=modes.authorize,
+            constrained=options.feature_gates.enabled("ConstrainedImpersonation"),
+            audited=audited,
+        ),
         _limit(limits, parts),
         partial(
             Authorization,
             modes=modes,
             unsafe_deletion=unsafe_deletion,
+            audited=audited,
         ),
         partial(RequestMetrics, stats=parts.stats),
     ]
@@ -123,6 +136,7 @@ def _limit(limits: LimitOptions, parts: ChainParts) -> Callable[[Handler], Handl
             flow_control=parts.flow_control,
             maximum=limits.request_timeout,
             stats=parts.stats,
+            audited=parts.auditing is not None,
         )
     return partial(
         MaxInFlight,
@@ -145,4 +159,19 @@ def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callab
         front_proxy=front_proxy,
         expirations=parts.stats.certificates,
         reviewer=parts.reviewer,
+        refused=_refused(parts),
     )
+
+
+def _audit(auditing: Auditing | None, *, plain: bool) -> tuple[list[Callable[[Handler], Handler]], list[Callable[[Handler], Handler]]]:
+    """Return the filters of audit: the one that begins an event, and the one that emits it. Few servers have them."""
+    if auditing is None:
+        return [], []
+    from apiext.filters.audit import Audit, AuditInit
+
+    return [AuditInit], [partial(Audit, auditing=auditing, plain=plain)]
+
+
+def _refused(parts: ChainParts) -> Refused | None:
+    """Return what records requests that are refused before the audit filter."""
+    return parts.auditing.refuse if parts.auditing is not None else None

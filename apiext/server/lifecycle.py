@@ -16,6 +16,7 @@ from apiext.server.host.clients import HostClients
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
 from apiext.server.lazy_imports import preload_modules
+from apiext.server.loop_errors import ignore_closed_connections
 from apiext.server.options.feature_gates import CBOR_GATE
 from apiext.server.parent_process import parent_followed
 from apiext.server.process_resources import raise_open_files_limit, return_free_memory
@@ -42,6 +43,7 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         StartError: the server cannot start. All resources are released.
     """
     stopping = stop_signal()
+    ignore_closed_connections()
     raise_open_files_limit()
     async with AsyncExitStack() as stack:
         if options.exits_with_parent:

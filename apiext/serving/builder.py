@@ -99,7 +99,7 @@ def build_version(
         paths = {f"{definition.group}/{other.name}": _replicas(_scale_paths(other)) for other in definition.versions}
         equivalents = scale_equivalents(definition, version.name, SCALE_KIND)
         scopes["scale"] = _scale_scope(main, rest, scale, ScaleManagers(kind.api_version, paths), equivalents)
-    return ServingVersion(scopes, codec, _notices(definition, version))
+    return ServingVersion(scopes, codec, _notices(definition, version), version.deprecated)
 
 
 def _strategy(

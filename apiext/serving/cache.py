@@ -19,6 +19,7 @@ from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.serving.kept_codecs import KeptCodecs
 from apiext.serving.mirror_phases import expired
 from apiext.serving.remote.remote_scopes import RemoteVersion, VersionPlace, admitted
+from apiext.serving.remote.server_interfaces import GivenRules, rules_answers
 from apiext.serving.webhook_silence import WAITING_READERS, SilenceNotice
 from apiext.storage.replicas.roll_call import ReplicaEncoding
 
@@ -108,9 +109,10 @@ class ServingCache:
         converter = info.converter = info.converter or self._converter(definition)
         admission = ForbidCreate(self._admission, info.ending)
         rules = self.converters.known.of(definition.name)
-        names = definition.name, definition.uid, definition.revision, version.name, rules.digest if rules is not None else ""
-        place = VersionPlace(*names, store.prefix, *admitted(admission), self._cbor)
-        remote = RemoteVersion(info, place, converter.calls, self.workers, rules.document if rules is not None else None)
+        names = definition.name, definition.uid, definition.revision, version.name
+        given = None if rules is None else GivenRules(rules.document, rules.digest, in_use=self.converters.known.is_in_use(rules))
+        place = VersionPlace(*names, given.state if given else "", store.prefix, *admitted(admission), self._cbor)
+        remote = RemoteVersion(info, place, converter.calls, self.workers, rules_answers(given, self.converters.stats.rules))
         served = build_version(info, version, store, admission, converter, cbor=self._cbor, remote=remote.codec)
         if served.codec.conversion is not None:
             served = dataclasses.replace(served, notices=(*served.notices, SilenceNotice(self.converters.circuits, info)))
@@ -150,7 +152,9 @@ class ServingCache:
         if new is not None and not gone and current is not None and current.fits(new):
             current.definition = new
             return
-        self._kept.change(old, None if gone else new, current.versions if current is not None else {})
+        # renderings by rules depend on the storage version, too
+        by_webhook = current is not None and self.converters.known.of(old.name) is None
+        self._kept.change(old, None if gone else new, current.versions if current is not None and by_webhook else {})
         if current is not None:
             del self._infos[old.uid]
             self._retire(current, gone=gone)

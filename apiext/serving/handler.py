@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from apiext.endpoints.handlers.watch import watch
-from apiext.endpoints.request import INFO, WARNINGS, WORKERS, attach
+from apiext.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, attach
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
@@ -53,6 +53,8 @@ class ResourceHandler:
             return text_reply("404 page not found", status=404)
         if served.notices:
             request[WARNINGS].extend(served.warnings(info))
+        if served.deprecated and AUDIT in request:
+            request[AUDIT].deprecated = True
         scope, verb = _endpoint(info, served)
         scope = serving.scope_for(info.verb, scope)
         if verb is watch:

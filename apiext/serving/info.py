@@ -32,6 +32,7 @@ class ServingVersion:
     """Scopes by subresource; "" is the resource itself."""
     codec: Codec
     notices: tuple[Notice, ...] = ()
+    deprecated: bool = False
 
     def warnings(self, request: RequestInfo) -> list[str]:
         """Return the warnings that a request gets."""

@@ -41,7 +41,7 @@ class StoredRepairs:
         return [_document(found) for found in await self._repair(definition).unreadable(pairs)]
 
     async def replace(self, definition: Definition, key: str, request: web.BaseRequest) -> Object:
-        """Replace an object by the bytes of the body; with `encode=true`, by their form in the storage version.
+        """Replace an object by the bytes of the body, or create it (`resourceVersion=0`); with `encode=true`, in the storage version.
 
         Raises:
             StatusError: 400 also if the bytes cannot be read, and the converter's error.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 
 @dataclass(slots=True)
@@ -14,6 +14,24 @@ class KeyValue:
     key: str
     value: bytes
     revision: int
+    stale: bool = False
+    """Whether the value must be written again even without a change: it is encrypted with an old key, or should be encrypted."""
+
+
+class UnreadableValue(bytes):
+    """A stored value that could not be decrypted, as it is stored, with the reason."""
+
+    problem: str
+
+    def __new__(cls, value: bytes, problem: str) -> Self:
+        """Return a value with the reason."""
+        self = super().__new__(cls, value)
+        self.problem = problem
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[bytes, str]]:
+        # worker processes get values
+        return type(self), (bytes(self), self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +107,10 @@ class UnavailableError(BackendError):
 
 class ValueTooLargeError(BackendError):
     """The backend refuses a value because of its size. Nothing was written."""
+
+
+class UntransformableError(BackendError):
+    """The value cannot be encrypted. Nothing was written."""
 
 
 class ProgressUnreliableError(BackendError):
@@ -205,6 +227,14 @@ class Backend(Protocol):
 
         Raises:
             BackendError: it does not answer.
+        """
+        ...
+
+    async def writable(self) -> None:
+        """Return unless the backend answers reads, but is known to refuse writes.
+
+        Raises:
+            BackendError: writes fail. The message has the reason.
         """
         ...
 

@@ -31,6 +31,7 @@ from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:
     from apiext.storage.rendering.waiting_limit import WaitingLimit
+    from apiext.storage.value.encryption import Encryption
 
 COMPACTION_INTERVAL_SECONDS: Final = 300.0
 BOOKMARK_INTERVAL_SECONDS: Final = 60.0
@@ -52,8 +53,12 @@ class StoreFactory:
         bookmark_interval: float = BOOKMARK_INTERVAL_SECONDS,
         max_wait: float = MAX_WAIT,
         clock: Callable[[], float] = time.monotonic,
+        encryption: Encryption | None = None,
     ) -> None:
+        """Create the factory. `encryption` is that of the backend."""
         self.backend = backend
+        self.encryption = encryption
+        self._rereading: asyncio.Task[None] | None = None
         self._prefix = prefix
         self._watch_cache = watch_cache
         self._bookmark_interval = bookmark_interval
@@ -82,6 +87,8 @@ class StoreFactory:
         for resource in tuple(self._stores):
             self.drop(resource)
         await end_tasks(*self._tasks)
+        if self._rereading is not None:
+            await end_tasks(self._rereading)
         await self._feed.close()
         await self._barrier.close()
 
@@ -173,6 +180,11 @@ class StoreFactory:
         """Return the number of stored objects of a resource by version, as StoredVersions.counts."""
         return await self.stored_versions(resource).counts()
 
+    @property
+    def cache_revision(self) -> int | None:
+        """Return the revision that all loaded watch caches have reached, None without watch caches."""
+        return self._feed.revision if self._watch_cache else None
+
     def key_prefix(self, resource: GroupResource) -> str:
         """Return the key prefix of a resource, with a final slash."""
         return keys.resource_prefix(self._prefix, resource)
@@ -197,6 +209,7 @@ class StoreFactory:
             store.close()
 
     async def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             for store in tuple(self._stores.values()):
@@ -205,6 +218,16 @@ class StoreFactory:
                         store.cache.tick()
                 except Exception:  # noqa: BLE001 - go on with the other caches
                     _LOG.exception("watch cache housekeeping failed, retrying")
+            if self.encryption is not None and (self._rereading is None or self._rereading.done()):
+                self._rereading = loop.create_task(self._read_again(self.encryption.generation))
+
+    async def _read_again(self, generation: int) -> None:
+        for store in tuple(self._stores.values()):
+            try:
+                if isinstance(store, CachedStore):
+                    await store.read_again(generation)
+            except BackendError as error:
+                _LOG.warning("unreadable objects cannot be read again, retrying", error=str(error))
 
     async def _compact(self) -> None:
         """Drop history older than the compaction interval, once an interval."""

@@ -46,7 +46,7 @@ def encoding(data: bytes) -> str:
     """Return the encoding of stored bytes: json, cbor, encrypted or unknown. Read only their beginning."""
     if data.startswith(_CBOR_PREFIX):
         return "cbor"
-    if data.startswith(b"k8s:enc:"):
+    if data.startswith(b"k8s:enc:") or type(data) is not bytes:
         return "encrypted"
     return "json" if data[:1] == b"{" else "unknown"
 
@@ -61,6 +61,9 @@ def api_version(data: bytes) -> str:
 
     Read only the beginning if the apiVersion is there. Parse the rest: CBOR, and objects with a field that sorts before it.
     """
+    if type(data) is not bytes:
+        # an UnreadableValue
+        return ""
     found = _HEAD.match(data)
     if found is not None:
         return sys.intern(found[1].decode(errors="replace"))

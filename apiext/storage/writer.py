@@ -34,6 +34,8 @@ class ObjectState:
     revision: int
     current: bool
     """Whether it was read from the backend for this write. Otherwise it may be outdated."""
+    stale: bool = False
+    """Whether it must be written even without a change. Known of a current state only."""
     item: Item | None = None
     """The rendering of the raw bytes, if there is one: faster to parse than to decode them."""
 
@@ -150,7 +152,7 @@ class Writer:
             if options.ignore_not_found:
                 return _ABSENT
             raise KeyNotFoundError(self._backend_key(key), "key not found")
-        return ObjectState(raw=self.renderer.open(key, pair.value), revision=pair.revision, current=True)
+        return ObjectState(raw=self.renderer.open(key, pair.value), revision=pair.revision, current=True, stale=pair.stale)
 
     async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Implement Store.create."""
@@ -226,11 +228,11 @@ class Writer:
     ) -> int | ObjectState:
         """Return the revision of the object with the new bytes, or the state for the next attempt."""
         raw = encoding.encoded.stored
-        if raw == state.raw:
+        if raw == state.raw and not state.stale:
             if state.current:
                 return state.revision
             fresh = await self._read_state(key, options)
-            return fresh.revision if raw == fresh.raw else fresh
+            return fresh.revision if raw == fresh.raw and not fresh.stale else fresh
         result = await self._commit(codec, key, encoding, state.revision)
         return result.revision if result.succeeded else self._state(key, result.current, options)
 

@@ -115,6 +115,8 @@ class HookClient:
         self._max_redirects = max_redirects
         self._context: ssl.SSLContext | None = None
         self._user: Endpoint | None = None
+        self._latest: Credential | None = None
+        """The credential of the latest call."""
         host = config.url.host or ""
         self._name = config.service or (host if clients.addresses.overrides(host) else "")
         """The name in the certificate of a server whose addresses this client finds."""
@@ -229,16 +231,22 @@ class HookClient:
     async def _authorized(self, user: Endpoint, method: str, resource: _Resource, body: bytes, deadline: float) -> HttpAnswer:
         """Return the answer to a request with credentials."""
         async with asyncio.timeout_at(deadline):
-            credential = await _credential(user)
+            credential = await self._credential(user)
         answer = await self._sent(resource, _request(method, resource, body, credential), deadline)
         if answer.status == _UNAUTHORIZED and user.reject(credential):
-            if self._context is not None:
-                # a new client certificate needs new connections
-                self._clients.pool.forget(self._context)
             async with asyncio.timeout_at(deadline):
-                credential = await _credential(user)
+                credential = await self._credential(user)
             answer = await self._sent(resource, _request(method, resource, body, credential), deadline)
         return answer
+
+    async def _credential(self, user: Endpoint) -> Credential:
+        """Return the current credential. A new one gets new connections: it may have another certificate. Raises HookError."""
+        credential = await _credential(user)
+        if credential != self._latest:
+            user.use_certificate(credential)
+            self._clients.pool.forget(self._context)
+            self._latest = credential
+        return credential
 
     async def _balanced(self, url: URL, request: bytes, deadline: float) -> HttpAnswer:
         """Return the answer of a server of a Service, which all have its name."""
@@ -274,15 +282,13 @@ def _request(method: str, resource: _Resource, body: bytes, credential: Credenti
 
 
 async def _credential(user: Endpoint) -> Credential:
-    """Return the current credential of a user. Raises HookError."""
+    """Return the current credential. Raises HookError."""
     from apiext.webhook.clientcmd.credentials import CredentialError
 
     try:
-        credential = await user.credential()
+        return await user.credential()
     except (CredentialError, OSError) as error:
         raise HookError(f"getting credentials: {error}") from error
-    user.use_certificate(credential)
-    return credential
 
 
 def _failed(url: str, cause: str) -> str:

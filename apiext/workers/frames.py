@@ -30,6 +30,8 @@ class JobReport(IntEnum):
     """The exception that ended the job."""
     LEAVING = 3
     """None; precedes a RESULT or ERROR if the process ends afterwards."""
+    NOTICE = 4
+    """A JobQuestion without an answer; precedes a RESULT or ERROR."""
 
 
 class _Pickler(pickle.Pickler):

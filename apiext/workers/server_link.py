@@ -59,6 +59,8 @@ class ServerLink:
     _connection: socket.socket
     kept: dict[Any, Any] = field(default_factory=dict)
     """Data that jobs keep in this process for later jobs."""
+    _told: dict[Callable[..., Any], Callable[[], Any]] = field(default_factory=dict)
+    """What to tell the server at the end of the job."""
 
     def ask(self, method: Callable[Concatenate[Any, P], Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
         """Return what a method of an interface returns in the server. Blocks the process, which has nothing else to do.
@@ -73,6 +75,10 @@ class ServerLink:
             raise answer.error
         found: T = answer.value
         return found
+
+    def tell_at_end(self, method: Callable[[Any, T], Awaitable[None]], take: Callable[[], T]) -> None:
+        """Call a method of an interface in the server at the end of the job, with what `take` returns then, unless it is empty."""
+        self._told[method] = take
 
     def next_job(self) -> Job:
         """Wait for the next job and return it.
@@ -97,4 +103,8 @@ class ServerLink:
         self._finish(data, leaving=leaving)
 
     def _finish(self, data: bytes, *, leaving: bool) -> None:
-        self._connection.sendall(frame((JobReport.LEAVING, None)) + data if leaving else data)
+        told = [(JobReport.NOTICE, JobQuestion(method, (value,), {})) for method, take in self._told.items() if (value := take())]
+        self._told.clear()
+        if leaving:
+            data = frame((JobReport.LEAVING, None)) + data
+        self._connection.sendall(b"".join([*map(frame, told), data]) if told else data)

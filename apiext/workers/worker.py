@@ -35,6 +35,8 @@ class Worker(asyncio.Protocol):
         self._reports: asyncio.Queue[Any] = asyncio.Queue()
         self._frames = Frames(self._reports.put_nowait)
         self._asked = False
+        self._answers: Answers = {}
+        """Those of the running job."""
 
     @classmethod
     async def start(cls) -> Worker:
@@ -76,16 +78,20 @@ class Worker(asyncio.Protocol):
         """
         self._send(job)
         self.busy = True
+        self._answers = answers
         while True:
             report, value = await self._reports.get()
             if report is JobReport.QUESTION:
                 self._asked = True
                 self._answer(await _answer(answers, value))
                 continue
+            if report is JobReport.NOTICE:
+                await _answer(answers, value)
+                continue
             if report is JobReport.LEAVING:
                 self.leaving = True
                 continue
-            self.busy = False
+            self.busy, self._answers = False, {}
             if report is JobReport.RESULT:
                 return value
             try:
@@ -100,13 +106,15 @@ class Worker(asyncio.Protocol):
         if self._asked:
             self._answer(cancelled)
         while True:
-            report, _ = await self._reports.get()
+            report, value = await self._reports.get()
             if report is JobReport.QUESTION:
                 self._answer(cancelled)
+            elif report is JobReport.NOTICE:
+                await _answer(self._answers, value)
             elif report is JobReport.LEAVING:
                 self.leaving = True
             else:
-                self.busy = False
+                self.busy, self._answers = False, {}
                 return
 
     async def end(self) -> int:

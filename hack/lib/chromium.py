@@ -5,14 +5,13 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from typing import Final
 
+from hack.lib import debian
+
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PACKAGE: Final = "chromium"
-_INSTALL_SECONDS: Final = 600
-"""Seconds that the installation may take."""
 
 
 class NoChromiumError(Exception):
@@ -41,20 +40,12 @@ def provide() -> str:
     try:
         return find()
     except NoChromiumError:
-        if os.environ.get("APIEXT_CHROMIUM") or os.geteuid() or not shutil.which("apt-get"):
+        if os.environ.get("APIEXT_CHROMIUM"):
             raise
-    for command in (["update"], ["install", "--yes", "--no-install-recommends", _PACKAGE]):
-        try:
-            subprocess.run(
-                ["apt-get", "--quiet", *command],
-                check=True,
-                capture_output=True,
-                text=True,
-                timeout=_INSTALL_SECONDS,
-                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-            )
-        except (subprocess.SubprocessError, OSError) as error:
-            raise NoChromiumError(f"apt-get {command[0]} failed: {error}") from error
+    try:
+        debian.install(_PACKAGE)
+    except debian.NoPackageError as error:
+        raise NoChromiumError(str(error)) from error
     return find()
 
 

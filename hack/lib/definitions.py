@@ -7,8 +7,8 @@ from apiext.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
 _LONG_AGO: Final = "2020-01-01T00:00:00Z"
 
 
-def definition(group: str, plural: str, kind: str, version: dict[str, Any]) -> dict[str, Any]:
-    """Return a namespaced definition with one version, labelled so that apiext serves it behind a cluster."""
+def definition(group: str, plural: str, kind: str, *versions: dict[str, Any]) -> dict[str, Any]:
+    """Return a namespaced definition with its versions, labelled so that apiext serves it behind a cluster."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -17,7 +17,7 @@ def definition(group: str, plural: str, kind: str, version: dict[str, Any]) -> d
             "group": group,
             "scope": "Namespaced",
             "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [version],
+            "versions": list(versions),
         },
     }
 

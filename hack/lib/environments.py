@@ -51,8 +51,17 @@ def of_image() -> Path:
     Raises:
         InstallationError: The packages cannot be installed.
     """
-    digest = hashlib.sha256(_LOCK.read_bytes()).hexdigest()[:16]
-    return _cached(f"image-{digest}", ["--require-hashes", "--requirement", str(_LOCK)])
+    return of_lock("image", _LOCK)
+
+
+def of_lock(name: str, lock: Path) -> Path:
+    """Return the Python of an environment with only the packages of a lock file.
+
+    Raises:
+        InstallationError: The packages cannot be installed.
+    """
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
+    return _cached(f"{name}-{digest}", ["--require-hashes", "--requirement", str(lock)])
 
 
 def beside(python: Path, folder: Path) -> Path:

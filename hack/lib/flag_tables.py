@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from apiext.cli.backup import backup
 from apiext.cli.conversions.serve import serve as serve_conversions
 from apiext.cli.doctor import doctor
 from apiext.cli.get_stored import get_stored
@@ -14,6 +15,7 @@ from apiext.cli.operate import operate
 from apiext.cli.releases.explain import explain
 from apiext.cli.releases.plan import plan
 from apiext.cli.releases.record import record
+from apiext.cli.restore import restore
 from apiext.cli.serve import serve
 from apiext.cli.versions import versions
 
@@ -26,6 +28,8 @@ COMMANDS: Final = {
     "explain": explain,
     "versions": versions,
     "get-stored": get_stored,
+    "backup": backup,
+    "restore": restore,
     "record": record,
     "plan": plan,
 }

@@ -44,9 +44,16 @@ def one(documents: list[Document], kind: str, name: str, namespace: str = NAMESP
     return found
 
 
+def pod_template(document: Document) -> Document:
+    """Return the template of the pods of a workload, an empty one for other kinds."""
+    spec = document.get("spec", {})
+    template: Document = spec.get("jobTemplate", {}).get("spec", spec).get("template", {})
+    return template
+
+
 def containers(document: Document) -> list[Document]:
     """Return the containers of the pods of a workload, none for other kinds."""
-    spec = document.get("spec", {}).get("template", {}).get("spec", {})
+    spec = pod_template(document).get("spec", {})
     return [*spec.get("initContainers", ()), *spec.get("containers", ())]
 
 

@@ -8,6 +8,7 @@ from apiext.meta.limits import MAX_STORED_BYTES
 from apiext.storage.backend import Backend, BackendError, KeyValue, ValueTooLargeError
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
+from apiext.storage.value.transforming_backend import TransformingBackend
 
 
 async def test_creates_an_absent_key(backend: Backend, prefix: str) -> None:
@@ -223,6 +224,8 @@ async def test_refuses_large_values(backend: Backend, prefix: str) -> None:
 
 async def test_names_the_size_of_the_largest_values(backend: Backend, prefix: str) -> None:
     """Refuse values with the message of the reference's etcd client if its request has more than 2 MiB, else with etcd's."""
+    if isinstance(backend, TransformingBackend):
+        pytest.skip("the sizes are those of stored values, and encryption makes values longer")
     key, limit = prefix + "a", 2 << 20
     length = limit - 2 * len(key) - 50
     while _request_size(key, length + 1) <= limit:

@@ -1,16 +1,20 @@
 """The SQLite backend over a file that is damaged, locked by other programs, or hangs while it is open."""
 
 import asyncio
+import contextlib
+import resource
+import shutil
 import sqlite3
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from apiext.storage.backend import UnavailableError
+from apiext.storage.backend import CompactedError, UnavailableError
+from apiext.storage.sqlite import database_file
 from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.storage.sqlite.errors import StoreFileError, StoreLostError
 from tests.contract.sqlite_files import PREFIX, opened, short_deadline
 
 
@@ -42,7 +46,7 @@ async def test_fails_writes_to_a_damaged_file(tmp_path: Path) -> None:
 async def test_waits_for_another_program(path: Path) -> None:
     """Delay writes while another program holds a write lock, and commit them afterwards."""
     async with opened(path) as backend:
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             writing = [asyncio.ensure_future(backend.create(PREFIX + name, b"")) for name in "ab"]
             await asyncio.wait(writing, timeout=0.05)
@@ -54,7 +58,7 @@ async def test_waits_for_another_program(path: Path) -> None:
 async def test_fails_writes_when_the_lock_stays(path: Path) -> None:
     """Fail writes without effect when another program's lock outlasts the deadline, and commit later ones."""
     async with opened(path) as backend:
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with short_deadline(backend), pytest.raises(UnavailableError):
                 await backend.create(PREFIX + "a", b"")
@@ -101,3 +105,170 @@ async def test_fails_writes_when_the_disk_is_full(path: Path) -> None:
         assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "a"]
         backend._file.writer.execute("PRAGMA max_page_count = 1000000")
         assert (await backend.create(PREFIX + "c", b"x" * 100_000)).revision == before + 1
+
+
+async def test_readiness_follows_writes(path: Path) -> None:
+    """Report that writes fail, with the reason, from the first failed write until the file takes writes again."""
+    async with opened(path) as backend:
+        await backend.create(PREFIX + "a", b"1")
+        await backend.writable()
+        backend._file.writer.execute("PRAGMA query_only = ON")
+        await backend.writable()
+        with pytest.raises(UnavailableError, match="readonly"):
+            await backend.create(PREFIX + "b", b"1")
+        with pytest.raises(UnavailableError, match="readonly"):
+            await backend.writable()
+        await backend.healthy()
+        assert (await backend.get(PREFIX + "a"))[0] is not None
+        backend._file.writer.execute("PRAGMA query_only = OFF")
+        await backend.writable()
+        assert (await backend.create(PREFIX + "b", b"1")).succeeded
+        assert backend._reads.deleted_up_to() == 0
+
+
+async def test_a_file_system_that_refuses_growth(path: Path) -> None:
+    """Fail writes and readiness while the file system refuses a larger file; keep what was acknowledged, also after a restart."""
+    async with opened(path) as backend:
+        await backend.create(PREFIX + "a", b"1")
+        log = path.with_name(f"{path.name}-wal")
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_size(log), hard))
+        try:
+            with pytest.raises(UnavailableError, match="the store's file"):
+                await backend.create(PREFIX + "b", b"1")
+            with pytest.raises(UnavailableError, match="the store's file"):
+                await backend.writable()
+            assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "a"]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        await backend.writable()
+        assert (await backend.create(PREFIX + "c", b"1")).succeeded
+    async with opened(path) as backend:
+        assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "a", PREFIX + "c"]
+
+
+async def test_a_damaged_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail reads of what is damaged with the reason, and answer others; a file that is checked at the start is refused with a remedy."""
+    async with opened(path) as backend:
+        for name in "abc":
+            await backend.create(PREFIX + name, name.encode() * 20_000)
+    _damage(path, b"b" * 4000)
+    with pytest.raises(StoreFileError, match=r"damaged.*apiext restore"):
+        await SQLiteBackend.open(path)
+    monkeypatch.setattr(database_file, "_MAX_CHECKED_BYTES", 0)
+    async with opened(path) as backend:
+        for read in (backend.get(PREFIX + "b"), backend.list(PREFIX)):
+            with pytest.raises(UnavailableError, match="malformed"):
+                await read
+        for name in "ac":
+            found, _ = await backend.get(PREFIX + name)
+            assert found is not None
+            assert found.value == name.encode() * 20_000
+        assert (await backend.create(PREFIX + "d", b"1")).succeeded
+
+
+async def test_a_log_that_is_deleted_while_open(path: Path) -> None:
+    """Acknowledge no write that a restart would lose; keep every acknowledged one."""
+    async with opened(path) as backend:
+        for name in "abc":
+            await backend.create(PREFIX + name, b"1")
+        _unlink(path.with_name(f"{path.name}-wal"))
+        for _ in range(2):
+            with pytest.raises(StoreLostError, match="restart the server"):
+                await backend.create(PREFIX + "d", b"1")
+        with pytest.raises(UnavailableError, match="-wal was deleted"):
+            await backend.writable()
+        assert (await backend.get(PREFIX + "a"))[0] is not None
+        copy = path.with_name("killed.db")
+        shutil.copyfile(path, copy)
+    async with opened(copy) as backend:
+        assert {PREFIX + name for name in "abc"} <= {item.key for item in (await backend.list(PREFIX)).items}
+
+
+async def test_reads_and_watches_agree_on_a_lost_file(path: Path) -> None:
+    """Report a commit to watches that reads show, although it is not acknowledged: a reader that waits for it must not wait for ever."""
+    async with opened(path) as backend, contextlib.aclosing(backend.watch(PREFIX)) as batches:
+        await anext(batches)
+        _put_another_in_place(path)
+        with pytest.raises(StoreLostError):
+            await backend.create(PREFIX + "a", b"1")
+        assert (await backend.get(PREFIX + "a"))[0] is not None
+        async with asyncio.timeout(30):
+            batch = await anext(batches)
+        assert [event.key for event in batch.events] == [PREFIX + "a"]
+        assert batch.revision == backend.known_revision()
+
+
+async def test_a_folder_that_cannot_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledge what is on the disk if the file cannot be looked up, and write on afterwards."""
+
+    def refuse(_path: Path) -> None:
+        raise PermissionError
+
+    async with opened(path) as backend:
+        with monkeypatch.context() as patched:
+            patched.setattr(database_file, "_identity", refuse)
+            first = await backend.create(PREFIX + "a", b"1")
+        second = await backend.create(PREFIX + "b", b"1")
+
+        assert first.succeeded
+        assert second.revision == first.revision + 1
+
+
+async def test_a_file_that_is_replaced_while_open(path: Path) -> None:
+    """Refuse writes once the file has another one's place."""
+    async with opened(path) as backend:
+        await backend.create(PREFIX + "a", b"1")
+        _put_another_in_place(path)
+        with pytest.raises(StoreLostError, match="replaced"):
+            await backend.create(PREFIX + "b", b"1")
+        assert (await backend.get(PREFIX + "a"))[0] is not None
+
+
+async def test_a_log_that_is_lost_after_a_crash(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Begin above the revisions that the lost log may have had, so that clients list again; not after an ordinary end."""
+    async with opened(path) as backend:
+        await backend.create(PREFIX + "a", b"1")
+    async with opened(path) as backend:
+        assert await backend.revision() == 2
+        await backend.create(PREFIX + "b", b"1")
+        crashed = path.parent / "crashed" / path.name
+        _copy_without_log(path, crashed)
+    async with opened(crashed) as backend:
+        revision = await backend.revision()
+        with pytest.raises(CompactedError):
+            await backend.list(PREFIX, revision=3)
+        created = await backend.create(PREFIX + "c", b"1")
+        await backend.compact(created.revision)
+        assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "a", PREFIX + "c"]
+
+    assert revision > 10**9
+    assert created.revision == revision + 1
+    assert "write-ahead log missing" in caplog.text
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _unlink(path: Path) -> None:
+    path.unlink()
+
+
+def _put_another_in_place(path: Path) -> None:
+    path.rename(path.with_name("moved.db"))
+    path.write_bytes(b"")
+
+
+def _damage(path: Path, value: bytes) -> None:
+    """Damage the first page of a chain of pages that holds a value: it begins with the number of the next one."""
+    data = bytearray(path.read_bytes())
+    at = data.index(value) // 4096 * 4096
+    data[at : at + 4] = b"\xff\xff\xff\xf0"
+    path.write_bytes(data)
+
+
+def _copy_without_log(store: Path, to: Path) -> None:
+    to.parent.mkdir()
+    for suffix in ("", ".lock"):
+        shutil.copyfile(f"{store}{suffix}", f"{to}{suffix}")

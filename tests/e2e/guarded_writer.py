@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from apiext.meta.host_annotations import REVISION_BASE
 from tests.support.admission_webhook import AdmissionCall
 from tests.support.clients.client import Reply, Server
-from tests.support.clients.workers import Worker
+from tests.support.clients.workers import PACE, Worker
 
 Json = dict[str, Any]
 MARK: Final = "mark"
@@ -55,7 +55,7 @@ class GuardedWriter(Worker):
         """Repeat the writes with one object after the other."""
         with self._client:
             number = 0
-            while not self.ended.is_set():
+            while not self.ended.wait(PACE):
                 number += 1
                 for write in self._writes:
                     self._make(write, f"{self._name}-{number}")

@@ -51,7 +51,13 @@ class Pods:
 
     def another_operator(self, name: str, server: str) -> Process:
         """Return an operator with another URL of the server, which the certificate has to cover."""
-        changes = {"--service-port": str(self.port), "--server": server, "--host-etcd-servers": self.installed.plane.etcd_url, "--v": "2"}
+        changes = {
+            "--service-port": str(self.port),
+            "--server": server,
+            "--host-etcd-servers": self.installed.plane.etcd_url,
+            "--metrics-bind-address": "127.0.0.1:0",
+            "--v": "2",
+        }
         return self.installed.pod("apiext-operator", name, changes)
 
     def caller(self, pair: KeyPair | None = None, token: str = "") -> Caller:

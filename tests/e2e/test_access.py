@@ -1,5 +1,7 @@
 """Authentication and authorization of clients behind a kube-apiserver."""
 
+from typing import Any
+
 import pytest
 
 from hack.lib.servers.caller import REFUSED, Answer, Caller
@@ -9,6 +11,8 @@ from tests.support.builders.crds import widgets_path
 
 pytestmark = pytest.mark.slow
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+VERSION_MAP = "/apiext/versions"
 
 
 def _reading(*groups: str) -> list[dict[str, list[str]]]:
@@ -76,3 +80,39 @@ def test_rejects_unknown_certificate_authorities(cluster: Cluster) -> None:
 
     with pytest.raises(OSError, match=r"(?i)unknown ca|reset|EOF|broken|closed"):
         Caller(cluster.apiext.url, cluster.authority.cert, stranger).ask("GET", widgets_path(SERVED[0]))
+
+
+def _map_entry(caller: Caller, group: str) -> Any:
+    """Return the entry of a group's definition on the version map."""
+    found = caller.must("GET", f"{VERSION_MAP}/data")["definitions"]
+    return next(entry for entry in found if entry["name"] == f"widgets.{group}")
+
+
+def test_opens_the_version_map_directly(cluster: Cluster, group: str) -> None:
+    """Open the page at apiext's own address with credentials of the cluster and its roles; the host does not proxy it.
+
+    Objects of the host, here a webhook configuration, are named only for those who may list them there.
+    """
+    rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["widgets"]}
+    hook = {"name": "map.example.com", "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [rule], "failurePolicy": "Ignore"}
+    hook |= {"objectSelector": {"matchLabels": {"map": "never"}}, "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+    cluster.host.must("POST", HOOKS, {"metadata": {"name": f"map.{group}"}, "webhooks": [hook]})
+    name = f"map-{group.partition('.')[0]}"
+    cluster.host.must("POST", ACCOUNT, {"metadata": {"name": name}})
+    token = cluster.host.must("POST", f"{ACCOUNT}/{name}/token", {"spec": {}})["status"]["token"]
+    page = {"nonResourceURLs": [VERSION_MAP, f"{VERSION_MAP}/*"], "verbs": ["get"]}
+    cluster.grant(name, [page], name, f"system:serviceaccount:default:{name}")
+    cluster.grant(f"{name}-hooks", [{"apiGroups": ["*"], "resources": ["mutatingwebhookconfigurations"], "verbs": ["list"]}], name)
+    nobody, robot = (Caller(cluster.apiext.url, cluster.authority.cert, token=given) for given in ("", token))
+    person = cluster.directly(name)
+
+    until(lambda: "<title>" in str(person.ask("GET", VERSION_MAP)[1]))
+    assert "<title>" in robot.must("GET", VERSION_MAP)
+    assert [caller.ask("GET", VERSION_MAP)[0] for caller in (nobody, cluster.through_host(name))] == [403, 404]
+    until(lambda: (_map_entry(person, group)["guards"] or {}).get("mutatingwebhookconfigurations") == 1)
+    named, hidden = _map_entry(person, group), _map_entry(robot, group)
+    assert [f"map.{group}" in str(entry) for entry in (named, hidden)] == [True, False]
+    assert hidden["names"] == {}
+    assert hidden["hidden"]["mutatingwebhookconfigurations"] == "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+    assert hidden | {"names": named["names"], "hidden": named["hidden"]} == named
+    cluster.host.must("DELETE", f"{HOOKS}/map.{group}")

@@ -18,12 +18,12 @@ from tests.support.builders.crds import widget
 from tests.support.builders.stored_objects import multiply
 from tests.support.clients.client import Reply
 from tests.support.clients.informer import Informer
-from tests.support.clients.workers import at_work
+from tests.support.clients.workers import PACE, at_work
 from tests.support.clients.writers import PatientWriter, assert_kept
 from tests.support.conversion_webhook import ConversionWebhook, conversion_webhook, converting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-OBJECTS: Final = 2000
+OBJECTS: Final = 1000
 SERVICES: Final = "/api/v1/namespaces/default/services"
 MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 
@@ -189,7 +189,7 @@ def test_keeps_writes_during_the_transition(cluster: AggregatedCluster) -> None:
     ended, acknowledged, codes = threading.Event(), [0], set()
 
     def count() -> None:
-        while not ended.is_set():
+        while not ended.wait(PACE):
             value = acknowledged[-1] + 1
             code, _ = cluster.host.ask("PATCH", f"{group.where}/one", {"spec": {"replicas": value}}, MERGE)
             codes.add(code)

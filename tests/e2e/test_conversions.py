@@ -22,6 +22,7 @@ from hack.lib.servers.converted_plane import CONVERSIONS
 from hack.lib.servers.tls_connection import connect
 from hack.lib.waiting import until
 from tests.e2e.conversion_cluster import ACCOUNT, HOST, MERGE, ConversionCluster
+from tests.support.clients.workers import PACE
 
 pytestmark = pytest.mark.slow
 _NUMBERS: Final = count()
@@ -70,7 +71,7 @@ def reading(cluster: ConversionCluster, group: str) -> Iterator[list[object]]:
     results: list[object] = []
 
     def run(work: Callable[[], object]) -> None:
-        while not stop.is_set():
+        while not stop.wait(PACE):
             try:
                 results.append(work())
             except (OSError, AssertionError) as error:
@@ -143,7 +144,7 @@ def test_rotates_the_certificate_without_a_failed_request(cluster: ConversionClu
 
 
 def test_a_replica_ends_or_dies(cluster: ConversionCluster, shared: str) -> None:
-    """Fail no request when a replica ends. When the leader is killed, only requests that it held fail."""
+    """Fail no request when a replica ends. When the leader is killed, requests fail only until its Service leaves it out."""
     replica = cluster.leader()
     (other,) = (one for one in cluster.replicas if one is not replica)
 
@@ -160,10 +161,8 @@ def test_a_replica_ends_or_dies(cluster: ConversionCluster, shared: str) -> None
         replica.start()
         cluster.balancer.wait(*cluster.replicas)
 
-    # of each thread at most one request was at the replica, or was about to be
-    failed = [result for result in results if result != 200]
-    assert all("conversion webhook" in str(result) for result in failed)
-    assert len(failed) <= 4
+    assert all("conversion webhook" in str(result) for result in results if result != 200)
+    # a request of each of the two threads may have been under way
     assert set(results[recovered + 2 :]) == {200}
 
 
@@ -183,11 +182,14 @@ def test_restores_the_conversion(cluster: ConversionCluster, group: str) -> None
     until(lambda: ("ConversionStrategyChanged", "spec.conversion.strategy was Webhook and is now None.") in cluster.events(group))
 
 
-def _tag(cluster: ConversionCluster, group: str) -> str:
-    """Write an image in v1, and return its tag in v2; rules without an image carry it."""
-    patch = {"metadata": {"labels": {"try": str(next(_NUMBERS))}}, "spec": {"image": "a:1"}}
-    cluster.host.must("PATCH", place(group, "v1", "g"), patch, MERGE)
-    return str(cluster.host.must("GET", place(group, "v2", "g"))["spec"].get("tag"))
+def _has_tag(cluster: ConversionCluster, group: str) -> bool:
+    """Write a new image in v1, and return whether v2 has its tag; rules without an image carry it.
+
+    An image that an object carries already stays so until it changes, also under rules that split it.
+    """
+    tag = str(next(_NUMBERS))
+    cluster.host.must("PATCH", place(group, "v1", "g"), {"spec": {"image": f"image:{tag}"}}, MERGE)
+    return bool(cluster.host.must("GET", place(group, "v2", "g"))["spec"].get("tag") == tag)
 
 
 def test_rules_change(cluster: ConversionCluster, group: str) -> None:
@@ -198,7 +200,7 @@ def test_rules_change(cluster: ConversionCluster, group: str) -> None:
     rules = f"{CONVERSIONS}/gadgets.{group}"
 
     cluster.host.must("PATCH", rules, {"spec": gadget_rules(group)["spec"]}, MERGE)
-    until(lambda: _tag(cluster, group) == "1")
+    until(lambda: _has_tag(cluster, group), "a conversion by the new rules")
 
     cluster.host.must("PATCH", rules, {"spec": {"hub": "v9"}}, MERGE)
     until(lambda: cluster.host.ask("GET", place(group, "v1", "g"))[0] == 500)

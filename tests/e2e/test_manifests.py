@@ -22,6 +22,8 @@ WIDGETS: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
 
+FOREIGN: Final = {"cert-manager.io": ("Issuer", "Certificate"), "monitoring.coreos.com": ("PodMonitor", "PrometheusRule")}
+"""Kinds of other projects in the manifests, by group."""
 CLUSTER_WIDE: Final = {
     SERVER: {
         "create subjectaccessreviews.authorization.k8s.io",
@@ -88,8 +90,9 @@ def _rules(caller: Caller, namespace: str) -> set[str]:
 def test_cluster_accepts_the_manifests(installed: Installed, build: str) -> None:
     """Accept every document without a warning."""
     documents = built(build)
-    if any(document["apiVersion"].startswith("cert-manager.io") for document in documents):
-        _define_cert_managers_kinds(installed)
+    for group, kinds in FOREIGN.items():
+        if any(document["apiVersion"].startswith(group) for document in documents):
+            _define_foreign_kinds(installed, group, kinds)
 
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
     done = installed.kubectl.run("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", stdin=text)
@@ -159,8 +162,9 @@ def _is_apiexts(host: Caller, name: str) -> bool:
     return code == 409 or (code == 201 and int(answer["metadata"]["resourceVersion"]) > 10**15)
 
 
-def _define_cert_managers_kinds(installed: Installed) -> None:
-    """Define the kinds of cert-manager, with any content."""
-    for plural, kind in (("issuers", "Issuer"), ("certificates", "Certificate")):
-        installed.host.ask("POST", CRDS, crd(plural, kind=kind, group="cert-manager.io"))
-        until(lambda: installed.host.ask("GET", f"/apis/cert-manager.io/v1/{plural}")[0] == 200)  # noqa: B023 -- called at once
+def _define_foreign_kinds(installed: Installed, group: str, kinds: tuple[str, ...]) -> None:
+    """Define kinds of others, with any content."""
+    for kind in kinds:
+        plural = f"{kind.lower()}s"
+        installed.host.ask("POST", CRDS, crd(plural, kind=kind, group=group))
+        until(lambda: installed.host.ask("GET", f"/apis/{group}/v1/{plural}")[0] == 200)  # noqa: B023 -- called at once

@@ -1,6 +1,7 @@
 """The operator keeps a cluster's APIServices as apiext's definitions need them."""
 
 import base64
+import http.client
 import json
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, NAMESPACE, A
 from hack.lib.servers.apiext_operator import QUICK_ELECTION, ApiextOperator
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.kubectl import Kubectl
+from hack.lib.servers.process import free_port
 from hack.lib.waiting import until
 from tests.support.builders.crds import versions_like, widget_crd
 
@@ -63,6 +65,17 @@ def _is_right(cluster: AggregatedCluster, found: Json | None) -> bool:
 
 def _holder(cluster: AggregatedCluster) -> str:
     return str(cluster.host.must("GET", LEASE)["spec"].get("holderIdentity", ""))
+
+
+def _status(port: int, path: str) -> tuple[int, str]:
+    """Return the answer of an operator's endpoint."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
 
 
 def _acquisitions(operator: ApiextOperator) -> int:
@@ -179,19 +192,25 @@ def test_survives_a_restart_of_the_host(cluster: AggregatedCluster) -> None:
 
 
 def test_elects_one_leader(cluster: AggregatedCluster) -> None:
-    """Lead with one operator; another one takes over at its release, or when its lease expires."""
+    """Lead with one operator; another one takes over at its release, or when its lease expires. Probes and metrics show both."""
     until(lambda: _holder(cluster) != "")
     first, acquisitions = _holder(cluster), _acquisitions(cluster.operator)
-    second = cluster.another_operator("second")
+    port = free_port()
+    second = cluster.another_operator("second", f"--metrics-bind-address=127.0.0.1:{port}")
     with second:
         until(lambda: "another replica is the leader" in second.log)
         assert "leader lease acquired" not in second.log
+        assert _status(port, "/readyz") == (200, "ok")
+        assert 'leader_election_master_status{name="apiext-operator"} 0.0' in _status(port, "/metrics")[1]
 
         cluster.operator.stop()
         until(lambda: "leader lease acquired" in second.log)
         assert _holder(cluster) not in {"", first}
         cluster.host.must("DELETE", f"{API_SERVICES}/{NAME}")
         until(lambda: cluster.available(NAME))
+        metrics = _status(port, "/metrics")[1]
+        assert 'leader_election_master_status{name="apiext-operator"} 1.0' in metrics
+        assert 'apiext_operator_events_total{reason="Registered"}' in metrics
 
         cluster.operator.start()
         second.kill()

@@ -34,12 +34,21 @@ def webhook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdmissionWebho
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, webhook: AdmissionWebhook) -> Iterator[Side]:
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdmissionWebhook]:
+    """Run a webhook that demands client certificates."""
+    folder = tmp_path_factory.mktemp("strict")
+    with AdmissionWebhook(folder) as running:
+        running.demand_certificates(Authority(folder / "clients"))
+        yield running
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, webhook: AdmissionWebhook, strict: AdmissionWebhook) -> Iterator[Side]:
     """Run a server with two kinds of objects."""
     folder = tmp_path_factory.mktemp("server")
     arguments = [
         f"--service-address=default/webhook=127.0.0.1:{webhook.port}",
-        f"--admission-control-config-file={_credentials(folder, webhook.port)}",
+        f"--admission-control-config-file={_credentials(folder, webhook, strict)}",
     ]
     with ApiextServer(folder, extra_args=arguments) as server:
         side = Side(server.url, server.ssl_context())
@@ -51,11 +60,16 @@ def running(tmp_path_factory: pytest.TempPathFactory, webhook: AdmissionWebhook)
         side.close()
 
 
-def _credentials(folder: Path, port: int) -> Path:
-    """Write a token with which validating webhooks are called."""
+def _credentials(folder: Path, webhook: AdmissionWebhook, strict: AdmissionWebhook) -> Path:
+    """Write a token and a client certificate with which validating webhooks are called."""
     kubeconfig, configuration = folder / "hooks.kubeconfig", folder / "admission.yaml"
-    user = {"name": f"127.0.0.1:{port}", "user": {"token": "secret"}}
-    kubeconfig.write_text(json.dumps({"kind": "Config", "apiVersion": "v1", "users": [user]}))
+    assert strict.clients is not None
+    pair = strict.clients.issue("apiext")
+    users = [
+        {"name": f"127.0.0.1:{webhook.port}", "user": {"token": "secret"}},
+        {"name": f"127.0.0.1:{strict.port}", "user": {"client-certificate": str(pair.cert), "client-key": str(pair.key)}},
+    ]
+    kubeconfig.write_text(json.dumps({"kind": "Config", "apiVersion": "v1", "users": users}))
     settings = {
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "WebhookAdmissionConfiguration",
@@ -201,6 +215,18 @@ def test_credentials(server: Side, webhook: AdmissionWebhook) -> None:
     server.ask(Step("POST", WIDGETS, widget()))
 
     assert [(call.hook, call.headers.get("authorization")) for call in webhook.calls] == [("a", None), ("b", "Bearer secret")]
+
+
+def test_client_certificates(server: Side, strict: AdmissionWebhook) -> None:
+    """Call a validating webhook with the certificate of its user, a mutating one without credentials: the first one answers."""
+    configure(server, admission.validating("v", hook(strict, "a")))
+    created = server.ask(Step("POST", WIDGETS, widget("seen")))
+    configure(server, admission.mutating("m", hook(strict, "b")))
+    refused = server.ask(Step("POST", WIDGETS, widget("unseen")))
+
+    assert (created.code, refused.code) == (201, 500)
+    assert 'failed calling webhook "b.example.com"' in refused.body["message"]
+    assert [call.hook for call in strict.calls] == ["a"]
 
 
 def test_authorities_change(server: Side, webhook: AdmissionWebhook, tmp_path: Path) -> None:

@@ -138,3 +138,25 @@ def test_etcd_is_paused(own_etcd: Etcd, over_etcd: ApiextServer) -> None:
         informer.wait_equal(_items(client))
         assert {"after"} <= informer.items.keys()
         assert informer.lists == 1
+
+
+def test_a_lost_log(tmp_path: Path) -> None:
+    """Refuse writes with a Status and fail readiness when SQLite's log is deleted; reads go on, and a restart keeps acknowledged writes."""
+    with ApiextServer(tmp_path) as server, Client(server) as client:
+        client.define(widget_crd())
+        client.must("POST", WIDGETS, _widget("kept"))
+        (server.data_dir / "apiext.db-wal").unlink()
+        refused = [client.ask("POST", WIDGETS, _widget(name)) for name in ("lost", "later")]
+        ready, alive = client.ask("GET", "/readyz/sqlite-writes"), client.ask("GET", "/livez")
+        kept = {item["metadata"]["name"] for item in _items(client)}
+        server.restart()
+        client.close()
+        client.must("POST", WIDGETS, _widget("new"))
+        after = {item["metadata"]["name"] for item in _items(client)}
+
+    assert [(reply.status, reply.json["kind"]) for reply in refused] == [(500, "Status")] * 2
+    assert all("restart the server" in reply.json["message"] for reply in refused)
+    assert (ready.status, alive.status) == (500, 200)
+    assert b"writes fail" in ready.body
+    assert "kept" in kept
+    assert {"kept", "new"} <= after

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -111,6 +112,30 @@ def _values(etcd: Etcd, plural: str) -> dict[str, Any]:
     return found
 
 
+def _run(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "apiext", *arguments], check=True, timeout=60)
+
+
+def _back_up(plane: ControlPlane, folder: Path) -> list[Path]:
+    """Return a snapshot of the reference's etcd by its own tool, and a backup of a group through the API."""
+    snapshot, logical = folder / "snapshot.db", folder / "group.tar.gz"
+    subprocess.run([binaries.binary("etcdctl"), f"--endpoints={plane.etcd_url}", "snapshot", "save", snapshot], check=True)
+    _run("backup", str(logical), f"--kubeconfig={plane.kubeconfig}", f"--group={GROUP}")
+    return [snapshot, logical]
+
+
+def _objects(side: Side) -> list[dict[str, Any]]:
+    """Return the objects of the reference, without their revisions."""
+    path = f"/apis/{GROUP}/v1/theirs"
+    while side.raw(Step("GET", path))[0].status != 200:
+        pass
+    return [_without_revision(item) for item in json.loads(side.raw(Step("GET", path))[1])["items"]]
+
+
+def _without_revision(obj: dict[str, Any]) -> dict[str, Any]:
+    return obj | {"metadata": {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}}
+
+
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Etcd]:
     """Start an etcd for both servers."""
@@ -119,10 +144,11 @@ def shared(tmp_path: Path) -> Iterator[Etcd]:
 
 
 def test_each_reads_what_the_other_wrote(shared: Etcd, tmp_path: Path) -> None:
-    """Read CRDs and objects of the other server in every version without loss."""
+    """Read CRDs and objects of the other server in every version without loss, also from a snapshot of its etcd and a backup of its API."""
     with ControlPlane(tmp_path / "reference", etcd_url=shared.url) as plane, closing(Side(plane.url, plane.ssl_context())) as reference:
         _fill(reference, "theirs", "Their")
         by_reference = _read(reference, "theirs")
+        backups = _back_up(plane, tmp_path)
 
     with ApiextServer(tmp_path / "apiext", etcd_url=shared.url) as server, closing(Side(server.url, server.ssl_context())) as ours:
         assert _read(ours, "theirs") == by_reference
@@ -131,6 +157,12 @@ def test_each_reads_what_the_other_wrote(shared: Etcd, tmp_path: Path) -> None:
 
     with ControlPlane(tmp_path / "again", etcd_url=shared.url) as plane, closing(Side(plane.url, plane.ssl_context())) as reference:
         assert _read(reference, "ours") == by_apiext
+
+    for number, backup in enumerate(backups):
+        folder = tmp_path / f"restored-{number}"
+        _run("restore", str(backup), f"--data-dir={folder / 'data'}", f"--group={GROUP}")
+        with ApiextServer(folder) as server, closing(Side(server.url, server.ssl_context())) as restored:
+            assert _objects(restored) == [_without_revision(item) for item in by_reference[1]["items"]]
 
     theirs, ours_values = _values(shared, "theirs"), _values(shared, "ours")
     renamed = {key.replace("Our", "Their").replace("ours", "theirs"): value for key, value in ours_values.items()}

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -12,19 +12,25 @@ import click
 import pytest
 
 from apiext.cli.main import apiext
+from apiext.meta.quantity import parse as parse_quantity
 from apiext.meta.time import parse_duration
 from apiext.operator.permissions import required_permissions
-from hack.lib.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, rules
+from hack.lib.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, pod_template, rules
 
 MARKS: Final = {
+    "backup": "--keep=",
     "cert-manager": "--no-manage-serving-secret",
     "cert-manager-etcd": "--peer-client-cert-auth",
     "crd-dir": "--crd-dir=",
     "existing-etcd": '{"key": "servers", "name": "apiext-etcd"}',
     "host-etcd": "--host-etcd-servers=",
+    "monitoring": "PrometheusRule",
+    "sqlite": "--data-dir=",
 }
 """The objects or values that only a component adds."""
-PAIRS: Final = [pair for pair in combinations(MARKS, 2) if pair != ("cert-manager-etcd", "existing-etcd")]
+_STORES: Final = {"cert-manager-etcd", "existing-etcd", "sqlite"}
+"""Components of which an installation can have one only."""
+PAIRS: Final = [pair for pair in combinations(MARKS, 2) if not _STORES.issuperset(pair) and pair != ("backup", "sqlite")]
 
 
 @pytest.fixture(params=BUILDS)
@@ -44,7 +50,7 @@ def _selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
 def test_pods_are_confined(documents: list[Document]) -> None:
     """Run pods without root, writes to the image, more privileges or host access, and with resource requests."""
     for workload in _workloads(documents):
-        pod = workload["spec"]["template"]["spec"]
+        pod = pod_template(workload)["spec"]
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["runAsUser"] > 1000
         # the group may read the files of Secrets
@@ -69,18 +75,21 @@ def test_servers_stop_gracefully(documents: list[Document]) -> None:
     flags = _flags(container)
     delay, timeout = parse_duration(flags["--shutdown-delay-duration"]), parse_duration(flags["--request-timeout"])
 
-    assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
-    assert deployment["spec"]["replicas"] >= 2
+    if "--data-dir" in flags:
+        assert (deployment["spec"]["strategy"], deployment["spec"]["replicas"]) == ({"type": "Recreate"}, 1)
+    else:
+        assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+        assert deployment["spec"]["replicas"] >= 2
     probe = container["readinessProbe"]
     assert delay >= probe["periodSeconds"] * 3
     assert pod["terminationGracePeriodSeconds"] > delay + timeout
     assert container["startupProbe"]["httpGet"]["path"] == container["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert container["livenessProbe"]["httpGet"]["path"] == "/livez?exclude=etcd"
+    assert container["livenessProbe"]["httpGet"]["path"] == f"/livez?exclude={'sqlite' if '--data-dir' in flags else 'etcd'}"
 
 
 def test_names_agree(documents: list[Document]) -> None:
     """Select existing pods and ports in Services, budgets and policies."""
-    pods = [workload["spec"]["template"] for workload in _workloads(documents)]
+    pods = [pod_template(workload) for workload in _workloads(documents)]
     for document in documents:
         if document["kind"] not in {"Service", "PodDisruptionBudget", "NetworkPolicy"}:
             continue
@@ -94,15 +103,125 @@ def test_names_agree(documents: list[Document]) -> None:
         assert named <= ports
 
 
+def test_pods_are_spread_and_probed(documents: list[Document]) -> None:
+    """Spread replicas over nodes, and probe each workload in all three ways on a port that it has."""
+    for workload in _workloads(documents):
+        if workload["kind"] == "CronJob":
+            continue
+        pod = workload["spec"]["template"]["spec"]
+        assert "kubernetes.io/hostname" in {spread["topologyKey"] for spread in pod["topologySpreadConstraints"]}
+        (container,) = containers(workload)
+        ports = {port["name"] for port in container["ports"]}
+        assert {container[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")} <= ports
+
+
+def test_servers_have_memory_for_their_load(documents: list[Document]) -> None:
+    """Request what a server was measured to need after the load of hack/bench (173 MiB), and limit it above twice of that."""
+    (container,) = containers(one(documents, "Deployment", "apiext"))
+    wanted, limit = (parse_quantity(container["resources"][part]["memory"]).amount for part in ("requests", "limits"))
+
+    assert wanted >= 173 * 2**20
+    assert limit >= 2 * wanted
+
+
+SERVERS, OPERATORS, MEMBERS, BACKUPS, ANYBODY = "server", "operator", "etcd", "backup", "anybody"
+ALLOWED: Final = {
+    (ANYBODY, SERVERS, "https"),
+    (ANYBODY, OPERATORS, "status"),
+    (ANYBODY, MEMBERS, "health"),
+    (SERVERS, MEMBERS, "client"),
+    (BACKUPS, MEMBERS, "client"),
+    (MEMBERS, MEMBERS, "client"),
+    (MEMBERS, MEMBERS, "peer"),
+}
+"""Client, server and port of the connections that policies admit; what anybody may do, the others may do, too."""
+
+
+def test_policies_admit_these_connections_only(documents: list[Document]) -> None:
+    """Admit the connections above, between the pods that a build has, and no others."""
+    pods = {
+        labels["app.kubernetes.io/component"]: (labels, workload) for workload in _workloads(documents) if (labels := _labels(workload))
+    }
+    found = set()
+    for server, (labels, workload) in pods.items():
+        ports = [port["name"] for container in containers(workload) for port in container.get("ports", ())]
+        clients = {ANYBODY: dict[str, str](), **{name: own for name, (own, _) in pods.items()}}
+        found |= {
+            (client, server, port) for client, own in clients.items() for port in ports if _admits(documents, labels, own or None, port)
+        }
+    everybody = {(client, server, port) for _, server, port in ALLOWED if (ANYBODY, server, port) in ALLOWED for client in pods}
+
+    assert found == {(client, server, port) for client, server, port in ALLOWED | everybody if {client, server} <= {*pods, ANYBODY}}
+
+
+def _labels(workload: Document) -> dict[str, str]:
+    labels: dict[str, str] = pod_template(workload)["metadata"]["labels"]
+    return labels
+
+
+def _admits(documents: list[Document], server: dict[str, str], client: dict[str, str] | None, port: str) -> bool:
+    """Return whether the policies admit a connection to a port, from a pod of the namespace or (None) from elsewhere."""
+    specs = [document["spec"] for document in documents if document["kind"] == "NetworkPolicy"]
+    mine = [spec for spec in specs if "Ingress" in spec["policyTypes"] and _selects(spec["podSelector"].get("matchLabels", {}), server)]
+    return not mine or any(
+        port in {found["port"] for found in rule["ports"]}
+        and ("from" not in rule or any(client and _selects(peer["podSelector"]["matchLabels"], client) for peer in rule["from"]))
+        for spec in mine
+        for rule in spec.get("ingress", ())
+    )
+
+
+def test_members_of_etcd_call_only_each_other() -> None:
+    """Let members of etcd connect to each other and to DNS, and nowhere else."""
+    egress = one(built(), "NetworkPolicy", "apiext-etcd")["spec"]["egress"]
+    selected = [rule["to"][0]["podSelector"]["matchLabels"]["app.kubernetes.io/component"] for rule in egress if "to" in rule]
+
+    assert selected == [MEMBERS]
+    assert [{port["port"] for port in rule["ports"]} for rule in egress if "to" not in rule] == [{53}]
+
+
+def test_one_server_on_sqlite_has_a_volume_and_no_etcd() -> None:
+    """Keep the file on a volume that only one pod mounts."""
+    documents = built("overlays/sqlite")
+    (container,) = containers(deployment := one(documents, "Deployment", "apiext"))
+    (claim,) = [found for found in documents if found["kind"] == "PersistentVolumeClaim"]
+    (volume,) = [volume for volume in deployment["spec"]["template"]["spec"]["volumes"] if "persistentVolumeClaim" in volume]
+    (mount,) = [mount for mount in container["volumeMounts"] if mount["name"] == volume["name"]]
+
+    assert volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
+    assert _flags(container)["--data-dir"] == mount["mountPath"]
+    assert "etcd" not in json.dumps(documents)
+
+
+def test_monitors_select_pods_and_their_ports() -> None:
+    """Scrape ports of pods that are there, the servers with the token and the authority that they accept."""
+    documents = built("overlays/monitoring")
+    pods = {_labels(workload)["app.kubernetes.io/component"]: workload for workload in _workloads(documents)}
+    monitors = [document["spec"] for document in documents if document["kind"] == "PodMonitor"]
+    scraped = {}
+    for monitor in monitors:
+        (endpoint,) = monitor["podMetricsEndpoints"]
+        component = monitor["selector"]["matchLabels"]["app.kubernetes.io/component"]
+        assert endpoint["port"] in {port["name"] for container in containers(pods[component]) for port in container["ports"]}
+        scraped[component] = endpoint
+
+    assert scraped.keys() == pods.keys()
+    assert scraped[SERVERS]["tlsConfig"]["serverName"] == f"apiext.{NAMESPACE}.svc"
+    assert rules(documents, scraped[SERVERS]["authorization"]["credentials"]["name"]) == [
+        ("", {"nonResourceURLs": ["/metrics"], "verbs": ["get"]})
+    ]
+
+
 def test_mounts_and_accounts_exist(documents: list[Document]) -> None:
     """Define a volume for each mount, and a budget and an existing service account for each workload."""
     budgets = [document["spec"]["selector"]["matchLabels"] for document in documents if document["kind"] == "PodDisruptionBudget"]
     for workload in _workloads(documents):
-        pod = workload["spec"]["template"]
+        pod = pod_template(workload)
         volumes = {volume["name"] for volume in [*pod["spec"].get("volumes", ())]}
         volumes |= {claim["metadata"]["name"] for claim in workload["spec"].get("volumeClaimTemplates", ())}
         assert volumes == {mount["name"] for container in containers(workload) for mount in container["volumeMounts"]}
-        assert [labels for labels in budgets if _selects(labels, pod["metadata"]["labels"])]
+        assert workload["kind"] == "CronJob" or [labels for labels in budgets if _selects(labels, pod["metadata"]["labels"])]
         if account := pod["spec"].get("serviceAccountName"):
             one(documents, "ServiceAccount", account)
         else:
@@ -167,14 +286,43 @@ def test_the_operator_has_the_rights_that_it_checks(documents: list[Document]) -
     assert wanted - given == set()
 
 
+@pytest.mark.parametrize("with_tls", ["", "existing-etcd", "cert-manager-etcd"])
+def test_backups_reach_etcd_as_the_servers_do(with_tls: str, tmp_path: Path) -> None:
+    """Run the command with flags that it has, the servers' address and certificates of etcd, a claim, and no credentials of the cluster."""
+    parts = ("base", "components/backup", *([f"components/{with_tls}"] if with_tls else []))
+    documents = build_of(_kustomization(tmp_path, parts))
+    job, server = one(documents, "CronJob", "apiext-backup"), one(documents, "Deployment", "apiext")
+    pod = pod_template(job)
+    (backup,), (serving,) = containers(job), containers(server)
+    flags = [flag for flag in serving["args"] if flag.startswith("--etcd-")]
+    policies = [policy["spec"] for policy in documents if policy["kind"] == "NetworkPolicy" and policy["metadata"]["name"] == "apiext-etcd"]
+    admitted = [peer["podSelector"] for policy in policies for rule in policy["ingress"] for peer in rule.get("from", ())]
+
+    with apiext.commands["backup"].make_context("backup", ["/", *arguments(backup)[2:]]) as context:
+        assert context.args == []
+    assert backup["env"] == serving["env"]
+    assert sorted(flags) == sorted(flag for flag in backup["args"] if flag.startswith("--etcd-"))
+    assert [volume for volume in pod["spec"]["volumes"] if volume["name"] == "etcd"] == [
+        volume for volume in pod_template(server)["spec"]["volumes"] if volume["name"] == "etcd"
+    ]
+    assert any(_selects(selector["matchLabels"], pod["metadata"]["labels"]) for selector in admitted) or not policies
+    one(documents, "PersistentVolumeClaim", "apiext-backups")
+    assert pod["spec"]["automountServiceAccountToken"] is False
+    assert job["spec"]["concurrencyPolicy"] == "Forbid"
+
+
+def _kustomization(folder: Path, parts: Sequence[str]) -> Path:
+    """Write a kustomization of a base and components; return its folder."""
+    paths = [os.path.relpath(MANIFESTS / part, folder) for part in parts]
+    kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (folder / "kustomization.yaml").write_text(json.dumps(kustomization | {"resources": paths[:1], "components": paths[1:]}))
+    return folder
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids="+".join)
 def test_components_go_together(pair: tuple[str, str], tmp_path: Path) -> None:
     """Build every sensible pair of components, with the additions of both."""
-    paths = [os.path.relpath(MANIFESTS / part, tmp_path) for part in ("base", *(f"components/{name}" for name in pair))]
-    kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization | {"resources": paths[:1], "components": paths[1:]}))
-
-    text = json.dumps(build_of(tmp_path))
+    text = json.dumps(build_of(_kustomization(tmp_path, ("base", *(f"components/{name}" for name in pair)))))
 
     assert [name for name in pair if MARKS[name] not in text] == []
 

@@ -15,6 +15,7 @@ from apiext.cli.main import apiext
 from apiext.cli.releases.replay import LOST
 from apiext.cli.releases.verdict_command import FAILURE, VerdictCommandFailure
 from hack.lib.servers.certificates import LOOPBACK
+from tests.support.builders.conversions import conversion
 from tests.support.builders.crds import crd
 from tests.support.builders.plans import custom, shaped
 from tests.support.conversion_webhook import ConversionWebhook, Json, converting
@@ -231,6 +232,23 @@ def test_webhooks_that_are_not_called(record: Record, write: Write, webhook: Con
 
     assert code == FAILURE
     assert "widgets.example.com: its conversion webhook is not called" in message
+
+
+def test_rules(record: Record, write: Write) -> None:
+    """Convert by the rules of Conversions in releases, also in place of a webhook that does not answer, and by none before and after."""
+    webhook = {"clientConfig": {"url": "https://127.0.0.1:1/"}, "conversionReviewVersions": ["v1"]}
+    archive = record(crd("widgets", shaped("v1", "a", "x", storage=True)), custom("w", managers=[APPLIER], a="x", x="carried"))
+    renamed = crd(
+        "widgets", shaped("v1", "a", "x"), shaped("v2", "b", storage=True), conversion={"strategy": "Webhook", "webhook": webhook}
+    )
+    two = write("two", renamed, conversion("v2", "widgets.example.com", v1=[{"rename": {"path": "spec.a", "to": "b"}}]))
+    moved = [{"rename": {"path": "spec.a", "to": "b"}}, {"rename": {"path": "spec.x", "to": "y"}}]
+    more = crd("widgets", shaped("v1", "a", "x"), shaped("v2", "b", "y", storage=True), conversion={"strategy": "None"})
+    three = write("three", more, conversion("v2", "widgets.example.com", v1=moved))
+
+    code, document = _document(archive, two, three)
+
+    assert ([problem for problem in _problems(document) if problem["harm"]], code, document["notProved"]) == ([], 0, [])
 
 
 def test_definitions_without_steps(record: Record, write: Write) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from hack.lib.soak import crash, hostile, restart, targets
 from hack.lib.soak.inputs import catalogue
+from hack.lib.soak.long import run as long_run
 
 _OBJECTS: Final = 200
 _OF_STORES: Final = [
@@ -71,3 +72,19 @@ def test_roll_under_informers(tmp_path: Path) -> None:
     assert found.problems == []
     assert (found.rounds, found.lists) == (1, 0)
     assert found.events
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "store,way,minutes", [("sqlite", "alone", 0.5), ("etcd", "alone", 0.5), ("etcd", "host", 1.0)], ids=["sqlite", "etcd", "host"]
+)
+def test_long(store: str, way: str, minutes: float, tmp_path: Path) -> None:
+    """Show clients one consistent history while servers, members of etcd, networks, disks, clocks and webhooks fail."""
+    found = long_run.run(tmp_path, store, minutes, behind_host=way == "host")
+
+    assert found.problems == []
+    assert found.operations
+    assert found.lists
+    assert found.events
+    assert found.happened

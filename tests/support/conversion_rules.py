@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apiext.conversion.metrics import RulesStats
 from apiext.conversion.rules.converter import RulesConverter
 from apiext.conversion.rules.declared_losses import DeclaredLosses
-from apiext.conversion.rules.interface import Transformation
+from apiext.conversion.rules.interface import UNKNOWN, Transformation
 from apiext.conversion.rules.model import ConversionRules
-from apiext.meta.encoding import json_codec
+from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.encoding.json_codec import Object
 from apiext.schema.compiled import CompiledSchema
 
@@ -26,8 +27,9 @@ class FunctionTransformation:
 
     change: Change
 
-    def apply(self, obj: Object) -> bool:
+    def apply(self, obj: Object, known: Object = UNKNOWN) -> bool:
         """Implement Transformation.apply."""
+        obj |= json_values.copy(obj)
         return bool(self.change(obj))
 
 
@@ -36,6 +38,7 @@ class FunctionRules:
     """Implements CompiledRules with a function for each pair of versions."""
 
     changes: Mapping[tuple[str, str], Change]
+    has_expressions: bool = False
 
     def transformation(self, source: str, target: str) -> Transformation:
         """Implement CompiledRules.transformation."""
@@ -47,6 +50,7 @@ def converter(
     schemas: Mapping[str, Any] | None = None,
     rules: ConversionRules | None = None,
     storage: str = "v2",
+    stats: RulesStats | None = None,
 ) -> RulesConverter:
     """Return a converter of widgets.example.com. Schemas are those of spec; without them, every field is known."""
     versions = {version for pair in changes for version in pair}
@@ -55,7 +59,7 @@ def converter(
         for version in versions
     }
     losses = DeclaredLosses(rules or ConversionRules("widgets.example.com", storage, ()))
-    return RulesConverter(FunctionRules(changes), losses, compiled, storage, "widgets.example.com")
+    return RulesConverter(FunctionRules(changes), losses, compiled, storage, "widgets.example.com", stats)
 
 
 def scrambling(seed: str) -> Change:

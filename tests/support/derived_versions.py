@@ -66,7 +66,9 @@ def with_earlier_version(crd: dict[str, Any]) -> tuple[dict[str, Any], dict[str,
     for rule in reversed(RULES[name]):
         for kind, body in rule.items():
             _INVERSES[kind](schema, **{"source" if key == "from" else key: value for key, value in body.items()})
-    earlier = hub | {"name": EARLIER, "storage": False, "schema": {"openAPIV3Schema": schema}}
+    # selectable fields are paths of the real version
+    kept = {member: value for member, value in hub.items() if member != "selectableFields"}
+    earlier = kept | {"name": EARLIER, "storage": False, "schema": {"openAPIV3Schema": schema}}
     document = {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -88,6 +90,8 @@ def _parent(schema: Schema, path: str) -> tuple[Schema, str]:
 def _take(schema: Schema, path: str) -> Schema:
     parent, name = _parent(schema, path)
     parent["required"] = [each for each in parent.get("required", ()) if each != name]
+    if isinstance(parent.get("default"), dict):
+        parent["default"] = {each: value for each, value in parent["default"].items() if each != name}
     taken: Schema = parent["properties"].pop(name)
     around = path.rpartition(".")[0]
     if not parent["properties"] and around and not around.endswith("[*]"):

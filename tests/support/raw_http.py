@@ -65,6 +65,8 @@ class RawServer(_Listening):
         """Whether a connection stays open after an answer until the client closes it."""
         self.reads_heads = False
         """Whether only the heads of requests are read."""
+        self.gate: asyncio.Event | None = None
+        """What a connection waits for before it answers."""
 
     @asynccontextmanager
     async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
@@ -93,6 +95,8 @@ class RawServer(_Listening):
         while self.answers and (request := await self._request(reader)):
             self.requests.append(request)
             answer = self.answers.pop(0)
+            if self.gate is not None:
+                await self.gate.wait()
             for piece in (answer[at : at + 1] for at in range(len(answer))) if self.drips else (answer,):
                 writer.write(piece)
                 await writer.drain()

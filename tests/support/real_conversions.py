@@ -1,10 +1,10 @@
 """Rules between the versions of real CRDs. Their Conversions are in `conversions/`; versions with the same fields need no rules.
 
-`python -m tests.support.real_conversions 10000` proves on so many generated objects of each pair of versions that they lose nothing.
+`python -m tests.support.real_conversions FOLDER` writes all of them to files for `hack/conversions`.
 """
 
+import json
 import sys
-import time
 from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
@@ -12,15 +12,17 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from apiext.conversion.rules.building import rules_converter
+from apiext.conversion.rules.building import build_rules
 from apiext.conversion.rules.check.choices import RandomChoices
 from apiext.conversion.rules.model import API_VERSION, KIND
 from apiext.conversion.rules.parse import parse_rules
-from apiext.lab.conversions.laws import Laws, TrialCounts
+from apiext.lab.conversions.laws import TrialCounts
+from apiext.lab.conversions.trials import PairTrial
 from apiext.lab.conversions.tried_rules import TriedRules
 from apiext.meta.encoding import json_values
 from apiext.meta.encoding.json_codec import Object
 from apiext.serving.builder import version_schemas
+from hack.lib.conversions.in_process import convert_samples
 from hack.lib.real_crds import real_crds
 from tests.support.builders.crds import definition
 from tests.support.derived_versions import RULES, with_earlier_version
@@ -28,8 +30,6 @@ from tests.support.derived_versions import RULES, with_earlier_version
 _WRITTEN: Final = Path(__file__).with_name("conversions")
 _TESTED: Final = ("test.cluster.x-k8s.io", "deprecatedtest.cluster.x-k8s.io")
 """Groups of a project's own tests."""
-_ATTEMPTS: Final = 20
-"""Attempts to generate one valid object."""
 
 
 class RealConversion(NamedTuple):
@@ -58,7 +58,7 @@ class RealConversion(NamedTuple):
         """Yield stored objects before and after a client of another version has written them as it read them, with its defaults."""
         crd = definition(self.crd)
         schemas, stored = version_schemas(crd), crd.storage_version.name
-        converter = rules_converter(self.name, self.document, schemas, stored)
+        converter = build_rules(self.name, self.document, schemas, stored).converter
         samples, choices = TriedRules(parse_rules(self.document), crd).samples(stored), RandomChoices(seed)
         for before in filter(None, (samples.make(choices) for _ in range(objects))):
             schemas[stored].coerce(before, defaults=True)
@@ -72,14 +72,9 @@ class RealConversion(NamedTuple):
         Raises:
             BrokenLawError: an object loses what the rules do not declare, or cannot be converted.
         """
-        rules = TriedRules(parse_rules(self.document), definition(self.crd))
-        laws, samples, choices = Laws(rules, source, target), rules.samples(source), RandomChoices(seed)
-        for number in range(objects):
-            made = (samples.make(choices) for _ in range(_ATTEMPTS))
-            obj = next((found for found in made if found is not None), None)
-            assert obj is not None, f"{self.name}: no valid object of {source} found"
-            laws.check(obj, number)
-        return laws.counts
+        trial = PairTrial(self.name, source, target, TrialCounts())
+        convert_samples(TriedRules(parse_rules(self.document), definition(self.crd)), trial, objects, seed)
+        return trial.counts
 
 
 def real_conversions() -> Iterator[RealConversion]:
@@ -108,18 +103,12 @@ def _without_rules(crd: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": crd["metadata"]["name"]}, "spec": {"hub": hub, "spokes": spokes}}
 
 
-def _main(objects: int) -> None:
+def _main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     for conversion in (*derived_conversions(), *real_conversions()):
-        for source, target in conversion.pairs:
-            begun = time.perf_counter()
-            counts = conversion.prove(source, target, objects, seed=1)
-            seconds = time.perf_counter() - begun
-            print(  # noqa: T201
-                f"{conversion.name} {source} -> {target}: {counts.objects} objects, {counts.changes} changes, "
-                f"{counts.carrying} carrying at most {counts.most_carried} bytes, {seconds:.0f} s",
-                flush=True,
-            )
+        documents = [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", **conversion.crd}, conversion.document]
+        (folder / f"{conversion.name}.yaml").write_text("\n---\n".join(json.dumps(document) for document in documents))
 
 
 if __name__ == "__main__":
-    _main(int(sys.argv[1]))
+    _main(Path(sys.argv[1]))

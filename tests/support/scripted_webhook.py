@@ -77,6 +77,8 @@ class ScriptedWebhook(Generic[CallT]):
         """The connections so far."""
         self.authority = Authority(folder / name)
         self.certificate = self.authority.issue("webhook", hosts=hosts)
+        self.clients: Authority | None = None
+        """The authority of client certificates, if connections need one."""
         self._call = call
         self._released = threading.Event()
         self._open: set[socket.socket] = set()
@@ -108,6 +110,11 @@ class ScriptedWebhook(Generic[CallT]):
     def present(self, certificate: KeyPair) -> None:
         """Use a certificate for new connections."""
         self.certificate = certificate
+        self._server.load(self)
+
+    def demand_certificates(self, authority: Authority) -> None:
+        """Refuse new connections without a client certificate of an authority."""
+        self.clients = authority
         self._server.load(self)
 
     def release(self) -> None:
@@ -167,6 +174,9 @@ class _Server(ThreadingHTTPServer):
     def load(self, webhook: ScriptedWebhook[Any]) -> None:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(webhook.certificate.cert, webhook.certificate.key)
+        if webhook.clients is not None:
+            self._context.load_verify_locations(webhook.clients.cert)
+            self._context.verify_mode = ssl.CERT_REQUIRED
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         # in the connection's thread: a client without a handshake must not block the others

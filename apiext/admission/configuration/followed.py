@@ -85,18 +85,35 @@ class FollowedWebhooks(FollowedObjects):
         self._phase = phase
         self._prefix = prefix
         self._index: PlaceIndex[HookEntry] = PlaceIndex()
+        self._entries: dict[str, list[HookEntry]] = {}
+        """The webhooks by the names of configurations."""
+        self._numbered_from = -1
+        """The first number at the last numbering, negative after a change."""
 
-    def find(self, place: RequestPlace) -> tuple[HookEntry, ...]:
-        """Return the webhooks with a rule that matches a place, by the names of configurations, then in their order."""
+    def __len__(self) -> int:
+        """Return the number of all webhooks."""
+        return sum(map(len, self._entries.values()))
+
+    def find(self, place: RequestPlace, *, first: int = 0) -> tuple[HookEntry, ...]:
+        """Return the webhooks with a rule that matches a place, by the names of configurations, then in their order.
+
+        The numbers of all webhooks begin with `first`.
+        """
+        if self._numbered_from != first:
+            self._numbered_from = first
+            entries = (entry for name in sorted(self._entries) for entry in self._entries[name])
+            for number, entry in enumerate(entries, first):
+                entry.number = number
         return self._index.find(place)
 
     def _on_change(self, name: str, before: Object | None, after: Object | None) -> None:
+        self._numbered_from = -1
         if after is None:
             self._index.remove(name)
+            del self._entries[name]
         else:
-            self._index.put(
-                name, [(entry, parse_rules(entry.hook.get("rules"))) for entry in hook_entries(after, self._phase, self._prefix)]
-            )
+            self._entries[name] = entries = hook_entries(after, self._phase, self._prefix)
+            self._index.put(name, [(entry, parse_rules(entry.hook.get("rules"))) for entry in entries])
 
 
 class FollowedPolicies:

@@ -74,7 +74,8 @@ class ConfigurationIndex:
         followed = self._api[phase].webhooks
         if not followed.synced:
             await self._wait(followed)
-        return self._files[phase].webhooks.find(place) + followed.find(place)
+        files = self._files[phase].webhooks
+        return files.find(place) + followed.find(place, first=len(files))
 
     async def policies(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[PolicyEntry]:
         """Implement ConfigurationSource.policies. Of the policies, only those of files apply to policies themselves."""

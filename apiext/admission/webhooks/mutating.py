@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apiext.admission.attributes import Admission, Attributes
 from apiext.admission.sources import AdmissionPhase
-from apiext.admission.webhooks.audit import annotate_mutation
+from apiext.admission.webhooks.audit import annotate_mutation, annotate_patch
 from apiext.admission.webhooks.calls import HookCalls
 from apiext.admission.webhooks.failures import HookCallError
 from apiext.admission.webhooks.patching import UndecodablePatchError, is_changed, patched
@@ -46,8 +46,8 @@ class MutatingWebhooks(Admission):
         if attributes.reinvocation.runs_again:
             state.begin_second_run(attributes.new)
         run = _Run(self._sources, self._selection, attributes, attributes.objects, state)
-        for number, entry in enumerate(entries):
-            await run.dispatch(entry, number)
+        for entry in entries:
+            await run.dispatch(entry)
         await run.versions.finish()
         state.end_run(attributes.new)
 
@@ -71,8 +71,8 @@ class _Run:
         self._calls = HookCalls(AdmissionPhase.MUTATING, attributes, sources.stats)
         self.versions = ChangingVersions(attributes, objects)
 
-    async def dispatch(self, entry: HookEntry, number: int) -> None:
-        """Ask a webhook if the write concerns it. `number` is its number in this run."""
+    async def dispatch(self, entry: HookEntry) -> None:
+        """Ask a webhook if the write concerns it."""
         attributes, state = self._attributes, self._state
         is_done = attributes.reinvocation.runs_again and entry.uid not in state.due
         if is_done and not self._selection.may_fail(entry):
@@ -85,7 +85,7 @@ class _Run:
             changed = await self._call(invocation)
         except (HookCallError, StatusError) as error:
             failure = error
-        annotate_mutation(attributes, invocation.hook, number, mutated=changed)
+        annotate_mutation(attributes, invocation.hook, mutated=changed)
         self._calls.observe(invocation, time.monotonic() - begun, failure)
         if changed:
             state.object_changed()
@@ -93,7 +93,7 @@ class _Run:
         if invocation.hook.reinvocable:
             state.called(entry.uid)
         if failure is not None:
-            self._calls.fail_open(invocation, number, failure)
+            self._calls.fail_open(invocation, entry.number, failure)
             self._calls.check_deadline()
 
     async def _call(self, invocation: HookInvocation) -> bool:
@@ -111,6 +111,7 @@ class _Run:
         if after is None:
             return False
         changed = is_changed(before, after)
+        annotate_patch(self._attributes, invocation.hook, response.patch)
         try:
             self.versions.replace(await self._objects.complete(after))
         except ValueError as error:

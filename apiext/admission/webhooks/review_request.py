@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.encoding import json_codec
 
@@ -14,31 +15,46 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
     from apiext.meta.request import UserInfo
 
+_KEPT_PLACES: Final = 1024
+
 
 def encode_review(version: str, uid: str, attributes: Attributes, invocation: HookInvocation, objects: VersionedObjects) -> bytes:
     """Return the review that asks a webhook about a write. Its members have the reference's order, and both versions are alike."""
-    request: Object = {
-        "uid": uid,
-        "kind": _kind(invocation.kind),
-        "resource": _resource(invocation.resource),
-        "subResource": attributes.subresource,
-        "requestKind": _kind(attributes.kind),
-        "requestResource": _resource(attributes.resource),
-        "requestSubResource": attributes.subresource,
-        "name": attributes.name,
-        "namespace": attributes.namespace,
-        "operation": attributes.operation,
-        "userInfo": _user(attributes.user),
-        "object": objects.new,
-        "oldObject": objects.old,
-        "dryRun": attributes.dry_run,
-        "options": None if attributes.options is None else attributes.options(),
+    request: Object = {"name": attributes.name} if attributes.name else {}
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request["operation"] = attributes.operation
+    request["userInfo"] = _user(attributes.user)
+    request["object"] = objects.new
+    request["oldObject"] = objects.old
+    request["dryRun"] = attributes.dry_run
+    request["options"] = None if attributes.options is None else attributes.options()
+    place = _place(invocation.kind, invocation.resource, attributes.kind, attributes.resource, attributes.subresource)
+    head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%b","request":{"uid":"%b",%b,'
+    members = memoryview(json_codec.dumps(request, sort_keys=False))[1:]
+    return b"".join((head % (version.encode(), uid.encode(), place), members, b"}\n"))
+
+
+@lru_cache(_KEPT_PLACES)
+def _place(
+    kind: GroupVersionKind,
+    resource: GroupVersionResource,
+    request_kind: GroupVersionKind,
+    request_resource: GroupVersionResource,
+    subresource: str,
+) -> bytes:
+    """Return the members that are the same for all writes of a resource, without braces."""
+    own = {"subResource": subresource} if subresource else {}
+    request = {"requestSubResource": subresource} if subresource else {}
+    members = {
+        "kind": _kind(kind),
+        "resource": _resource(resource),
+        **own,
+        "requestKind": _kind(request_kind),
+        "requestResource": _resource(request_resource),
+        **request,
     }
-    for optional in ("subResource", "requestSubResource", "name", "namespace"):
-        if not request[optional]:
-            del request[optional]
-    review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{version}", "request": request}
-    return json_codec.dumps(review, sort_keys=False) + b"\n"
+    return json_codec.dumps(members, sort_keys=False)[1:-1]
 
 
 def _kind(kind: GroupVersionKind) -> dict[str, str]:
@@ -50,10 +66,11 @@ def _resource(resource: GroupVersionResource) -> dict[str, str]:
 
 
 def _user(user: UserInfo) -> dict[str, Any]:
-    members = {
-        "username": user.name,
-        "uid": user.uid,
-        "groups": list(user.groups),
-        "extra": {key: list(values) for key, values in user.extra.items()},
-    }
-    return {name: value for name, value in members.items() if value}
+    members: dict[str, Any] = {"username": user.name} if user.name else {}
+    if user.uid:
+        members["uid"] = user.uid
+    if user.groups:
+        members["groups"] = list(user.groups)
+    if user.extra:
+        members["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return members

@@ -90,25 +90,49 @@ class InvalidResponseError(ValueError):
     """A review does not answer the request. The text is the reference's."""
 
 
-def decode_review(version: str, data: bytes) -> Object:
-    """Return the review in an answer.
+_PLAIN_REVIEW: Final = frozenset({"kind", "apiVersion", "response"})
+_PLAIN_RESPONSES: Final = ({"uid", "allowed"}, {"uid", "allowed", "status"})
+_PLAIN_STATUS: Final = {"metadata": {}, "code": 200}
+"""The status that controller-runtime sets."""
+
+
+def read_response(version: str, uid: str, data: bytes, *, mutating: bool) -> ReviewResponse:
+    """Return the response in an answer.
 
     Raises:
-        HookReviewError: there is none.
+        HookReviewError: the answer is no review.
+        InvalidResponseError: the review does not answer the request.
     """
     try:
         document: Any = json_codec.loads(data)
     except ValueError:
         document = unparsed(data)
-    return _REVIEWS.check(version, document)
+    if _is_plain(version, uid, document):
+        return ReviewResponse(allowed=True, patch=b"", patch_type="", status=None, warnings=(), annotations={})
+    return _verified(version, uid, _REVIEWS.check(version, document), mutating=mutating)
 
 
-def verify_response(version: str, uid: str, review: Object, *, mutating: bool) -> ReviewResponse:
-    """Return the response in a review. Only v1 reviews are checked for their uid, kind and patch type.
+def _is_plain(version: str, uid: str, document: Any) -> bool:
+    """Return whether a document is the usual answer: the webhook allows the write, and there is nothing to check or to report."""
+    if type(document) is not dict or document.keys() != _PLAIN_REVIEW or document["kind"] != _KIND:
+        return False
+    response = document["response"]
+    return (
+        type(response) is dict
+        and response.keys() in _PLAIN_RESPONSES
+        and response["allowed"] is True
+        and response["uid"] == uid
+        and document["apiVersion"] == f"{_GROUP}/{version}"
+        and ("status" not in response or _is_plain_status(response["status"]))
+    )
 
-    Raises:
-        InvalidResponseError: it does not answer the request.
-    """
+
+def _is_plain_status(status: Any) -> bool:
+    return bool(status == _PLAIN_STATUS) and type(status["code"]) is int
+
+
+def _verified(version: str, uid: str, review: Object, *, mutating: bool) -> ReviewResponse:
+    """Return the response in a review. Only v1 reviews are checked for their uid, kind and patch type. Raises InvalidResponseError."""
     if review.get("response") is None:
         raise InvalidResponseError("webhook response was absent")
     response = _RESPONSES[version].canonical(review["response"])

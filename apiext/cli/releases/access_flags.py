@@ -19,6 +19,7 @@ _TEXTS: Final = {
     "etcd-cafile": ("FILE", "CA of etcd's certificates."),
     "etcd-certfile": ("FILE", "Client certificate for etcd."),
     "etcd-keyfile": ("FILE", "Key of --etcd-certfile."),
+    "encryption-provider-config": ("FILE", "EncryptionConfiguration of a store."),
     "etcd-tools": ("DIR", "Folder of the programs etcd and etcdutl, which read a snapshot (default those of PATH)."),
 }
 
@@ -43,7 +44,10 @@ def access_of(flags: Mapping[str, Any]) -> Access:
     if prefix == "/":
         raise click.UsageError("--etcd-prefix must not be empty")
     tools = Path(flags["etcd_tools"]).expanduser() if flags["etcd_tools"] else None
-    return Access(ClusterAccess(flags["kubeconfig"] or "", flags["context"] or ""), EtcdAccess(prefix=prefix, tools=tools, **files))
+    return Access(
+        ClusterAccess(flags["kubeconfig"] or "", flags["context"] or ""),
+        EtcdAccess(prefix=prefix, tools=tools, encryption=_file(flags, "encryption_provider_config"), **files),
+    )
 
 
 def _file(flags: Mapping[str, Any], name: str) -> Path | None:

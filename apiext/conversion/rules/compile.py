@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from apiext.conversion.interface import ConversionError
-from apiext.conversion.rules.errors import InvalidConversionError
+from apiext.conversion.rules.detachment import detacher
 from apiext.conversion.rules.finish import finisher
+from apiext.conversion.rules.model import Expressions
 from apiext.conversion.rules.pipeline import Pipeline
 from apiext.conversion.rules.stages import StagedTransformation, StepsStage
+from apiext.meta.encoding import json_codec
+from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
+from apiext.schema.cel.rules.deferred import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from apiext.conversion.rules.interface import CompiledRules, Transformation
-    from apiext.conversion.rules.model import ConversionRules
+    from apiext.conversion.rules.model import Assignment, ConversionRules, Rule
     from apiext.conversion.rules.stages import Stage
     from apiext.schema.compiled import CompiledSchema
 
@@ -29,27 +34,46 @@ class _Compiled:
 
     def __init__(self, rules: ConversionRules, schemas: Mapping[str, CompiledSchema]) -> None:
         self._rules = rules
+        self.has_expressions = any(isinstance(rule, Expressions) for spoke in rules.spokes for rule in spoke.rules)
         self._group = rules.name.partition(".")[2]
         self._schemas = schemas
         self._places = {spoke.version: index for index, spoke in enumerate(rules.spokes)}
         self._pipelines: dict[str, Pipeline] = {}
-        self._transformations: dict[tuple[str, str], StagedTransformation] = {}
-        self._invalid: dict[tuple[str, str], InvalidConversionError] = {}
-        """Why there is no transformation between two versions: invalid expressions, which take long to compile."""
+        self._known: dict[tuple[str, str], StagedTransformation] = {}
+        self._made: dict[tuple[str, str], Deferred[StagedTransformation | ConversionError]] = {}
 
     def transformation(self, source: str, target: str) -> Transformation:
         """Implement CompiledRules.transformation."""
-        found = self._transformations.get((source, target))
-        if found is not None:
-            return found
-        if (known := self._invalid.get((source, target))) is not None:
-            raise known.copy()
-        try:
-            found = self._transformations[source, target] = StagedTransformation(self._stages(source, target))
-        except InvalidConversionError as error:
-            self._invalid[source, target] = error.copy()
-            raise
+        known = self._known.get((source, target))
+        if known is not None:
+            return known
+        deferred = self._made.get((source, target))
+        if deferred is None:
+            deferred = self._made[source, target] = self._deferred(source, target)
+        found = deferred.get()
+        if isinstance(found, ConversionError):
+            raise found.copy()
+        self._known[source, target] = found
         return found
+
+    def _deferred(self, source: str, target: str) -> Deferred[StagedTransformation | ConversionError]:
+        make = partial(self._make, source, target)
+        if not self.has_expressions:
+            return Deferred(make, is_large=False)
+        lengths = [len(each.expression) for rule in self._between(source, target) for each in _assignments(rule)]
+        sizes = [len(json_codec.dumps(schema.structural.raw)) for schema in map(self._schemas.get, (source, target)) if schema is not None]
+        is_large = sum(lengths) > MAX_INLINE_EXPRESSION_LENGTH or max(sizes, default=0) > MAX_INLINE_RULE_SCHEMA_BYTES
+        return Deferred(make, is_large=is_large, is_huge=max(lengths, default=0) > MAX_SERVER_EXPRESSION_LENGTH)
+
+    def _make(self, source: str, target: str) -> StagedTransformation | ConversionError:
+        try:
+            return StagedTransformation(self._stages(source, target), detacher(self._between(source, target)))
+        except ConversionError as error:
+            return error.copy()
+
+    def _between(self, source: str, target: str) -> Iterator[Rule]:
+        """Yield the rules of both versions."""
+        return (rule for spoke in self._rules.spokes if spoke.version in (source, target) for rule in spoke.rules)
 
     def _stages(self, source: str, target: str) -> list[Stage]:
         hub = self._rules.hub
@@ -66,7 +90,9 @@ class _Compiled:
             return StepsStage(pipeline.steps(to_hub=source == spoke), finish, api_version)
         from apiext.conversion.rules.expressions.stage import ExpressionStage
 
-        return ExpressionStage(pipeline.mixed_steps(to_hub=source == spoke), finish, api_version)
+        stage = ExpressionStage(pipeline.mixed_steps(to_hub=source == spoke), finish, api_version)
+        stage.prepare()
+        return stage
 
     def _pipeline(self, spoke: str) -> Pipeline:
         place = self._places.get(spoke)
@@ -79,3 +105,7 @@ class _Compiled:
         if found is None:
             raise ConversionError(f"the Conversion {self._rules.name} names version {version}, which the CRD does not have")
         return found
+
+
+def _assignments(rule: Rule) -> Sequence[Assignment]:
+    return (*rule.to_hub, *rule.to_spoke) if isinstance(rule, Expressions) else ()

@@ -11,7 +11,7 @@ from apiext.conversion.rules.carried.annotation import IRREVERSIBLE, TOO_LARGE, 
 from apiext.conversion.rules.carried.difference import difference
 from apiext.conversion.rules.carried.restoration import restore
 from apiext.conversion.rules.declared_losses import ignore_losses
-from apiext.conversion.rules.kept_object import KeptObject
+from apiext.scheduling.inline_work import HeavyWorkError
 from apiext.scheduling.time_slice import Pace
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class RulesConverter:
     """
 
     calls: Final = None
+    prunes: Final = True
 
     def __init__(
         self,
@@ -55,10 +56,15 @@ class RulesConverter:
         self._storage_version = storage_version
         self._name = name
         self._stats = stats
+        self.is_inline: Final = not rules.has_expressions
         self._transformations: dict[tuple[str, str], Transformation | ConversionError] = {}
 
     async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> list[Converted]:
-        """Implement Converter.convert."""
+        """Implement Converter.convert.
+
+        Raises:
+            HeavyWorkError: the expressions about an object take too long for the event loop.
+        """
         pace = Pace()
         results: list[Converted] = []
         for obj in objects:
@@ -71,58 +77,65 @@ class RulesConverter:
         return results
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
-        """Implement InlineConverter.convert_inline."""
+        """Implement InlineConverter.convert_inline. No object or list in the given object is changed.
+
+        Raises:
+            HeavyWorkError: the expressions about the object take too long for the event loop.
+        """
         source, target = obj["apiVersion"].rpartition("/")[2], api_version.rpartition("/")[2]
         metadata = obj.get("metadata")
-        if len(obj) == 2 or source == target or type(metadata) is not dict:
+        if len(obj) == 2 or source == target:
             obj["apiVersion"] = api_version
             return obj
+        if type(metadata) is not dict:
+            raise ConversionError(f"cannot convert an object to version {target} that has no metadata")
         begun, succeeded = perf_counter(), "false"
         try:
-            converted = self._converted(obj, metadata, source, target)
+            converted = self._converted(obj, source, target)
             succeeded = "true"
         except RecursionError as error:
             # rules can wrap a value again and again
             raise ConversionError(f"{self._prefix(obj, target)}: it becomes nested too deeply") from error
+        except HeavyWorkError:
+            # the conversion begins again elsewhere, and counts there
+            succeeded = ""
+            raise
         finally:
-            if self._stats is not None:
+            if self._stats is not None and succeeded:
                 self._stats.conversions[self._name, source, target, succeeded].observe(perf_counter() - begun)
         converted["apiVersion"] = api_version
         return converted
 
-    def _converted(self, obj: Object, metadata: Object, source: str, target: str) -> Object:
+    def _converted(self, obj: Object, source: str, target: str) -> Object:
         transformation = self._transformation(source, target)
-        text = annotation.take(metadata)
+        text = annotation.take(obj)
         carried = annotation.parse(text, self._schemas, marked=source != self._storage_version) if text is not None else {}
         carried.pop(source, None)
         own = carried.pop(target, ())
         if isinstance(own, str):
             raise self._refusal(obj, target, target, own)
-        kept = KeptObject(obj)
+        before = obj.copy()
         exact = transformation.apply(obj)
         restored = bool(own) and restore(obj, own, self._schemas[target].structural)
         if not exact or restored:
-            entries = self._lost(kept, obj, source, target)
+            entries = self._lost(before, obj, source, target)
             if entries:
                 carried[source] = entries
         if carried:
             self._carry(obj, carried, source, target)
         return obj
 
-    def _lost(self, kept: KeptObject, obj: Object, source: str, target: str) -> tuple[Entry, ...] | str:
+    def _lost(self, before: Object, obj: Object, source: str, target: str) -> tuple[Entry, ...] | str:
         """Return what the way back does not give again. Raise ConversionError if the object must not be stored without a way back."""
-        returned = KeptObject(obj).take()
+        returned = obj.copy()
         try:
-            self._transformation(target, source).apply(returned)
+            self._transformation(target, source).apply(returned, before)
         except ConversionError as error:
             if target == self._storage_version:
                 raise UnstorableError(f"{self._prefix(obj, target)}: the rules cannot convert it back: {error}") from error
             return IRREVERSIBLE
-        if kept.is_same(returned):
-            return ()
-        original = kept.take()
-        ignore_losses(original, returned, self._losses.between(source, target))
-        return difference(original, returned, self._schemas[source].structural)
+        expected = ignore_losses(before, returned, self._losses.between(source, target))
+        return difference(expected, returned, self._schemas[source].structural)
 
     def _carry(self, obj: Object, carried: Carried, source: str, target: str) -> None:
         """Set the annotation. What is too large is replaced by a mark, except in the storage version."""
@@ -137,7 +150,7 @@ class RulesConverter:
                 raise self._excess(obj, source, target, error) from error
             carried[source] = TOO_LARGE
             text = self._marked(carried)
-        annotation.put(obj["metadata"], text)
+        annotation.put(obj, text)
 
     def _marked(self, carried: Carried) -> str:
         try:

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.conversion.rules.model import DEFINITION, GROUP, KIND, PLURAL
+from apiext.conversion.rules.parsing.document_schema import MAX_RULES
 from apiext.meta.encoding import json_codec
 from apiext.schema.model import RULES
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
     from apiext.meta.encoding.json_codec import Object
 
-_MAX_SPOKES: Final = 32
-"""The cost of CEL rules must be bounded."""
 _MAX_REPORTED: Final = 256
 _LEFT_OUT: Final = ("$ref", "$comment", "additionalProperties", "properties", "items", "const")
 _ANY: Final = {"x-kubernetes-preserve-unknown-fields": True}
@@ -59,8 +58,12 @@ def conversion_definition() -> Object:
 def _schema() -> Object:
     source: Any = json_codec.loads(files("apiext.conversion.rules.parsing").joinpath("conversion.schema.json").read_bytes())
     spec = _structural(source["properties"]["spec"], source["$defs"])
-    spec["properties"]["spokes"] |= {"maxItems": _MAX_SPOKES, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["version"]}
-    spec[RULES] = [_rule("!has(self.spokes) || self.spokes.all(s, s.version != self.hub)", "the hub is no spoke: it has no rules")]
+    spec["properties"]["spokes"] |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["version"]}
+    counted = f"!has(self.spokes) || self.spokes.map(s, has(s.rules) ? s.rules.size() : 0).sum() <= {MAX_RULES}"
+    spec[RULES] = [
+        _rule("!has(self.spokes) || self.spokes.all(s, s.version != self.hub)", "the hub is no spoke: it has no rules"),
+        _rule(counted, f"all spokes together can have {MAX_RULES} rules"),
+    ]
     pattern = source["properties"]["metadata"]["properties"]["name"]["pattern"]
     return {
         "type": "object",

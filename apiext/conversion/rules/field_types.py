@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.conversion.rules.inverse import hub_path, spoke_path
 from apiext.conversion.rules.model import EACH
 from apiext.conversion.rules.operations.parts import PartType
 from apiext.schema.model import Structural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from apiext.conversion.rules.model import FieldSteps, Rule
+    from apiext.conversion.rules.inverse import MovedPaths
+    from apiext.conversion.rules.model import FieldSteps
 
 _TEXT: Final = Structural({"type": "string"})
 OPEN: Final = Structural({"x-kubernetes-preserve-unknown-fields": True})
@@ -22,20 +20,21 @@ OPEN: Final = Structural({"x-kubernetes-preserve-unknown-fields": True})
 class FieldTypes:
     """The schemas of the fields at one rule: before it as the spoke has them, after it as the hub has them."""
 
-    def __init__(self, spoke: Structural, hub: Structural, rules: Sequence[Rule], position: int) -> None:
+    def __init__(self, spoke: Structural, hub: Structural, moves: MovedPaths, position: int) -> None:
+        """Name fields as at the rule at a position. `moves` are those of all rules of the spoke."""
         self._spoke = spoke
         self._hub = hub
-        self._before = rules[:position]
-        self._after = rules[position + 1 :]
+        self._moves = moves
+        self._position = position
 
     def in_spoke(self, path: FieldSteps) -> Structural | None:
         """Return the spoke's schema of a field as it is named before the rule, None if the spoke cannot have it."""
-        origin = spoke_path(path, self._before)
+        origin = self._moves.before(path, self._position)
         return None if origin is None else schema_at(self._spoke, origin)
 
     def in_hub(self, path: FieldSteps) -> Structural | None:
         """Return the hub's schema of a field as it is named after the rule, None if the hub cannot have it."""
-        place = hub_path(path, self._after)
+        place = self._moves.after(path, self._position + 1)
         return None if place is None else schema_at(self._hub, place)
 
 

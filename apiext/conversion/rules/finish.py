@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from apiext.conversion.rules.metadata_texts import check_texts
 from apiext.meta.encoding.json_codec import Object
-from apiext.schema.canonical import complete, supports
-from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
-from apiext.schema.pruning import prune_fields
+from apiext.schema.shared_pruning import SharedPruning
 
 if TYPE_CHECKING:
     from apiext.conversion.rules.model import FieldSteps
     from apiext.schema.compiled import CompiledSchema
 
-Finish = Callable[[Object], bool]
-"""Prunes an object in place. Returns whether there was nothing to prune."""
+Finish = Callable[[Object, Object], bool]
+"""Prunes an object, but changes no object or list in it: they may be shared. Returns whether there was nothing to prune.
+
+Values that are the same Python objects in the second object, which is pruned, need no check.
+"""
 
 
 def finisher(schema: CompiledSchema, metadata: tuple[FieldSteps, ...] = ()) -> Finish:
@@ -28,28 +29,16 @@ def finisher(schema: CompiledSchema, metadata: tuple[FieldSteps, ...] = ()) -> F
     if not metadata:
         return prune
 
-    def finish(obj: Object) -> bool:
+    def finish(obj: Object, known: Object) -> bool:
         check_texts(obj, metadata)
-        return prune(obj)
+        return prune(obj, known)
 
     return finish
 
 
 def _pruner(schema: CompiledSchema) -> Finish:
-    structural = schema.structural
-    if schema.preserve_unknown_fields:
-        return _keep
-    resource = structural.as_resource()
-    is_fast = supports(structural)
-
-    def prune(obj: Object) -> bool:
-        if is_fast and complete(obj, structural, defaults=False):
-            return True
-        has_dropped = prune_fields(obj, resource)
-        return not prune_non_nullable_nulls_without_defaults(obj, structural) and not has_dropped
-
-    return prune
+    return _keep if schema.preserve_unknown_fields else SharedPruning(schema.structural).apply
 
 
-def _keep(_obj: Object) -> bool:
+def _keep(_obj: Object, _known: Object) -> bool:
     return True

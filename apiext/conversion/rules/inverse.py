@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from apiext.conversion.rules import model
 from apiext.conversion.rules.model import EACH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from apiext.conversion.rules.model import FieldSteps, Rule
 
@@ -33,19 +34,60 @@ def inverse(rule: Rule) -> Rule:
     return rule
 
 
-def hub_path(path: FieldSteps, rules: Iterable[Rule]) -> FieldSteps | None:
-    """Return the place that a field has after rules, None if it has none."""
-    found: FieldSteps | None = path
-    for rule in rules:
-        if found is None:
-            return None
-        found = _moved(found, rule)
-    return found
+class MovedPaths:
+    """Where the rules of a spoke put fields. Each question takes time by the rules that move the field, not by all."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._count = len(rules)
+        self._forth = _Movers(rules)
+        self._back = _Movers([inverse(rule) for rule in reversed(rules)])
+
+    def after(self, path: FieldSteps, begin: int) -> FieldSteps | None:
+        """Return the place in the hub of a field that is at the path before the rule at a position; None if it has none."""
+        return self._forth.moved(path, begin)
+
+    def before(self, path: FieldSteps, end: int) -> FieldSteps | None:
+        """Return the place in the spoke of a field that is at the path before the rule at a position; None if it had none."""
+        return self._back.moved(path, self._count - end)
 
 
-def spoke_path(path: FieldSteps, rules: Iterable[Rule]) -> FieldSteps | None:
-    """Return the place that a field had before rules, None if it had none."""
-    return hub_path(path, [inverse(rule) for rule in reversed(list(rules))])
+class _Movers:
+    """Rules in an order, by the places from which they move fields."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        self._positions: dict[FieldSteps, list[int]] = {}
+        for position, rule in enumerate(rules):
+            for place in _sources(rule):
+                self._positions.setdefault(place, []).append(position)
+
+    def moved(self, path: FieldSteps, begin: int) -> FieldSteps | None:
+        """Return the place that a field has after the rules from a position on; None if it has none."""
+        found: FieldSteps | None = path
+        while found is not None and (position := self._next(found, begin)) < len(self._rules):
+            found, begin = _moved(found, self._rules[position]), position + 1
+        return found
+
+    def _next(self, path: FieldSteps, begin: int) -> int:
+        """Return the position of the next rule that may move a field, their number without one."""
+        first = len(self._rules)
+        for length in range(1, len(path) + 1):
+            positions = self._positions.get(path[:length])
+            if positions is not None and (index := bisect_left(positions, begin)) < len(positions):
+                first = min(first, positions[index])
+        return first
+
+
+def _sources(rule: Rule) -> tuple[FieldSteps, ...]:
+    """Return the places from which a rule moves fields, or what is below them."""
+    match rule:
+        case model.Move(source=source) | model.Split(source=source):
+            return (source,)
+        case model.Join(sources=sources):
+            return sources
+        case model.Wrap(path=path) | model.Unwrap(path=path) | model.ListToMap(path=path) | model.MapToList(path=path):
+            return (path,)
+    return ()
 
 
 def _moved(path: FieldSteps, rule: Rule) -> FieldSteps | None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CARRIER: Final = "conversion.apiext.dev/carried"
 """The annotation that carries what a version cannot hold."""
+MAX_PATH_STEPS: Final = 64
+"""Steps of a path. Objects of generated CRDs have up to 30 levels."""
 _STEP: Final = re.compile(r"\.?([^.\[\]']+)|(\[\*\])|\['((?:[^'\\]|\\.)+)'\]", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[^.\[\]']+")
@@ -29,7 +31,7 @@ def parse_path(text: str) -> FieldSteps:
     """Return the steps of a path.
 
     Raises:
-        InvalidPathError: it is malformed, or leads to apiVersion, kind, or metadata other than one label or annotation.
+        InvalidPathError: it is malformed or too long, or leads to apiVersion, kind, or metadata other than one label or annotation.
     """
     steps: list[str] = []
     position = 0
@@ -42,6 +44,8 @@ def parse_path(text: str) -> FieldSteps:
         if not each and steps[-1] == EACH:
             raise InvalidPathError(f"must not name a field {EACH!r}")
         position = match.end()
+    if len(steps) > MAX_PATH_STEPS:
+        raise InvalidPathError(f"must not have more than {MAX_PATH_STEPS} steps")
     if not steps or steps[0] == EACH:
         raise InvalidPathError("must begin with the name of a field")
     require_changeable(steps)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apiext.conversion.rules.errors import InvalidConversionError
 from apiext.conversion.rules.field_types import FieldTypes
+from apiext.conversion.rules.inverse import MovedPaths
 from apiext.conversion.rules.metadata_texts import metadata_paths
 from apiext.conversion.rules.model import Expressions
 from apiext.conversion.rules.operation_factory import operation
@@ -29,7 +30,8 @@ class Pipeline:
         self._path = Path("spec", "spokes").index(place).child("rules")
         self._spoke = spoke
         self._hub = hub
-        self._rules = [(rule, FieldTypes(spoke, hub, rules, position)) for position, rule in enumerate(rules)]
+        moves = MovedPaths(rules)
+        self._rules = [(rule, FieldTypes(spoke, hub, moves, position)) for position, rule in enumerate(rules)]
         self._known: dict[int, Reversible] = {}
         self.metadata = metadata_paths(rules)
         """The labels and annotations that rules may set."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from apiext.endpoints.scopes.context import Admitter, check_name, match_namespac
 from apiext.endpoints.scopes.scope import CBOR_APPLY_PATCH
 from apiext.endpoints.serializers.apply_configuration import FROM_YAML, parse_cbor_configuration, parse_configuration
 from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.meta.request import AdmissionOperation
 
 if TYPE_CHECKING:
@@ -29,6 +31,26 @@ class Applier:
     _admitter: Admitter
     _parsed: tuple[Object, list[str]] | None = None
 
+    def record_body(self) -> None:
+        """Add the configuration to the audit event; the reference parses it before it reads the object.
+
+        Raises:
+            HeavyWorkError: the YAML is too large for the event loop.
+        """
+        record = self._call.record
+        if record is not None and record.with_body:
+            # __call__ raises it again
+            with suppress(errors.StatusError):
+                record.take_body(json_codec.dumps(self._parse()[0], sort_keys=False))
+
+    def _parse(self) -> tuple[Object, list[str]]:
+        """Return the configuration, and messages about its duplicate keys. Raises StatusError (400)."""
+        if self._parsed is None:
+            data = self._call.data
+            is_cbor = self._call.media_type == CBOR_APPLY_PATCH
+            self._parsed = (parse_cbor_configuration(data), []) if is_cbor else parse_configuration(data)
+        return self._parsed
+
     async def __call__(self, existing: Object) -> Object:
         """Return the existing object with the configuration merged into it, or a new one, after admission.
 
@@ -37,10 +59,7 @@ class Applier:
         """
         scope, call = self._scope, self._call
         exists = bool((existing.get("metadata") or {}).get("uid"))
-        if self._parsed is None:
-            is_cbor = call.media_type == CBOR_APPLY_PATCH
-            self._parsed = (parse_cbor_configuration(call.data), []) if is_cbor else parse_configuration(call.data)
-        configuration, duplicates = self._parsed
+        configuration, duplicates = self._parse()
         obj = await scope.fields.apply(existing, configuration, call.manager, force=call.query.force)
         self._report(duplicates)
         if not exists and obj["metadata"].get("uid"):

@@ -38,6 +38,8 @@ async def _create(scope: Scope, call: WriteCall) -> Item:
     ctx, query = call.context, call.query
     obj = decode_body(scope, call.data, call.media_type, query.field_validation, ctx.warnings)
     obj = own(obj)
+    if call.record is not None:
+        call.record.take_object(obj)
     if not scope.keeps_metadata:
         wipe_system_fields(obj["metadata"])
     match_namespace(scope, obj, ctx.namespace)

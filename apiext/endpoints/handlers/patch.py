@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -36,6 +36,7 @@ from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import UpdateOptions, Updater
 from apiext.storage.interface import Item
 
+_NO_BREAKS: Final = bytes.maketrans(b"\r\n", b"  ")
 Change = Callable[["Object"], Any]
 """Applies a patch to an object and returns the result."""
 
@@ -77,9 +78,15 @@ async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -
     ctx, name, query = call.context, call.name, call.query
     admitter = Admitter(scope, call, name)
     is_apply = call.media_type in APPLY_PATCHES
-    patcher: Updater = Applier(scope, call, admitter)
-    if not is_apply:
+    patcher: Updater
+    if is_apply:
+        patcher = applier = Applier(scope, call, admitter)
+        applier.record_body()
+    else:
         patcher = _Patcher(scope, call, _read_patch(call.media_type, call.data), admitter)
+        if call.record is not None:
+            # line breaks in JSON are never inside strings, and an event is one line
+            call.record.take_body(call.data.translate(_NO_BREAKS))
     admit = admitter.validation(AdmissionOperation.UPDATE)
     options = UpdateOptions(dry_run=query.dry_run, admit=admit, limit=scope.inline_limit, create=create, keep_managers=is_apply)
     try:

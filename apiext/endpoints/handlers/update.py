@@ -57,6 +57,8 @@ async def _update(scope: Scope, call: WriteCall, *, create: bool = False) -> tup
     """Return the object, and whether it was created."""
     ctx, name, query = call.context, call.name, call.query
     obj = decode_body(scope, call.data, call.media_type, query.field_validation, ctx.warnings)
+    if call.record is not None:
+        call.record.take_object(obj)
     match_namespace(scope, obj, ctx.namespace)
     check_name(obj, name)
     dedup_owner_references(obj, ctx.warnings)

@@ -11,10 +11,11 @@ from aiohttp import web
 from apiext.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read_body, type_meta, unregistered_kind
 from apiext.endpoints.parameters.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.parameters.query_parameters import Query
-from apiext.endpoints.request import AUTHORIZE, USER, WORKERS
+from apiext.endpoints.request import AUDIT, AUTHORIZE, USER, WORKERS
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.negotiation import JSON, YAML, input_type
 from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.meta.golang.struct_table import struct
 from apiext.meta.golang.type_model import Decoder
 from apiext.meta.gvk import parse_group_version
@@ -24,6 +25,7 @@ from apiext.registry.request_context import Admit, DeleteOptions
 from apiext.storage.interface import Preconditions
 
 _KIND: Final = "DeleteOptions"
+_INTERNAL: Final = "meta.k8s.io/__internal"
 _META: Final = "meta.k8s.io/v1"
 _OPTIONS: Final = struct(
     _KIND,
@@ -44,9 +46,14 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     if not data:
         return _checked(delete_query(query), authorized=authorized)
     media_type = input_type(request, protobuf=True)
-    work = partial(_decoded, data, media_type, authorized=authorized)
+    audit = request.get(AUDIT)
+    record = audit.write_record() if audit is not None and audit.enabled else None
+    work = partial(_decoded, data, media_type, shown=record is not None and record.with_body)
     large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)
-    return await request[WORKERS].call(work, user=request[USER].name) if large else work()
+    found, shown = await request[WORKERS].call(work, user=request[USER].name) if large else work()
+    if record is not None:
+        record.take_body(shown)
+    return _checked(found, authorized=authorized)
 
 
 def _checked(options: DeleteQuery, *, authorized: bool) -> DeleteQuery:
@@ -57,17 +64,24 @@ def _checked(options: DeleteQuery, *, authorized: bool) -> DeleteQuery:
     return dataclasses.replace(options, dry_run=options.dry_run[:1]) if len(options.dry_run) > 1 else options
 
 
-def _decoded(data: bytes, media_type: str, *, authorized: bool) -> DeleteQuery:
+def _decoded(data: bytes, media_type: str, *, shown: bool) -> tuple[DeleteQuery, bytes]:
+    """Return the options and, if they are to be `shown`, their JSON for the audit event."""
     try:
         parsed, _ = parse_body(data, media_type, _PROTOBUF)
     except BodyDecodeError as error:
         prefix = TYPE_META_ERROR if media_type == JSON else ""
         raise errors.bad_request(f"{prefix}{error}") from error
     try:
-        options = _decode(parsed)
+        return _decode(parsed), json_codec.dumps(_shown(parsed), sort_keys=False) if shown else b""
     except ValueError as error:
         raise errors.bad_request(str(error)) from error
-    return _checked(options, authorized=authorized)
+
+
+def _shown(parsed: Any) -> dict[str, Any]:
+    """Return decoded options as the reference records them."""
+    body, _, kind = type_meta(parsed)
+    options: dict[str, Any] = _OPTIONS.canonical(body)
+    return {**options, "kind": kind or _KIND, "apiVersion": _INTERNAL}
 
 
 def _decode(parsed: Any) -> DeleteQuery:

@@ -15,6 +15,7 @@ from typing import Final
 
 from aiohttp import web
 
+from apiext.endpoints.request import AUDIT
 from apiext.endpoints.responsewriters.cached_document import accepts_gzip
 from apiext.endpoints.responsewriters.formatting import format_parts, is_formatted
 from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
@@ -35,13 +36,24 @@ async def _by_itself(_form: Hashable, encode: Encode) -> Sequence[bytes]:
 
 
 async def send(
-    request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200, share: Share = _by_itself
+    request: web.BaseRequest,
+    media: MediaType,
+    parts: Sequence[bytes],
+    *,
+    status: int = 200,
+    share: Share = _by_itself,
+    document: Callable[[], Sequence[bytes]] | None = None,
 ) -> web.StreamResponse:
     """Send JSON, given in parts (see format_parts), in the media type's format. Send Protobuf unchanged.
+
+    The audit event may get the JSON, for Protobuf that which `document` returns.
 
     Raises:
         ConnectionError: the client has disconnected.
     """
+    audit = request.get(AUDIT)
+    if audit is not None and audit.records_response:
+        audit.response = document() if document is not None else parts
     if is_formatted(request, media):
         parts = await share((media.type, media.pretty), partial(format_parts, request, media, parts))
     size = sum(map(len, parts))

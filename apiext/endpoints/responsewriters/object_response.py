@@ -6,7 +6,7 @@ Mirrors apiserver pkg/endpoints/handlers (response.go).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
@@ -15,6 +15,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from apiext.endpoints.parameters.query_parameters import parse_query, text
+from apiext.endpoints.request import AUDIT
 from apiext.endpoints.responsewriters import content_encoding
 from apiext.endpoints.responsewriters.table import (
     TABLE_TAIL,
@@ -38,6 +39,8 @@ from apiext.storage.interface import Item, ListResult
 _THREAD_THRESHOLD: Final = 16 * 1024
 """Bytes of JSON above which a thread encodes an object to Protobuf."""
 _DATA: Final = attrgetter("data")
+Document = Callable[[], Sequence[bytes]]
+"""Returns the JSON of a response, in parts."""
 _INCLUDES: Final = frozenset({"Object", "Metadata", "None", ""})
 
 
@@ -63,12 +66,14 @@ async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, i
     """
     convert = media.convert
     if convert is not None:
-        return await content_encoding.send(request, media, [_converted(request, scope, media, convert, item)], status=status)
+        parts = [_converted(request, scope, media, convert, item)]
+        document = (lambda: (partial_bytes(item.data, convert.version),)) if media.type == PROTOBUF else None
+        return await content_encoding.send(request, media, parts, status=status, document=document)
     if media.type == PROTOBUF:
         large = len(item.data) > _THREAD_THRESHOLD
         make = protobuf_encoder.object_bytes
         data = await asyncio.to_thread(make, scope, item.object()) if large else make(scope, item.object())
-        return await content_encoding.send(request, media, [data], status=status)
+        return await content_encoding.send(request, media, [data], status=status, document=lambda: (item.data,))
     return await content_encoding.send(request, media, (item.data, b"\n"), status=status)
 
 
@@ -102,9 +107,11 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
     convert = media.convert
     metadata = _metadata(result, typed=scope.typed or convert is not None)
     shape: Hashable = convert
+    document: Document | None = None
     if convert is None:
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, metadata, result.items)]
+            document = partial(_document, scope, metadata, result)
         else:
             encode = partial(encode_items, result.items, partial(_without_type_meta, scope=scope) if scope.typed else _DATA)
             encoded = await scope.encodings.encoded(result.items, shape, encode)
@@ -112,6 +119,7 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
     elif convert.kind == "PartialObjectMetadataList":
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.partial_list_bytes, convert.version, metadata, result.items)]
+            document = partial(_partial_list_document, convert, metadata, result)
         else:
             head = partial_list_head(convert.version, metadata)
             encode = partial(encode_items, result.items, lambda item: partial_bytes(item.data, convert.version))
@@ -132,7 +140,7 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
     def share(form: Hashable, encode: content_encoding.Encode) -> Awaitable[Sequence[bytes]]:
         return scope.encodings.encoded(result.items, (form, shape, *metadata.items()), encode)
 
-    return await content_encoding.send(request, media, parts, share=share)
+    return await content_encoding.send(request, media, parts, share=share, document=document)
 
 
 def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
@@ -150,6 +158,18 @@ def _list_parts(scope: Scope, metadata: dict[str, Any], items: Sequence[bytes]) 
     head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
     tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(metadata))
     return [head, *items, tail]
+
+
+def _document(scope: Scope, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
+    """Return the JSON of a list that is sent in Protobuf."""
+    make = partial(_without_type_meta, scope=scope) if scope.typed else _DATA
+    return _list_parts(scope, metadata, [b",".join(map(make, result.items))])
+
+
+def _partial_list_document(convert: Convert, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
+    """Return the JSON of a list of metadata that is sent in Protobuf."""
+    items = b",".join(partial_bytes(item.data, convert.version) for item in result.items)
+    return [partial_list_head(convert.version, metadata), items, TABLE_TAIL]
 
 
 def _without_type_meta(item: Item, scope: Scope) -> bytes:
@@ -174,6 +194,9 @@ async def success_reply(request: web.BaseRequest, media: MediaType, details: Map
     """Send a Status of success with the non-empty details. Never convert it to a Table or metadata."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     body |= {"details": {name: text for name, text in details.items() if text}, **members}
+    if AUDIT in request:
+        request[AUDIT].take_status(body)
+    data = json_codec.dumps(body, sort_keys=False)
     if media.type == PROTOBUF:
-        return await content_encoding.send(request, media, [protobuf_encoder.status_bytes(body)])
-    return await content_encoding.send(request, media, [json_codec.dumps(body, sort_keys=False), b"\n"])
+        return await content_encoding.send(request, media, [protobuf_encoder.status_bytes(body)], document=lambda: (data,))
+    return await content_encoding.send(request, media, [data, b"\n"])

@@ -16,7 +16,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
-from apiext.endpoints.request import HEADERS, WARNINGS
+from apiext.endpoints.request import AUDIT, HEADERS, WARNINGS
 from apiext.endpoints.responsewriters.warning_headers import warning_headers
 from apiext.endpoints.serializers.negotiation import JSON
 from apiext.scheduling.time_slice import Pace
@@ -117,6 +117,13 @@ def has_begun(request: web.BaseRequest) -> bool:
     return request.writer.output_size > 0
 
 
+async def started(request: web.BaseRequest, code: int) -> None:
+    """Emit the audit event of the beginning of a long answer."""
+    audit = request.get(AUDIT)
+    if audit is not None and audit.long_running and (waiting := audit.start(code)) is not None:
+        await waiting
+
+
 class ResponseStream(_Framed):
     """A response of unknown length. After `prepare` it is written in HTTP chunks.
 
@@ -150,6 +157,7 @@ class ResponseStream(_Framed):
             ValueError: a header contains a line break.
         """
         if self._to is None:
+            await started(request, self.status)
             self._framed = request.version.minor > 0
             self.keep_alive = request.keep_alive and self._framed
             size = "Transfer-Encoding: chunked\r\n" if self._framed else ""

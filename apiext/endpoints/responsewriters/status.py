@@ -11,6 +11,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.forbidden import sanitized
+from apiext.endpoints.request import AUDIT
 from apiext.endpoints.responsewriters.formatting import formatted
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.serializers import protobuf_encoder
@@ -27,11 +28,34 @@ def status_reply(request: web.BaseRequest, error: errors.StatusError, *, no_snif
     own = dict(_NO_SNIFFING) if no_sniffing else {}
     if error.retry_after:
         own["Retry-After"] = str(error.retry_after)
-    try:
-        media = negotiate_output(request, PLAIN_OFFERS)
-    except errors.StatusError:
-        media = MediaType(JSON, pretty=True)
+    media = _negotiated(request)
+    _record(request, error, media)
+    media = media or MediaType(JSON, pretty=True)
     return Reply(_encode(error, media), status=error.code, content_type=media.type, headers=own)
+
+
+def _negotiated(request: web.BaseRequest) -> MediaType | None:
+    """Return the media type of an error, None if the client accepts no available one."""
+    try:
+        return negotiate_output(request, PLAIN_OFFERS)
+    except errors.StatusError:
+        return None
+
+
+def _record(request: web.BaseRequest, error: errors.StatusError, media: MediaType | None) -> None:
+    """Add an error to the audit event. Of one that is not negotiated (without `media`) the reference records only the code."""
+    audit = request.get(AUDIT)
+    if audit is None or not audit.enabled or media is None:
+        return
+    status = error.status()
+    audit.take_status(status)
+    if audit.records_response:
+        audit.response = (json_codec.dumps(status, sort_keys=False),)
+
+
+def record_error(request: web.BaseRequest, error: errors.StatusError) -> None:
+    """Add an error that becomes the answer later to the audit event."""
+    _record(request, error, _negotiated(request))
 
 
 def _encode(error: errors.StatusError, media: MediaType) -> bytes:

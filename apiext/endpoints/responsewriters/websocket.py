@@ -12,8 +12,8 @@ from typing import Final
 
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
-from apiext.endpoints.request import PROTOCOLS
-from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.request import AUDIT, PROTOCOLS
+from apiext.endpoints.responsewriters.response import Reply, started
 from apiext.endpoints.responsewriters.watch_encoder import EncodeError
 from apiext.storage.interface import Event, Watch
 
@@ -41,6 +41,8 @@ async def serve_frames(
     socket = web.WebSocketResponse(protocols=(protocol,) if protocol else (), compress=False, timeout=_CLOSE_SECONDS)
     socket.headers[hdrs.SERVER] = "apiext"
     try:
+        if AUDIT in request and socket.can_prepare(request):
+            await started(request, 101)
         await socket.prepare(request)
     except web.HTTPBadRequest as error:
         return _error_reply(error.text or "")

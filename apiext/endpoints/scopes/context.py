@@ -107,7 +107,10 @@ class Admitter:
 
     def _attributes(self, place: RequestPlace, new: Object | None, old: Object | None) -> Attributes:
         scope, call = self._scope, self._call
-        namespace = call.namespace
+        namespace, record = call.namespace, call.record
+        more: dict[str, Any] = {}
+        if record is not None:
+            more = {"annotations": record.annotations, "latencies": record.latencies, "shows_patches": record.with_body}
         return Attributes(
             operation=place.operation,
             kind=scope.kind,
@@ -124,6 +127,7 @@ class Admitter:
             warnings=call.warnings,
             deadline=call.deadline,
             place=place,
+            **more,
         )
 
     async def mutate(self, operation: AdmissionOperation, new: Object, old: Object | None) -> Object:

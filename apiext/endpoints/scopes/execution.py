@@ -45,6 +45,8 @@ async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: 
                 return await execute(scope, call)
         except HeavyWorkError:
             del call.warnings[known:]
+            if call.record is not None:
+                call.record.forget()
         with restarted(work):
             return await remote.run(workers, execute, call)
     return await remote.run(workers, execute, call)

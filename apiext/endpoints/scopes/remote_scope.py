@@ -12,6 +12,7 @@ from apiext.workers.restarts import CallsAside
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from apiext.audit.request_record import RequestRecord
     from apiext.endpoints.scopes.scope import Execute, Scope
     from apiext.endpoints.scopes.write_call import WriteCall
     from apiext.scheduling.call_log import CallLog
@@ -39,6 +40,8 @@ class RemoteScope:
         answers = self.answers(CallsAside(workers, user))
         outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=answers, user=user)
         call.warnings[:] = outcome.warnings
+        if call.record is not None and outcome.record is not None:
+            call.record.replace(outcome.record)
         if outcome.error is not None:
             try:
                 raise outcome.error
@@ -56,11 +59,12 @@ class RemoteScope:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome(Generic[T]):
-    """What a write returned or raised, and the warnings of both."""
+    """What a write returned or raised, the warnings of both, and the record for the audit event."""
 
     value: T
     error: StatusError | None
     warnings: list[str]
+    record: RequestRecord | None
 
 
 async def _run(
@@ -68,6 +72,6 @@ async def _run(
 ) -> _Outcome[T]:
     scope = build(link, place)[call.subresource]
     try:
-        return _Outcome(await execute(scope, call), None, shortened(call.warnings))
+        return _Outcome(await execute(scope, call), None, shortened(call.warnings), call.record)
     except StatusError as error:
-        return _Outcome(None, error, shortened(call.warnings))  # type: ignore[arg-type]
+        return _Outcome(None, error, shortened(call.warnings), call.record)  # type: ignore[arg-type]

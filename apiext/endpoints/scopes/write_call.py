@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs
 
-from apiext.endpoints.request import DEADLINE, INFO, USER, WARNINGS
+from apiext.endpoints.request import AUDIT, DEADLINE, INFO, USER, WARNINGS
 from apiext.meta.objectmeta.validation import MAX_MANAGER_LENGTH
 from apiext.meta.request import MASTERS, UserInfo
 from apiext.registry.request_context import RequestContext
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+    from apiext.audit.request_record import RequestRecord
 
 
 _PRODUCTS_KEPT: Final = 256
@@ -45,6 +47,8 @@ class WriteCall:
     """Messages for Warning headers; the execution appends to them."""
     deadline: float = math.inf
     """The end of the request's time as `time.monotonic`."""
+    record: RequestRecord | None = None
+    """What the execution adds to the audit event; None if the write is not recorded."""
 
     @property
     def context(self) -> RequestContext:
@@ -57,7 +61,11 @@ def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data:
     info = request[INFO]
     manager = manager or _product(request.headers.get(hdrs.USER_AGENT, ""))
     warnings, deadline = request[WARNINGS], request.get(DEADLINE, math.inf)
-    return WriteCall(request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, warnings, deadline)
+    audit = request.get(AUDIT)
+    record = audit.write_record() if audit is not None and audit.enabled else None
+    return WriteCall(
+        request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, warnings, deadline, record
+    )
 
 
 @lru_cache(maxsize=_PRODUCTS_KEPT)

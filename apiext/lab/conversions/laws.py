@@ -105,11 +105,17 @@ class Laws:
         returned = self._travelled(changed, back, obj, text)
         again = self._travelled(returned, back[::-1], obj, text)
         self._require_equal(Law.CHANGE_ARRIVES, (*way, *back[::-1][1:]), obj, changed, again, text)
-        expected = self._untouched(there, changed, obj, returned)
+        expected = self.expected_return(there, changed, obj, returned)
         self._require_equal(Law.OTHERS_STAY, way, obj, expected, returned, text)
 
-    def _untouched(self, there: Object, changed: Object, obj: Object, returned: Object) -> Object:
-        """Return the object as it must return: with the returned values of the fields that the change touches by the rules alone."""
+    def expected_return(self, there: Object, changed: Object, obj: Object, returned: Object) -> Object:
+        """Return an object as it must return to the source version: with the returned values of what a change touches by the rules alone.
+
+        `there` is the object in the target version, `changed` the same one after the change.
+
+        Raises:
+            ConversionError: one of them cannot be converted.
+        """
         before, after = self._rules.bare(there, self._source), self._rules.bare(changed, self._source)
         expected: Object = json_values.copy(obj)
         _take_over(expected, returned, before, after)
@@ -126,11 +132,16 @@ class Laws:
         return found
 
     def _require_equal(self, law: Law, way: tuple[str, ...], obj: Object, expected: Object, actual: Object, change: str = "") -> None:
+        differing = self.difference(way, expected, actual)
+        if differing is not None:
+            raise BrokenLawError(BrokenLaw(law, way, _without_carrier(obj), *differing, change))
+
+    def difference(self, way: Sequence[str], expected: Object, actual: Object) -> tuple[Object, Object] | None:
+        """Return copies of two objects of one version without the carrier, None if they differ at most in what rules drop on the way."""
         wanted, found = _without_carrier(expected), _without_carrier(actual)
         losses = [loss for version in way for loss in self._rules.losses(way_version(wanted), version)]
-        ignore_losses(wanted, found, losses)
-        if not json_values.equal(wanted, found):
-            raise BrokenLawError(BrokenLaw(law, way, _without_carrier(obj), wanted, found, change))
+        wanted = ignore_losses(wanted, found, losses)
+        return None if json_values.equal(wanted, found) else (wanted, found)
 
     def _count(self, there: Object) -> None:
         text = value_at(there, ("metadata", "annotations", annotation.CARRIED))
@@ -148,7 +159,7 @@ def way_version(obj: Object) -> str:
 
 def _without_carrier(obj: Object) -> Object:
     copied: Object = json_values.copy(obj)
-    annotation.take(copied["metadata"])
+    annotation.take(copied)
     return copied
 
 

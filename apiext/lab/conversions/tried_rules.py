@@ -48,7 +48,7 @@ class TriedRules:
             ConversionError: it cannot be converted.
         """
         copied: Object = json_values.copy(obj)
-        annotation.take(copied["metadata"])
+        annotation.take(copied)
         source = copied["apiVersion"].rpartition("/")[2]
         if source != version:
             self._compiled.transformation(source, version).apply(copied)

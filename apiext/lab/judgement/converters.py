@@ -126,15 +126,15 @@ async def open_converters(
     `webhook` and `old_webhook` are clientConfigs in place of those of the definitions. `services` has the addresses of Services.
     Without `calls`, no webhook is called but these. `rules` are the Conversions of the two, which are used instead of webhooks.
     """
-    factories = ConverterFactory(services, _Circuits()), ConverterFactory(services, _Circuits())
-    for factory, document in zip(factories, rules, strict=True):
+    factories = before, after = ConverterFactory(services, _Circuits()), ConverterFactory(services, _Circuits())
+    for factory, document, origin in zip(factories, rules, (Origin.OBJECT, Origin.FILE), strict=True):
         if document is not None:
-            factory.known.put(Origin.FILE, document)
+            factory.known.put(origin, document)
     try:
-        yield Converters(
-            old=JudgedConverter(NoneConverter()) if old is None else _converter(factories[0], old, old_webhook, calls=calls),
-            new=_converter(factories[1], new, webhook, calls=calls),
-        )
+        judged = JudgedConverter(NoneConverter()) if old is None else _converter(before, old, old_webhook, calls=calls)
+        # rules that are in use go on under a changed definition
+        after.known.in_use.resume(before.known.in_use.digests({new.name}))
+        yield Converters(old=judged, new=_converter(after, new, webhook, calls=calls))
     finally:
         for factory in factories:
             await factory.close()

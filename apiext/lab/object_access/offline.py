@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.conversion.none import NoneConverter
+from apiext.conversion.rules_in_use import was_in_use
 from apiext.definitions.codec import RESOURCE, CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.lab.builtin_definitions import builtin_codecs, builtin_kinds, is_builtin, stored_resource
@@ -147,9 +148,9 @@ def _codec(definition: Definition, conversion: Object | None) -> Codec:
     storage, schemas = definition.storage_version.name, version_schemas(definition)
     converter: Converter = NoneConverter() if definition.conversion_strategy == "None" else _NoWebhook()
     if conversion is not None:
-        from apiext.conversion.rules.building import rules_converter
+        from apiext.conversion.rules.building import build_rules
 
-        converter = rules_converter(definition.name, conversion, schemas, storage)
+        converter = build_rules(definition.name, conversion, schemas, storage, in_use=was_in_use(conversion)).converter
     return CustomResourceCodec(
         kind=GroupVersionKind(definition.group, storage, definition.names.kind),
         storage_version=storage,

@@ -69,13 +69,17 @@ class ClusterConnection:
         code, answer, _ = await self._ask(path)
         return None if code == HTTPStatus.NOT_FOUND else self._checked(path, code, answer)
 
-    async def pages(self, collection: str) -> AsyncGenerator[Page]:
-        """Yield the pages of a list, at one revision unless the cluster compacts it meanwhile; nothing if there is no such resource."""
+    async def pages(self, collection: str, *, must_exist: bool = False) -> AsyncGenerator[Page]:
+        """Yield the pages of a list, at one revision unless the cluster compacts it meanwhile.
+
+        End without an error if there is no such resource, also after some pages, unless it `must_exist`.
+        """
         try:
             async for page in Pager(self._fetch, size=_PAGES, continue_expired=True).pages(collection):
                 yield page
-        except _MissingError:
-            return
+        except _MissingError as error:
+            if must_exist:
+                raise SourceError(f"{self.origin} does not serve {collection}") from error
         except WebhookError as error:
             raise SourceError(f"{self.origin}: {error}") from error
 

@@ -30,6 +30,8 @@ class EtcdAccess:
     cafile: Path | None = None
     certfile: Path | None = None
     keyfile: Path | None = None
+    encryption: Path | None = None
+    """The EncryptionConfiguration of the store, of a data directory too; None if values are not encrypted."""
     tools: Path | None = None
     """The folder of `etcd` and `etcdutl`, which read a snapshot; None for those of PATH."""
 
@@ -42,8 +44,9 @@ async def open_store(text: str, access: EtcdAccess) -> StoreSource:
     """
     stack = AsyncExitStack()
     try:
-        origin, backend = await _open(text, access, stack)
-        stack.push_async_callback(backend.close)
+        origin, stored = await _open(text, access, stack)
+        stack.push_async_callback(stored.close)
+        backend = await _decrypted(stored, access)
         return StoreSource(origin, backend, prefix=access.prefix, on_close=stack.aclose)
     except BackendError as error:
         await stack.aclose()
@@ -87,6 +90,19 @@ def _store_path(text: str) -> Path:
     if path.is_dir() and not is_data_dir(path):
         raise SourceError(f"{path} has no {_STORE_FILE}: it is not a data directory of apiext")
     return path
+
+
+async def _decrypted(backend: Backend, access: EtcdAccess) -> Backend:
+    if access.encryption is None:
+        return backend
+    # few stores are encrypted
+    from apiext.meta.configuration import ConfigurationError
+    from apiext.storage.value.opening import open_encrypted
+
+    try:
+        return await open_encrypted(backend, access.prefix, access.encryption)
+    except ConfigurationError as error:
+        raise SourceError(f"{access.encryption}: {error}") from error
 
 
 async def _etcd(servers: list[str], access: EtcdAccess) -> Backend:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.plan import stages
-from apiext.lab.plan.plan import Need, Safety
+from apiext.lab.plan.plan import Need, Safety, StepKind
 from apiext.lab.replay.label_writes import LabelWrites, rounds_of
 from apiext.lab.replay.observations import Observations
 from apiext.lab.replay.outcome import DefinitionReplay, ProblemKind
@@ -14,7 +14,7 @@ from apiext.lab.replay.server_client import RefusedError, for_each
 from apiext.lab.replay.step_taker import StepTaker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from apiext.definitions.definition import Definition
     from apiext.lab.judgement.outcome import ObjectFinding, ObjectsReport
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from apiext.lab.replay.known_reads import KnownReads
     from apiext.lab.replay.outcome import ReleaseChange
     from apiext.lab.replay.server_client import ServerClient
+    from apiext.lab.replay.server_rules import ServerRules
     from apiext.meta.encoding.json_codec import Object
 
 _GETS: Final = 200
@@ -32,20 +33,27 @@ _GETS: Final = 200
 class DefinitionWalk:
     """The way of one definition and its objects."""
 
-    def __init__(self, server: ServerClient, name: str, reads: KnownReads, keys: Sequence[str], on_progress: OnProgress) -> None:
+    def __init__(
+        self, server: ServerClient, name: str, reads: KnownReads, keys: Sequence[str], on_progress: OnProgress, rules: ServerRules
+    ) -> None:
         self._server = server
         self._name = name
         self._reads = reads
         self._keys = keys
         self._on_progress = on_progress
+        self._rules = rules
         self._steps = StepTaker(server, name, len(keys))
         self._observations = Observations()
         self._earlier: list[ObjectFinding] = []
         self._known: list[ObjectFinding] = []
         self._is_stopped = False
 
-    async def begin(self, transition: ReleaseChange, known: Sequence[ObjectFinding]) -> None:
-        """Read all objects for the first time. `known` is what happens to them without a release."""
+    async def begin(
+        self, transition: ReleaseChange, conversion: Object | None, foresee: Callable[[], Awaitable[Sequence[ObjectFinding]]]
+    ) -> None:
+        """Read all objects for the first time, by the rules of a Conversion. `foresee` returns what happens to them without a release."""
+        await self._rules.put(self._name, conversion)
+        known = await foresee()
         self._known += known
         await self._read("recording", await self._server.definition(self._name))
         problems = self._observations.problems((), (), known)
@@ -59,25 +67,27 @@ class DefinitionWalk:
         definition = await self._server.definition(self._name)
         await self._steps.forget_own([version.name for version in definition.versions if version.name not in kept])
 
-    async def forward(self, plan: DefinitionPlan, wanted: Object, transition: ReleaseChange, *, takes_later: bool) -> None:
-        """Take the steps of a plan. `wanted` is the new definition."""
-        if self._is_stopped or not (plan.steps or plan.breaks):
+    async def forward(
+        self, plan: DefinitionPlan, wanted: Object, transition: ReleaseChange, conversion: Object | None, *, takes_later: bool
+    ) -> None:
+        """Take the steps of a plan. `wanted` is the new definition, with the rules of a Conversion."""
+        if self._is_stopped or not (plan.steps or plan.breaks or not self._rules.has(self._name, conversion)):
             return
         replayed = DefinitionReplay(self._name, plan.verdict, len(self._keys))
         steps = [step for step in plan.steps if takes_later or step.need is not Need.LATER]
         if steps:
             await self._refusal(plan, wanted)
-        else:
+        elif plan.breaks:
             replayed.not_proved.append("no steps lead to it")
-        await self._take(steps, replayed, plan.objects)
+        await self._take(steps, replayed, plan.objects, conversion)
         transition.definitions.append(replayed)
 
-    async def back(self, way: WayBack, transition: ReleaseChange) -> None:
-        """Take the steps of a rollback."""
-        if self._is_stopped or not way.steps:
+    async def back(self, way: WayBack, transition: ReleaseChange, conversion: Object | None) -> None:
+        """Take the steps of a rollback, to the rules of a Conversion."""
+        if self._is_stopped or not (way.steps or not self._rules.has(self._name, conversion)):
             return
         replayed = DefinitionReplay(self._name, way.verdict, len(self._keys))
-        await self._take(way.steps, replayed, way.objects, known=[*self._known, *self._earlier])
+        await self._take(way.steps, replayed, way.objects, conversion, known=[*self._known, *self._earlier])
         transition.definitions.append(replayed)
 
     async def _refusal(self, plan: DefinitionPlan, wanted: Object) -> None:
@@ -88,14 +98,22 @@ class DefinitionWalk:
             self._observe(f"without the steps, the server {'refuses' if refusal else 'accepts'} the definition; {said}")
 
     async def _take(
-        self, steps: Sequence[PlanStep], replayed: DefinitionReplay, foreseen: ObjectsReport | None, *, known: Sequence[ObjectFinding] = ()
+        self,
+        steps: Sequence[PlanStep],
+        replayed: DefinitionReplay,
+        foreseen: ObjectsReport | None,
+        conversion: Object | None,
+        *,
+        known: Sequence[ObjectFinding] = (),
     ) -> None:
-        """Take steps and check the objects after each."""
+        """Take steps and check the objects after each. Rules come with the step after which the definition has their versions."""
         findings = foreseen.findings if foreseen is not None else ()
         before = await self._server.definition(self._name)
         applies = RepeatedApplies(before, self._reads, len(self._keys))
         for number, step in enumerate(steps, 1):
             self._on_progress(f"{self._name}: {step.title}", 0, None)
+            if conversion is not None and _fits(conversion, step):
+                await self._rules.put(self._name, conversion)
             taken = await self._steps.take(step)
             replayed.steps.append(taken)
             definition = await self._server.definition(self._name)
@@ -104,8 +122,11 @@ class DefinitionWalk:
                 self._observe(f"step {number} ({step.title}): {taken.problem}")
                 self._is_stopped = True
                 break
+        is_changed = bool(steps) or not self._rules.has(self._name, conversion)
+        if not self._is_stopped:
+            await self._rules.put(self._name, conversion)
         definition = await self._server.definition(self._name)
-        if not self._is_stopped and steps:
+        if not self._is_stopped and is_changed:
             await self._check(definition, findings, applies, replayed)
         replayed.not_proved += [f"{part.what}: {part.reason}" for part in (foreseen.not_judged if foreseen is not None else ())]
         replayed.problems = self._observations.problems(findings, self._earlier, known)
@@ -177,3 +198,12 @@ class DefinitionWalk:
 
     def _observe(self, text: str) -> None:
         self._observations.add(ProblemKind.STEP, "", "", text)
+
+
+def _fits(conversion: Object, step: PlanStep) -> bool:
+    """Return whether the definition has the versions of the rules after a step."""
+    if step.kind is StepKind.APPLY:
+        return True
+    versions = ((step.manifest or {}).get("spec") or {}).get("versions") or ()
+    spec = conversion.get("spec") or {}
+    return {one["name"] for one in versions} == {spec.get("hub"), *(spoke.get("version") for spoke in spec.get("spokes") or ())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.conversion.none import NoneConverter
+from apiext.conversion.rules.carried.annotation import CARRIED
 from apiext.lab.judgement.converters import JudgedConverter
 from apiext.lab.judgement.difference import FieldDifference, What, differences, same_content, text_differences
 from apiext.lab.judgement.judged_definition import JudgedDefinition
@@ -164,7 +165,7 @@ class _Reading:
         return bool(found or lost) or before["metadata"].get("managedFields") != after["metadata"].get("managedFields")
 
     def _differences(self, before: Object, after: Object) -> list[FieldDifference]:
-        one, other = _without_label(before), _without_label(after)
+        one, other = without_own(before), without_own(after)
         found = [] if same_content(one, other) else differences(one, other, self._structural())
         found += text_differences(one, other)
         added = [
@@ -184,12 +185,14 @@ class _Reading:
         return self._schema
 
 
-def _without_label(obj: Object) -> Object:
+def without_own(obj: Object) -> Object:
+    """Return an object without the label of the replay, and without what rules carry for other versions."""
     metadata: dict[str, Any] = obj["metadata"]
-    labels = metadata.get("labels")
-    if not labels or LABEL not in labels:
-        return obj
-    return obj | {"metadata": metadata | {"labels": {name: text for name, text in labels.items() if name != LABEL}}}
+    for part, own in (("labels", LABEL), ("annotations", CARRIED)):
+        texts = metadata.get(part)
+        if texts and own in texts:
+            metadata = metadata | {part: {name: text for name, text in texts.items() if name != own}}
+    return obj if metadata is obj["metadata"] else obj | {"metadata": metadata}
 
 
 def _collection(definition: Definition, version: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.conversion.rules.model import DEFINITION
 from apiext.lab.releases.definition_creation import parse_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from apiext.definitions.definition import Definition
     from apiext.lab.releases.interface import Release
@@ -34,15 +35,19 @@ class ReleaseSequence:
 
 
 def sequence_of(recorded: Release, releases: Sequence[Release], *, webhook: Mapping[str, Any] | None, calls: bool) -> ReleaseSequence:
-    """Return the releases to replay.
+    """Return the releases to replay, each with the Conversions of the earlier ones that it does not replace.
 
     `webhook` is a clientConfig in place of those of the definitions. Without it, and without `calls`, definitions with a webhook are
     left out.
     """
+    recorded, *releases = with_rules = _with_rules([recorded, *releases])
     names: list[str] = []
     left_out: list[str] = []
     for name, definition in sorted(recorded.definitions.items()):
-        drafts = [definition.head, *(draft for release in releases if (draft := _draft(release, name)) is not None)]
+        if name == DEFINITION:
+            # its objects are the rules of others
+            continue
+        drafts = [draft for release in with_rules if name not in release.conversions and (draft := _draft(release, name)) is not None]
         if definition.is_terminating:
             left_out.append(f"{name}: it was being deleted")
         elif webhook is None and not calls and any(map(_has_webhook, drafts)):
@@ -57,6 +62,16 @@ def sequence_of(recorded: Release, releases: Sequence[Release], *, webhook: Mapp
         if _draft(release, name) is None
     ]
     return ReleaseSequence(chosen[0], chosen[1:], [*left_out, *missing])
+
+
+def _with_rules(releases: Iterable[Release]) -> list[Release]:
+    """Return the releases with the Conversions of the earlier ones, which stay on a server until they are replaced."""
+    found: list[Release] = []
+    rules: dict[str, Object] = {}
+    for release in releases:
+        rules = {**rules, **release.conversions}
+        found.append(replace(release, conversions=rules))
+    return found
 
 
 def _draft(release: Release, name: str) -> Object | None:

@@ -11,6 +11,7 @@ from apiext.lab.judgement.applied_configuration import applied_configuration
 from apiext.lab.judgement.converters import JudgedConverter
 from apiext.lab.judgement.difference import What, differences, text_differences
 from apiext.lab.judgement.judged_definition import JudgedDefinition
+from apiext.lab.replay.known_reads import without_own
 from apiext.lab.replay.outcome import ProblemKind
 from apiext.lab.replay.server_client import RefusedError, for_each
 from apiext.managedfields import managers
@@ -114,5 +115,6 @@ async def _problems(server: ServerClient, now: JudgedDefinition, each: _Apply, l
         return [(_INDEX.sub("[]", path.removeprefix(".")), f"fails: {message}") for path, message in error.causes] or [
             ("", f"fails: {text}")
         ]
+    live, result = without_own(live), without_own(result)
     found = differences(live, result, now.version(each.version).schema.structural) + text_differences(live, result)
     return [(one.path, f"{'removes' if one.what is What.MISSING else 'changes'} {one.path}") for one in found if one.what is not What.ADDED]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from apiext.lab.replay.known_reads import KnownReads
 from apiext.lab.replay.outcome import ReleaseChange, ReplayError, ReplayReport
 from apiext.lab.replay.release_sequence import sequence_of
 from apiext.lab.replay.server_process import STORE_FILE, running_server
+from apiext.lab.replay.server_rules import ServerRules
 from apiext.lab.replay.store_filling import fill_store
 from apiext.storage.backend import BackendError
 
@@ -57,7 +59,7 @@ async def replay(recording: WholeSource, releases: Sequence[Release], options: R
         ReplayError: nothing can be replayed, or the server does not run.
         SourceError: the recording cannot be read.
     """
-    recorded = await recording.release()
+    recorded = await with_conversions(recording, await recording.release())
     sequence = sequence_of(recorded, releases, webhook=options.webhook, calls=bool(options.services))
     names = sorted(sequence.recorded.definitions)
     if not names:
@@ -73,7 +75,8 @@ async def replay(recording: WholeSource, releases: Sequence[Release], options: R
         reads = KnownReads(server, filled.keys)
         stack.callback(reads.close)
         report = ReplayReport(recording.origin, sum(map(len, filled.keys.values())), not_proved=[*sequence.not_proved, *filled.left_out])
-        walks = {name: DefinitionWalk(server, name, reads, filled.keys[name], options.on_progress) for name in names}
+        rules = ServerRules(server)
+        walks = {name: DefinitionWalk(server, name, reads, filled.keys[name], options.on_progress, rules) for name in names}
         await _Walk(server, folder, sequence, options, walks, report).run()
     return report
 
@@ -97,7 +100,8 @@ class _Walk:
         """Walk."""
         start = self._transition("recording", "recording")
         for name, walk in self._walks.items():
-            await walk.begin(start, await self._known(self._sequence.recorded.definitions[name]))
+            recorded = self._sequence.recorded
+            await walk.begin(start, recorded.conversions.get(name), partial(self._known, recorded.definitions[name]))
         labels = self._sequence.labels
         plans, releases = [], [self._sequence.recorded, *self._sequence.releases]
         for place, release in enumerate(self._sequence.releases):
@@ -105,7 +109,7 @@ class _Walk:
             plans.append(await self._forward(release, labels[place]))
         for place in reversed(range(len(plans))):
             await self._prepare(releases[place])
-            await self._back(plans[place], labels[place + 1], labels[place])
+            await self._back(plans[place], labels[place + 1], labels[place], releases[place])
         self._report.transitions = [one for one in self._report.transitions if one.definitions]
 
     def _transition(self, old: str, new: str, *, is_way_back: bool = False) -> ReleaseChange:
@@ -124,15 +128,16 @@ class _Walk:
         transition = self._transition(label, release.origin)
         for one in plan.definitions:
             wanted = release.definitions[one.name].object if one.name in release.definitions else release.drafts[one.name]
-            await self._walks[one.name].forward(one, wanted, transition, takes_later=self._options.takes_later)
+            conversion = release.conversions.get(one.name)
+            await self._walks[one.name].forward(one, wanted, transition, conversion, takes_later=self._options.takes_later)
         return plan
 
-    async def _back(self, plan: ReleasePlan, old: str, new: str) -> None:
-        """Take the rollback's steps of a plan."""
+    async def _back(self, plan: ReleasePlan, old: str, new: str, release: Release) -> None:
+        """Take the rollback's steps of a plan, to a release."""
         transition = self._transition(old, new, is_way_back=True)
         for one in plan.definitions:
             if one.way_back is not None:
-                await self._walks[one.name].back(one.way_back, transition)
+                await self._walks[one.name].back(one.way_back, transition, release.conversions.get(one.name))
 
     async def _known(self, definition: Definition) -> Sequence[ObjectFinding]:
         """Return what happens to the recorded objects without a release: what the definition itself loses or refuses."""

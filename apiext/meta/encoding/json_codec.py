@@ -110,6 +110,9 @@ def untyped(data: bytes) -> bytes:
 
 def may_be_typed(data: bytes) -> bool:
     """Return whether compact JSON may have a float that Go writes differently: as an integer, or with another exponent."""
+    # most data has neither, and finding fixed bytes is much faster than a pattern
+    if data.find(b".0") < 0 and data.find(b"e-") < 0 and data.find(b"e+") < 0:
+        return False
     return any(
         _NUMBER_BEFORE.search(data, max(0, found.start() - _NUMBER_BYTES), found.start())
         for pattern in (_WHOLE_FLOAT, _EXPONENT)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from apiext.meta.jsonpath import steps as jsonpath_steps
 from apiext.meta.jsonpath.meter import Meter, Values
 from apiext.meta.jsonpath.steps import Step, sequence
+from apiext.meta.jsonpath.string_literal import unquote
 from apiext.meta.limits import MAX_PATH_STEPS
 
 Path = Callable[[Any, Meter], Values]
@@ -135,7 +136,10 @@ class _Parser:
         if match is None:
             raise PathError("unterminated quoted string")
         self._at = match.end()
-        self._add(jsonpath_steps.constant(_unquote(match[1])))
+        try:
+            self._add(jsonpath_steps.constant(unquote(match[1], quote)))
+        except ValueError as error:
+            raise PathError(f"unquote string {quote}{match[1]}{quote} error {error}") from None
 
     def _array(self) -> None:
         end = self._text.find("]", self._at)
@@ -180,15 +184,6 @@ class _Parser:
         else:
             left, operator, right = match.groups()
             self._add(jsonpath_steps.compare(sequence(_Parser(left).parse()), operator, sequence(_Parser(right).parse())))
-
-
-def _unquote(inner: str) -> str:
-    if "\\" not in inner:
-        return inner
-    try:
-        return inner.encode("latin-1", "backslashreplace").decode("unicode_escape")
-    except UnicodeDecodeError:
-        raise PathError(f"unquote string {inner} error invalid syntax") from None
 
 
 def _slice_params(inner: str) -> tuple[int | None, int | None, bool, int | None]:

@@ -86,7 +86,7 @@ async def _obstacle(transition: Transition, serving: list[str]) -> str:
     if unread:
         return f"{', '.join(unread)} has no served version, so its objects cannot be read: serve one"
     if transition.clients.host_etcd is not None:
-        async with HostStore.open(transition.clients.host_etcd) as store:
+        async with HostStore.open(transition.clients.host_etcd, transition.clients.host_encryption) as store:
             for name in serving:
                 await store.check(transition.group.crds[name])
         return ""
@@ -122,7 +122,7 @@ async def _write_back(transition: Transition, frozen: list[str]) -> None:
     await transition.policy.record(summaries=others)
     written: dict[str, ContentSummary] = {}
     async with (
-        HostStore.open(transition.clients.host_etcd) as store,
+        HostStore.open(transition.clients.host_etcd, transition.clients.host_encryption) as store,
         transition.progress(ConditionReason.HANDING_OVER, "compared {done} of {total} objects with the host's") as progress,
     ):
         for name, one in resources.items():

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final, Self
 
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.configuration import ConfigurationError
 from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource
 from apiext.operator.adoption.object_pages import AdoptedResource
@@ -20,7 +22,7 @@ from apiext.operator.adoption.store_diff import Difference, StoredObject, stored
 from apiext.operator.api_clients import ApiError, Json
 from apiext.storage import keys
 from apiext.storage import stored_object as stored_bytes
-from apiext.storage.backend import Backend, BackendError
+from apiext.storage.backend import Backend, BackendError, KeyValue, UnreadableValue
 from apiext.storage.etcd.config import EtcdConfig
 
 _CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
@@ -39,14 +41,16 @@ class HostStore:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, etcd: EtcdConfig) -> AsyncIterator[Self]:
-        """Connect to etcd while the context is open. Raises ApiError."""
+    async def open(cls, etcd: EtcdConfig, encryption: Path | None = None) -> AsyncIterator[Self]:
+        """Connect to etcd while the context is open. `encryption` is the host's EncryptionConfiguration. Raises ApiError."""
         # loads protobuf
         from apiext.storage.etcd.backend import EtcdBackend
 
         try:
-            backend = await EtcdBackend.connect(etcd)
+            backend: Backend = await EtcdBackend.connect(etcd)
             try:
+                if encryption is not None:
+                    backend = await _encrypted(backend, etcd.prefix, encryption)
                 yield cls(backend, etcd.prefix)
             finally:
                 await backend.close()
@@ -59,19 +63,37 @@ class HostStore:
         found, _revision = await self._backend.get(f"{keys.resource_prefix(self._prefix, _CRDS)}{name}")
         if found is None:
             raise ApiError(f"the host's etcd has no {name} below {self._prefix}: see --host-etcd-servers and --host-etcd-prefix")
+        _check_decrypted(found.value, name)
         stored = _parsed(found.value)
         if stored is None or stored["metadata"].get("uid") != crd["metadata"]["uid"]:
-            raise ApiError(f"{name} in the etcd of --host-etcd-servers is not the host's: it is another cluster's, or encrypted")
+            raise ApiError(f"{name} in the etcd of --host-etcd-servers is not the host's: it is another cluster's")
+
+    async def check_decrypted(self, crd: Json, of: AdoptedResource) -> None:
+        """Verify that a definition of the host and all its objects can be decrypted, as far as they exist here.
+
+        Raises ApiError if not, and BackendError.
+        """
+        found, _revision = await self._backend.get(f"{keys.resource_prefix(self._prefix, _CRDS)}{crd['metadata']['name']}")
+        if found is not None:
+            _check_decrypted(found.value, crd["metadata"]["name"])
+        async for page in self._pages(self._below(of)):
+            for item in page:
+                _check_decrypted(item.value, of.definition)
 
     async def objects(self, of: AdoptedResource) -> AsyncGenerator[StoredObject, None]:
         """Yield all objects of a resource by key, at one revision. Raises ApiError for encrypted objects, and BackendError."""
         prefix = self._below(of)
+        async for page in self._pages(prefix):
+            for item in page:
+                _check_decrypted(item.value, of.definition)
+                yield _stored_object(item.key.removeprefix(prefix), item.value, item.revision)
+
+    async def _pages(self, prefix: str) -> AsyncGenerator[Sequence[KeyValue], None]:
         start, revision = "", 0
         while True:
             page = await self._backend.list(prefix, start=start, revision=revision, limit=_PAGE_SIZE)
             revision = revision or page.revision
-            for item in page.items:
-                yield _stored_object(item.key.removeprefix(prefix), item.value, item.revision, of.definition)
+            yield page.items
             if not page.more:
                 return
             start = page.items[-1].key + "\0"
@@ -101,9 +123,27 @@ class HostStore:
 _NOTHING: Final = StoredObject("", {}, b"")
 
 
-def _stored_object(key: str, value: bytes, revision: int, definition: str) -> StoredObject:
+async def _encrypted(backend: Backend, prefix: str, file: Path) -> Backend:
+    # few hosts encrypt custom resources
+    from apiext.storage.value.opening import open_encrypted
+
+    try:
+        return await open_encrypted(backend, prefix, file)
+    except ConfigurationError as error:
+        raise ApiError(f"--host-encryption-provider-config: {file}: {error}") from error
+
+
+def _check_decrypted(value: bytes, definition: str) -> None:
+    if isinstance(value, UnreadableValue):
+        raise ApiError(f"the host's etcd has values of {definition} that --host-encryption-provider-config cannot read: {value.problem}")
     if value.startswith(_ENCRYPTED):
-        raise ApiError(f"the host encrypts what it stores of {definition}: its objects cannot be given back through its etcd")
+        raise ApiError(
+            f"the host encrypts what it stores of {definition}: "
+            "start the operator with --host-encryption-provider-config, the file of the host's kube-apiserver"
+        )
+
+
+def _stored_object(key: str, value: bytes, revision: int) -> StoredObject:
     content = _parsed(value)
     if content is None:
         # unreadable: counts as different

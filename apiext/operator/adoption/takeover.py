@@ -22,8 +22,9 @@ from typing import Final
 from apiext.meta import host_annotations
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
+from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.importer import CopyResult, copy
-from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext
+from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext, resource
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import EMPTY, ContentSummary
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError, served_resources
@@ -46,6 +47,7 @@ async def adopt(transition: Transition) -> Desired:
         TransitionAbortedError: the take-over is not wanted any more, or concerns other definitions now.
     """
     names = sorted(transition.live)
+    await _check_way_back(transition, names)
     for crd in transition.live.values():
         await host_definitions.amend(transition.clients.host, crd, host_definitions.add_finalizer(transition.group.service))
     missing = [name for name in names if not mirror_phase.is_mirrored(transition.group, name)]
@@ -62,6 +64,20 @@ async def adopt(transition: Transition) -> Desired:
     await _proxy(transition, names)
     await transition.report(ConditionReason.SERVING, _SERVES, transition.live)
     return Desired(routing=Routing.APIEXT)
+
+
+async def _check_way_back(transition: Transition, names: list[str]) -> None:
+    """Raise ApiError if a hand-over could not read the host's etcd because the host encrypts. Check before anything is changed."""
+    etcd, encryption = transition.clients.host_etcd, transition.clients.host_encryption
+    new = [name for name in names if transition.group.phase(name) in {None, host_annotations.IMPORTING}]
+    if etcd is None or not new:
+        return
+    async with HostStore.open(etcd, encryption) as store:
+        for name in new:
+            crd = transition.group.crds[name]
+            one = resource(crd)
+            if one is not None:
+                await store.check_decrypted(crd, one)
 
 
 async def _are_mirrored(transition: Transition, names: list[str]) -> bool:

@@ -77,7 +77,7 @@ async def _allow_writes(transition: Transition) -> None:
 async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) -> None:
     """Delete the host's copies of definitions without a mirror, or remove the finalizers of the copies."""
     if transition.clients.host_etcd is not None:
-        async with HostStore.open(transition.clients.host_etcd) as store:
+        async with HostStore.open(transition.clients.host_etcd, transition.clients.host_encryption) as store:
             for name, one in resources.items():
                 await store.check(transition.group.crds[name])
                 async with aclosing(store.objects(one)) as found:

@@ -12,9 +12,11 @@ from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 STORES: Final = ("etcd", "sqlite")
 HOST: Final = "host"
 ADMISSION: Final = "admission"
+_KMS: Final = "kms-providers"
 _LINE: Final = re.compile(r"^\[([+-])\](\S+)(?: ok: (.*))?", re.MULTILINE)
 _UNREACHED: Final = "not reached"
 _STORE_REMEDY: Final = "start apiext's etcd, and see that apiext reaches it (--etcd-servers, certificates, firewalls)"
+_KMS_REMEDY: Final = "start the plugin, and see that its socket is where --encryption-provider-config says; writes fail 3 minutes after it"
 _HOST_REMEDY: Final = "see that apiext's --kubeconfig reaches the host, and that its user may read definitions there"
 _ADMISSION_REMEDY: Final = (
     "give apiext's user the rules of manifests/base/server-access.yaml, and a ClusterRole labelled apiext.dev/aggregate-to-params for "
@@ -39,13 +41,15 @@ async def alive(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 
 async def store(snapshot: Snapshot, group: str) -> CheckVerdict:
-    """Check that apiext's own store answers it."""
+    """Check that apiext's own store answers it, and the KMS plugins that encrypt what is stored."""
     checks = await _checks(snapshot, group)
     name = next((one for one in STORES if one in checks), "")
     if not name:
         return unknown("/readyz names no store")
-    if checks[name].passes:
+    if checks[name].passes and (_KMS not in checks or checks[_KMS].passes):
         return ok(f"{name} answers apiext")
+    if checks[name].passes:
+        return broken(f"a KMS plugin of the encryption fails{await _reason(snapshot, group, _KMS)}", _KMS_REMEDY)
     what = "apiext's own etcd does not answer it" if name == "etcd" else "apiext's database cannot be used"
     remedy = _STORE_REMEDY if name == "etcd" else "see the disk of --data-dir, and apiext's log"
     return broken(f"{what}{await _reason(snapshot, group, name)}", remedy)

@@ -78,20 +78,22 @@ async def _verdict(name: str, check: Examine, snapshot: Snapshot, group: str) ->
 
 @dataclass
 class Report:
-    """Findings of the checks without a group, and of the checks of each group."""
+    """Findings of the checks without a group, of the checks of each group, and of the upkeep of etcd."""
 
     host: list[Finding]
     groups: dict[str, list[Finding]] = field(default_factory=dict)
+    etcd: list[Finding] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         """Whether no check failed."""
-        return all(first_broken(findings) is None for findings in (self.host, *self.groups.values()))
+        return all(first_broken(findings) is None for findings in (self.host, self.etcd, *self.groups.values()))
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         groups = [{"group": name, **_as_json(findings)} for name, findings in self.groups.items()]
-        return {"ok": self.ok, "host": _as_json(self.host), "groups": groups}
+        etcd = {"etcd": _as_json(self.etcd)} if self.etcd else {}
+        return {"ok": self.ok, "host": _as_json(self.host), "groups": groups} | etcd
 
 
 async def examine(target: CheckTarget, connections: Connections, names: Sequence[str] = ()) -> Report:

@@ -37,14 +37,25 @@ class _Recorded:
 class EventRecorder:
     """Records events about objects without a namespace. A failure is logged, never raised."""
 
-    def __init__(self, host: ApiClient, *, instance: str, component: str = COMPONENT, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        host: ApiClient,
+        *,
+        instance: str,
+        component: str = COMPONENT,
+        clock: Callable[[], float] = time.monotonic,
+        on_event: Callable[[str], None] = lambda _reason: None,
+    ) -> None:
+        """Create the recorder. `on_event` is called with the reason of each event, also of one that is not sent again."""
         self._host = host
         self._reporter = {"reportingComponent": component, "reportingInstance": instance}
         self._clock = clock
+        self._on_event = on_event
         self._recorded: OrderedDict[tuple[str, str, str], _Recorded] = OrderedDict()
 
     async def record(self, about: Json, reason: str, message: str, *, warning: bool = False) -> None:
         """Record an event about an object, unless the same event was recorded in the last 300 s."""
+        self._on_event(reason)
         key = (about["metadata"].get("uid") or about["metadata"]["name"], reason, message)
         last, moment = self._recorded.get(key), self._clock()
         if last is not None and moment < last.moment + _REPEAT_SECONDS:

@@ -14,6 +14,7 @@ import orjson
 from apiext.conversion.interface import ConversionError, InlineConverter, UnstorableError
 from apiext.meta import errors, unstructured
 from apiext.meta.encoding import json_codec, json_values
+from apiext.meta.encoding.json_codec import Object
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
 from apiext.meta.objectmeta import canonical
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from apiext.conversion.interface import Converter
-    from apiext.meta.encoding.json_codec import Object
     from apiext.scheduling.call_log import CallLog
     from apiext.schema.compiled import CompiledSchema
     from apiext.storage.interface import Conversion, RemoteCodec
 
 _KIND: Final = ("kind",)
+_NO_MEMBERS: Final[Object] = {}
 _API_VERSION: Final = ("apiVersion",)
 
 
@@ -85,6 +86,17 @@ class _VersionSchemas:
             parse_group_version(api_version)
         return canonical.coerce(obj, drop_malformed=drop_malformed, report=report)[0]
 
+    def coerce_converted(self, obj: Object, *, is_pruned: bool, metadata: Object = _NO_MEMBERS) -> None:
+        """Coerce metadata and prune unknown fields, in place. Raises as `coerce`.
+
+        What is the same in the canonical `metadata` is not checked again.
+        """
+        schema = self._by_api_version.get(obj["apiVersion"]) if is_pruned else None
+        if schema is not None and obj.get("kind") == self._kind:
+            schema.coerce_pruned(obj, metadata)
+        else:
+            self.coerce(obj, defaults=False, drop_malformed=False, report=False)
+
     def check_version(self, obj: Object, api_version: str) -> None:
         """Raise ValueError if the CRD does not have the version of an object that is to be converted."""
         source = obj.get("apiVersion", "")
@@ -102,6 +114,7 @@ class _AwaitedConversion:
 
     def __init__(self, converter: Converter, schemas: _VersionSchemas, api_version: str, storage_api_version: str) -> None:
         self._converter = converter
+        self._prunes = isinstance(converter, InlineConverter) and converter.prunes
         self._schemas = schemas
         self._api_version = api_version
         self._storage_api_version = storage_api_version
@@ -115,6 +128,8 @@ class _AwaitedConversion:
         if obj.get("apiVersion") == self._storage_api_version:
             return obj
         (converted,) = await self._convert([json_values.copy(obj)], self._storage_api_version)
+        if isinstance(converted, UnstorableError):
+            raise errors.bad_request(str(converted)) from converted
         if isinstance(converted, ValueError):
             raise errors.unknown(str(converted)) from converted
         return converted
@@ -140,7 +155,7 @@ class _AwaitedConversion:
 
     def _coerced(self, obj: Object, revision: str | None) -> Object | ValueError:
         try:
-            self._schemas.coerce(obj, defaults=False, drop_malformed=False, report=False)
+            self._schemas.coerce_converted(obj, is_pruned=self._prunes)
         except ValueError as error:
             return error
         if revision is not None:
@@ -191,7 +206,7 @@ class CustomResourceCodec:
         self._head = b'{"apiVersion":"%b","kind":"%b","metadata":{' % (kind.api_version.encode(), kind.kind.encode())
         self._storage_api_version = f"{kind.group}/{storage_version}"
         self._schemas = _VersionSchemas(kind, schemas)
-        self._converter = converter if isinstance(converter, InlineConverter) else None
+        self._converter = converter if isinstance(converter, InlineConverter) and converter.is_inline else None
         self.conversion = None
         self.remote = remote
         if self._converter is None and len(schemas) > 1:
@@ -239,7 +254,7 @@ class CustomResourceCodec:
         if not self._is_unchanged(obj):
             self._complete_stored(obj, data)
         if self.conversion is None:
-            return obj if obj.get("apiVersion") == self._api_version else self._convert(obj, self._api_version)
+            return obj if obj.get("apiVersion") == self._api_version else self._convert(obj, self._api_version, obj.get("metadata"))
         self._schemas.check_version(obj, self._api_version)
         return obj
 
@@ -321,12 +336,13 @@ class CustomResourceCodec:
         except ConversionError as error:
             raise errors.unknown(str(error)) from error
 
-    def _convert(self, obj: Object, api_version: str) -> Object:
+    def _convert(self, obj: Object, api_version: str, metadata: Object | None = None) -> Object:
+        """Convert and prune an object in place. Its metadata is canonical if it is given, too."""
         self._schemas.check_version(obj, api_version)
         if self._converter is None:
             raise AssertionError("an object that has to be converted first")
         converted = self._converter.convert_inline(obj, api_version)
-        self._schemas.coerce(converted, defaults=False, drop_malformed=False, report=False)
+        self._schemas.coerce_converted(converted, is_pruned=self._converter.prunes, metadata=metadata or _NO_MEMBERS)
         return converted
 
 

@@ -94,7 +94,9 @@ class StoredStatuses:
         known = self._known.of(name)
         if known is not None and known.origin is Origin.FILE:
             return RulesUsage(is_used=False, reason="ReplacedByFile", message="A file of the server replaces this object.")
-        return RulesUsage(is_used=True, reason="Served", message="The server converts the objects of the CRD by these rules.")
+        message = "The server converts the objects of the CRD by these rules."
+        continues = known is not None and self._known.is_in_use(known)
+        return RulesUsage(is_used=True, reason="Served", message=message, continues=continues)
 
 
 async def _write(scope: Scope, call: WriteCall) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apiext.meta.configuration import ConfigurationError
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError
 from apiext.storage.backends.revision_offset import with_offset
+from apiext.storage.backends.unfinished_restore import refuse_unfinished_restore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from apiext.server.options.options import StorageOptions
     from apiext.storage.backend import Backend
     from apiext.storage.etcd.config import EtcdConfig
+    from apiext.storage.value.encryption import Encryption
 
 
 async def open_backend(options: StorageOptions, *, follows_host: bool = False) -> Backend:
@@ -25,7 +28,7 @@ async def open_backend(options: StorageOptions, *, follows_host: bool = False) -
     Raises:
         StartError: the backend cannot be opened, or does not answer.
     """
-    return await _opened(_etcd(options.etcd) if options.etcd else _sqlite(options), options.prefix, begin=follows_host)
+    return await _opened(_etcd(options.etcd) if options.etcd else _sqlite(options), options, begin=follows_host)
 
 
 async def open_for_reading(options: StorageOptions) -> Backend:
@@ -36,15 +39,19 @@ async def open_for_reading(options: StorageOptions) -> Backend:
     """
     from apiext.storage.sqlite.read_only import ReadOnlySQLite
 
-    return await _opened(_etcd(options.etcd) if options.etcd else ReadOnlySQLite.open(_file(options)), options.prefix, begin=False)
+    return await _opened(_etcd(options.etcd) if options.etcd else ReadOnlySQLite.open(store_file(options)), options, begin=False)
 
 
-async def _opened(opening: Awaitable[Backend], prefix: str, *, begin: bool) -> Backend:
-    """Return a backend with the revision offset of its store; with `begin`, record an offset if there is none. Raises StartError."""
+async def _opened(opening: Awaitable[Backend], options: StorageOptions, *, begin: bool) -> Backend:
+    """Return a backend with the revision offset of its store and the encryption of the options.
+
+    With `begin`, record an offset if there is none. Raises StartError.
+    """
     try:
         backend = await opening
         try:
-            return await with_offset(backend, prefix, begin=begin)
+            await refuse_unfinished_restore(backend, options.prefix)
+            return await _encrypted(await with_offset(backend, options.prefix, begin=begin), options)
         except BaseException:
             await backend.close()
             raise
@@ -52,14 +59,32 @@ async def _opened(opening: Awaitable[Backend], prefix: str, *, begin: bool) -> B
         raise StartError(str(error)) from error
 
 
+async def _encrypted(backend: Backend, options: StorageOptions) -> Backend:
+    if options.encryption_file is None:
+        return backend
+    # few servers encrypt
+    from apiext.storage.value.opening import open_encrypted
+
+    try:
+        return await open_encrypted(backend, options.prefix, options.encryption_file, reload=options.encryption_reload)
+    except ConfigurationError as error:
+        raise StartError(f"--encryption-provider-config: {options.encryption_file}: {error}") from error
+
+
+def encryption_of(backend: Backend) -> Encryption | None:
+    """Return the encryption of an opened backend, None without one."""
+    return getattr(backend, "encryption", None)
+
+
 def describe_storage(options: StorageOptions) -> str:
     """Return a description of the store."""
     if options.etcd:
         return f"etcd at {', '.join(options.etcd.servers)}, prefix {options.prefix}"
-    return f"SQLite in {_file(options)}"
+    return f"SQLite in {store_file(options)}"
 
 
-def _file(options: StorageOptions) -> Path:
+def store_file(options: StorageOptions) -> Path:
+    """Return the path of the embedded store's file."""
     return options.data_dir / "apiext.db"
 
 
@@ -70,7 +95,7 @@ async def _sqlite(options: StorageOptions) -> Backend:
         options.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartError(f"cannot use the data directory {options.data_dir}: {error.strerror}") from error
-    return await SQLiteBackend.open(_file(options))
+    return await SQLiteBackend.open(store_file(options))
 
 
 async def _etcd(config: EtcdConfig) -> Backend:

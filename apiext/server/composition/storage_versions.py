@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.builtin_resources import STORAGE_VERSIONS
 from apiext.server.routes.version import GIT_VERSION
+from apiext.storage.backends.unfinished_restore import refuse_unfinished_restore
 from apiext.storage.replicas.roll_call import Replicas
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ async def start_replicas(options: StorageOptions, url: str, catalog: Catalog, ca
     """Record the server at `url` among those on the store until `stack` closes.
 
     Raises:
-        BackendError: the store does not answer.
+        BackendError: the store does not answer, or its restoration has begun since it was opened.
     """
     replicas = Replicas(
         cache.stores.backend,
@@ -39,6 +40,8 @@ async def start_replicas(options: StorageOptions, url: str, catalog: Catalog, ca
     )
     await replicas.start()
     stack.push_async_callback(replicas.close)
+    # a restoration writes its record before it looks for servers: one of the two finds the other
+    await refuse_unfinished_restore(cache.stores.backend, options.prefix)
     return replicas
 
 

@@ -67,10 +67,12 @@ def url_of(listener: socket.socket) -> str:
 class HTTPServer(web.Server):
     """Serves a handler. Each request carries its connection's Peer. A request is cancelled when its client disconnects."""
 
-    def __init__(self, handler: Handler, tls: DynamicTLS) -> None:
+    def __init__(self, handler: Handler, tls: DynamicTLS | None) -> None:
+        """Create the server. Without `tls`, clients talk plain HTTP and are nobody."""
         super().__init__(handler, request_factory=self._request, handler_cancellation=True)
         self._tls = tls
-        tls.subscribe(self._on_trust_change)
+        if tls is not None:
+            tls.subscribe(self._on_trust_change)
         self._running_loop = asyncio.get_running_loop()
         self.unauthenticated = UnauthenticatedConnections()
         self._parse_turns = ParseTurns(self._running_loop)
@@ -91,7 +93,7 @@ class HTTPServer(web.Server):
         if self._draining:
             self._running_loop.call_later(_LATE_GRACE, connection.close_after_answer)
         certificate, chain = client_certificate(transport)
-        if not certificate:
+        if not certificate or self._tls is None:
             return
         identification = self._tls.identification
         peer = identification.identify(certificate, chain)
@@ -138,6 +140,8 @@ class HTTPServer(web.Server):
 
     async def _recheck_peers(self) -> None:
         """End the connections whose client certificate lost its identity or its trust. Their clients may reconnect."""
+        if self._tls is None:
+            return
         open_now = [(handler, peer, client_certificate(handler.transport)) for handler, peer in self._peers.items()]
         keeps = self._tls.identification.keeps
         lost = await asyncio.to_thread(

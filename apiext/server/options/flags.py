@@ -13,6 +13,7 @@ from apiext.authentication.request_header import RequestHeaders
 from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.options.admission_plugins import AdmissionPlugins
+from apiext.server.options.audit import read_audit
 from apiext.server.options.authorization_modes import MODES, RBAC, WEBHOOK
 from apiext.server.options.feature_gates import FeatureGates, parse_feature_gates
 from apiext.server.options.options import (
@@ -74,6 +75,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         verbosity=reader.number("v", 0),
         exits_with_parent=reader.flag("exit_with_parent", default=False),
         tracing_config_file=reader.file("tracing_config_file"),
+        audit=read_audit(reader),
     )
     if reader.problems:
         raise OptionsError(reader.problems)
@@ -144,12 +146,17 @@ def read_storage(reader: FlagReader) -> StorageOptions:
     if prefix == "/":
         reader.add_problem("etcd_prefix", "must not be empty")
     cafile, certfile, keyfile = (reader.file(f"etcd_{part}") for part in ("cafile", "certfile", "keyfile"))
+    encryption, reload = reader.file("encryption_provider_config"), "encryption_provider_config_automatic_reload"
+    if reader.flag(reload, default=False) and not reader.value("encryption_provider_config"):
+        reader.add_problem(reload, "needs --encryption-provider-config too")
     return StorageOptions(
         data_dir=_data_dir(reader),
         etcd=EtcdConfig(servers=servers, prefix=prefix, cafile=cafile, certfile=certfile, keyfile=keyfile) if servers else None,
         prefix=prefix,
         compaction_interval=reader.seconds("etcd_compaction_interval", 300.0),
         watch_cache=reader.flag("watch_cache", default=True),
+        encryption_file=encryption,
+        encryption_reload=reader.flag(reload, default=False),
     )
 
 

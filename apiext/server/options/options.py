@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from apiext.authentication.request_header import RequestHeaders
 from apiext.server.options.admission_plugins import AdmissionPlugins
+from apiext.server.options.audit import AuditOptions
 from apiext.server.options.feature_gates import FeatureGates
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.webhook.service_addresses import ServiceAddresses
@@ -64,6 +65,10 @@ class StorageOptions:
     compaction_interval: float = 300.0
     """Seconds; 0 disables compaction."""
     watch_cache: bool = True
+    encryption_file: Path | None = None
+    """The EncryptionConfiguration; None to store values as they are."""
+    encryption_reload: bool = False
+    """Whether changes of that file apply while the server runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +195,4 @@ class ServerOptions:
     verbosity: int = 0
     exits_with_parent: bool = False
     tracing_config_file: Path | None = None
+    audit: AuditOptions = field(default_factory=AuditOptions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from apiext.server.routes.metrics import buckets
+from apiext.server.routes.metrics_text import buckets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import HistogramMetricFamily, Metric
 
     from apiext.admission.metrics import AdmissionStats, StepSeries
-    from apiext.conversion.metrics import Histogram
+    from apiext.scheduling.histogram import Histogram
 
 
 class AdmissionMetrics:

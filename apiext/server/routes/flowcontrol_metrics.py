@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.flowcontrol.fairqueuing.seat_seconds import SCALE
 from apiext.flowcontrol.statistics import DispatchProgress
-from apiext.server.routes.metrics import buckets
+from apiext.server.routes.metrics_text import buckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

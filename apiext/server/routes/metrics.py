@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from typing import TYPE_CHECKING, Final
 
 from apiext.filters.metrics import DURATION_BUCKETS, EXPIRATION_BUCKETS
 from apiext.flowcontrol.fairqueuing.phase import Phase
 from apiext.meta.request import MUTATING, READ_ONLY
+from apiext.server.routes.metrics_text import MetricsText, buckets
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
@@ -25,7 +24,7 @@ _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope"
 
 
 class Metrics:
-    """Renders the metrics on request, and imports prometheus_client only then."""
+    """Renders the metrics of the server on request."""
 
     def __init__(
         self,
@@ -45,11 +44,11 @@ class Metrics:
         self._stored = stored
         self._workers = workers
         self._certificates = certificates
-        self._more = more
         self._current: Mapping[tuple[Phase, str], int] = {}
+        self._tasks = 0
         self._counted: Mapping[GroupResource, int] = {}
         self._versions: Mapping[tuple[GroupResource, str], int] = {}
-        self._registry: CollectorRegistry | None = None
+        self._text = MetricsText(self, *more)
 
     def reset(self) -> None:
         """Reset the statistics of finished requests."""
@@ -64,22 +63,8 @@ class Metrics:
         self._counted = await self._objects()
         self._versions = self._stored()
         self._current = self._requests_now()
-        # in a thread: many series take long to write, and the library takes long to import
-        return await asyncio.to_thread(self._write)
-
-    def _write(self) -> bytes:
-        from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
-        from prometheus_client.exposition import generate_latest
-
-        registry = self._registry
-        if registry is None:
-            registry = CollectorRegistry()
-            for own in (ProcessCollector, PlatformCollector, GCCollector):
-                own(registry=registry)
-            for collector in (self, *self._more):
-                registry.register(collector)
-            self._registry = registry
-        return generate_latest(registry)
+        self._tasks = len(asyncio.all_tasks())
+        return await self._text.render()
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics (prometheus_client.registry.Collector)."""
@@ -140,6 +125,7 @@ class Metrics:
         for (resource, version), count in self._versions.items():
             versions.add_metric((resource.group, version, resource.resource), count)
         yield versions
+        yield GaugeMetricFamily("apiext_event_loop_tasks", "Tasks of the event loop: connections, watches, followers.", self._tasks)
 
     def _worker_jobs(self) -> Iterable[Metric]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -167,9 +153,3 @@ class Metrics:
         for name, moment in self._certificates().items():
             ends.add_metric((name,), moment)
         yield ends
-
-
-def buckets(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
-    """Return the cumulative buckets of a histogram from the observations of each bucket; the last bucket has no bound."""
-    texts = [*(f"{bound:g}" for bound in bounds), "+Inf"]
-    return list(zip(texts, itertools.accumulate(map(float, counts)), strict=True))

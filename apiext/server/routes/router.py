@@ -19,13 +19,13 @@ from apiext.endpoints.responsewriters.status import text_reply
 from apiext.endpoints.serializers.negotiation import JSON, check_route
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
+from apiext.server.routes.metrics_text import METRICS_TYPE
 from apiext.server.routes.version import version_info
 
 if TYPE_CHECKING:
     from apiext.server.routes.healthz import HealthEndpoint
     from apiext.server.routes.metrics import Metrics
 
-_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -82,7 +82,7 @@ class Router:
         data, headers = await self._metrics.text(), {}
         if accepts_gzip(request):
             data, headers = await asyncio.to_thread(gzip.compress, data, 6), {"Content-Encoding": "gzip"}
-        return Reply(data, content_type=_METRICS_TYPE, headers=headers)
+        return Reply(data, content_type=METRICS_TYPE, headers=headers)
 
     async def _index(self, _request: web.BaseRequest) -> web.StreamResponse:
         return _indented(self._paths())

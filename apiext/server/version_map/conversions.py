@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.conversion.metrics import Histogram
+from apiext.scheduling.histogram import Histogram
 from apiext.server.version_map.entries import ConversionFacts, RulesState
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from apiext.meta.builtin_resources import (
     VALIDATING_ADMISSION_POLICIES,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
+from apiext.meta.encoding import json_codec
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -34,6 +35,12 @@ GUARDS: Final = {
 """The resources that configure admission, by plural, in the order in which they apply."""
 
 
+NamesShown = tuple[bool, ...]
+"""Which of the parts of an entry that name objects a reader sees, in their order."""
+_MAX_ENCODED: Final = 4
+"""Kinds of rights for which an entry is kept encoded: with all names, without any, and some between."""
+
+
 class NamedPart(NamedTuple):
     """A part of an entry that names objects of a resource."""
 
@@ -51,6 +58,27 @@ class DefinitionEntry:
     """What every reader of the map gets. Readers share this object: do not change it."""
     named: tuple[NamedPart, ...] = ()
     """Without empty parts."""
+    _encoded: dict[NamesShown, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the definition."""
+        name: str = self.shown["name"]
+        return name
+
+    def encoded(self, names: NamesShown) -> bytes:
+        """Return the entry in JSON with its `names` as far as they are shown, and the `hidden` parts by the resource that is not listed.
+
+        Readers with the same rights share the bytes.
+        """
+        found = self._encoded.get(names)
+        if found is None:
+            shown = {part.key: part.items for part, is_shown in zip(self.named, names, strict=True) if is_shown}
+            hidden = {part.key: str(part.resource.group_resource) for part in self.named if part.key not in shown}
+            found = json_codec.dumps(self.shown | {"names": shown, "hidden": hidden}, sort_keys=False)
+            if len(self._encoded) < _MAX_ENCODED:
+                self._encoded[names] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +111,7 @@ class RulesState(NamedTuple):
     """The declarative conversion rules of a definition."""
 
     problems: tuple[str, ...] = ()
-    """Why they do not apply."""
+    """What is wrong with them."""
 
 
 class MigrationProgressShown(NamedTuple):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from apiext.scheduling.time_slice import paced
 from apiext.server.version_map.composition import compose
 from apiext.server.version_map.counted_versions import CountedVersions
 from apiext.server.version_map.problem_scans import ProblemScans
+from apiext.server.version_map.renewals import Renewals
 from apiext.server.version_map.sources import FactFinder, MapSources
 from apiext.serving.stored_documents import StoredDocuments
 
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from apiext.server.version_map.entries import DefinitionEntry
 
 _LOG: Final = get_logger(__name__)
-_DEBOUNCE_SECONDS: Final = 0.25
-"""Pause before a renewal, in which more changes come."""
-_SHARE: Final = 10.0
-"""A renewal is followed by a pause of so many times its processor time, up to the longest pause. Readers share all renewals."""
-_LONGEST_PAUSE_SECONDS: Final = 5.0
-_TICK_SECONDS: Final = 2.0
-"""Seconds after which the map is renewed without a known change: nobody reports conversions, nor changes of a store without a watch."""
 LINGER_SECONDS: Final = 30.0
 """Seconds to keep the state after the last reader has left: a reader may reconnect."""
 _MAX_REMOVED: Final = 1000
@@ -116,8 +109,7 @@ class RunningMap:
         self._counts = CountedVersions(sources.catalog, stores, self.note_change)
         documents = StoredDocuments(sources.catalog, sources.cache, sources.workers)
         self._scans = ProblemScans(sources.catalog, documents, self.note_change)
-        self._renewing = asyncio.Lock()
-        self._dirty = asyncio.Event()
+        self._renewals = Renewals(self._compose)
         self._published = asyncio.Event()
         self._names: Mapping[str, str] = {}
         """The definitions by the key prefix of their objects, made for the first change after one of a definition."""
@@ -149,9 +141,13 @@ class RunningMap:
             await self._published.wait()
 
     async def settled(self) -> None:
-        """Wait until all objects were counted, as far as they may be counted now, and the map shows it."""
+        """Wait until all objects were counted, as far as they may be counted now, and the map shows it. Readers share renewals."""
         await self._counts.settled()
-        await self._renew()
+        await self._renewals.current()
+
+    def entries(self) -> Sequence[DefinitionEntry]:
+        """Return the entries of all definitions."""
+        return [entry for _, entry in self._sorted()]
 
     @property
     def _place(self) -> str:
@@ -184,7 +180,7 @@ class RunningMap:
             self._scans.note(definition.name)
         self._tasks = [
             asyncio.create_task(work, name=f"version-map-{name}")
-            for name, work in (("counts", self._counts.run()), ("scans", self._scans.run()), ("renewal", self._run()))
+            for name, work in (("counts", self._counts.run()), ("scans", self._scans.run()), ("renewal", self._renewals.run()))
         ]
 
     def stop(self) -> Sequence[asyncio.Task[None]]:
@@ -192,13 +188,14 @@ class RunningMap:
         for end in self._unsubscribe:
             end()
         self._unsubscribe.clear()
+        self._renewals.stop()
         for task in self._tasks:
             task.cancel()
         return self._tasks
 
     def note_change(self) -> None:
         """Renew the map soon."""
-        self._dirty.set()
+        self._renewals.note()
 
     def _definition_changed(self, old: Definition | None, new: Definition | None) -> None:
         self._names = {}
@@ -234,29 +231,11 @@ class RunningMap:
 
     # --- renewal ----------------------------------------------------------------------------------------------------
 
-    async def _run(self) -> None:
-        while True:
-            begun = time.thread_time()
-            self._dirty.clear()
-            try:
-                await self._renew()
-            except Exception:  # noqa: BLE001 -- the readers keep the last state
-                _LOG.exception("version map not renewed, retrying")
-            pause = max(_DEBOUNCE_SECONDS, _SHARE * (time.thread_time() - begun))
-            await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_TICK_SECONDS):
-                    await self._dirty.wait()
-            if not self.is_watching:
-                for name in self._entries:
-                    self._counts.note(name)
-
-    async def _renew(self) -> None:
-        async with self._renewing:
-            await self._compose()
-
     async def _compose(self) -> None:
         """Compose all entries, and publish those that have changed."""
+        if not self.is_watching:
+            for name in self._entries:
+                self._counts.note(name)
         try:
             await self._finder.refresh()
         except FAILURES as error:

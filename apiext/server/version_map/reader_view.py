@@ -9,10 +9,9 @@ from apiext.meta.request import RequestInfo
 
 if TYPE_CHECKING:
     from apiext.authorization.authorizer import Authorize
-    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupVersionResource
     from apiext.meta.request import UserInfo
-    from apiext.server.version_map.entries import DefinitionEntry
+    from apiext.server.version_map.entries import DefinitionEntry, NamesShown
 
 
 class ReaderView:
@@ -23,15 +22,9 @@ class ReaderView:
         self._authorize = authorize
         self._decisions: dict[GroupVersionResource, bool] = {}
 
-    async def shown(self, entry: DefinitionEntry) -> Object:
-        """Return an entry with its `names`, and the `hidden` parts of it by the resource that the user may not list."""
-        names, hidden = {}, {}
-        for part in entry.named:
-            if await self._may_list(part.resource):
-                names[part.key] = part.items
-            else:
-                hidden[part.key] = str(part.resource.group_resource)
-        return entry.shown | {"names": names, "hidden": hidden}
+    async def names(self, entry: DefinitionEntry) -> NamesShown:
+        """Return which parts of an entry the user sees."""
+        return tuple([await self._may_list(part.resource) for part in entry.named])
 
     async def _may_list(self, resource: GroupVersionResource) -> bool:
         """Report whether the user may list all objects of a resource. An authorizer that fails allows nothing."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from apiext.admission.remote import RemoteAdmission, admission_answers
+from apiext.conversion.metrics import RulesStats
 from apiext.conversion.none import NoneConverter
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
@@ -23,7 +24,13 @@ from apiext.serving.builtin.kinds import served_kind
 from apiext.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.serving.remote.asked_server import AskedCalls, AskedDefinitions, AskedStore
-from apiext.serving.remote.server_interfaces import DefinitionSource, conversion_answers, definition_answers, written_answers
+from apiext.serving.remote.server_interfaces import (
+    DefinitionSource,
+    RulesSource,
+    conversion_answers,
+    definition_answers,
+    written_answers,
+)
 from apiext.storage.direct.remote_store import RemoteStore
 from apiext.storage.interface import ServerStore
 from apiext.storage.rendering.worker_codec import WorkerCodec
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
     from apiext.conversion.interface import Converter
     from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.builtin_resources import BuiltinResource
-    from apiext.meta.encoding.json_codec import Object
     from apiext.registry.rest import ResourceRest
     from apiext.scheduling.call_log import CallLog
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
@@ -58,7 +64,7 @@ class VersionPlace:
     revision: int
     version: str
     rules: str
-    """The digest of the conversion rules, "" without any."""
+    """Identifies the conversion rules in their present use, "" without any."""
     prefix: str
     """The key prefix of the objects, with a final slash."""
     admitted: frozenset[AdmissionOperation]
@@ -88,10 +94,8 @@ class _BuiltinPlace:
 class RemoteVersion:
     """The copies of one version of a definition in worker processes."""
 
-    def __init__(
-        self, info: ServingInfo, place: VersionPlace, calls: ConversionCalls | None, workers: WorkerPool, rules: Object | None = None
-    ) -> None:
-        """Prepare the copies of the version that the place names. `calls` are those of its converter, `rules` is its Conversion."""
+    def __init__(self, info: ServingInfo, place: VersionPlace, calls: ConversionCalls | None, workers: WorkerPool, rules: Answers) -> None:
+        """Prepare the copies of the version of a place. `calls` are those of its converter, `rules` the answers about its rules."""
         self._info = info
         self._place = place
         self._calls = calls
@@ -103,14 +107,14 @@ class RemoteVersion:
 
         def more(log: CallLog | None) -> Answers:
             # a later state of the definition with equal specification and names is as good
-            return {**definition_answers(self._info.definition.item, self._rules), **conversion_answers(self._calls, log)}
+            return {**definition_answers(self._info.definition.item), **self._rules, **conversion_answers(self._calls, log)}
 
         return dataclasses.replace(served, scopes=_with_copies(served.scopes, version_scopes, self._place, more))
 
 
-def _codec_answers(definition: Item, rules: Object | None, calls: ConversionCalls | None) -> Callable[[CallLog | None], Answers]:
+def _codec_answers(definition: Item, rules: Answers, calls: ConversionCalls | None) -> Callable[[CallLog | None], Answers]:
     """Return the answers for the copy of a codec, which refer to no codec."""
-    source = definition_answers(definition, rules)
+    source = {**definition_answers(definition), **rules}
     return lambda log: {**source, **conversion_answers(calls, log)}
 
 
@@ -179,7 +183,15 @@ def kept_version(link: ServerLink, place: VersionPlace) -> tuple[Definition, Ser
         if len(kept) >= _MAX_KEPT:
             del kept[next(iter(kept))]
     kept[place] = known
+    if place.rules:
+        link.tell_at_end(RulesSource.count, _rules_stats(link).take)
     return known
+
+
+def _rules_stats(link: ServerLink) -> RulesStats:
+    """Return the counts of this process, which the server gets after each job."""
+    found: RulesStats = link.kept.setdefault(RulesStats, RulesStats())
+    return found
 
 
 def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVersion]:
@@ -198,11 +210,11 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
 def _converter(link: ServerLink, place: VersionPlace, definition: Definition) -> Converter:
     if place.rules:
         # Imported with the first rules: most servers have none.
-        from apiext.conversion.rules.building import rules_converter
+        from apiext.conversion.rules.building import build_rules
         from apiext.serving.builder import version_schemas
 
-        rules = link.ask(DefinitionSource.rules)
-        return rules_converter(definition.name, rules or {}, version_schemas(definition), definition.storage_version.name)
+        rules, schemas, storage = link.ask(RulesSource.rules), version_schemas(definition), definition.storage_version.name
+        return build_rules(definition.name, rules.document, schemas, storage, in_use=rules.in_use, stats=_rules_stats(link)).converter
     if definition.conversion_strategy == "None":
         return NoneConverter()
     # Imported with the first webhook: most servers call none.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from apiext.conversion.calls import ConversionCalls, LoggedCalls
 from apiext.workers.server_link import answers_of
 
 if TYPE_CHECKING:
+    from apiext.conversion.metrics import RulesCounts, RulesStats
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.gvk import GroupResource
     from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
@@ -25,8 +26,16 @@ class DefinitionSource(Protocol):
         """Return the definition."""
         ...
 
-    async def rules(self) -> Object | None:
-        """Return the Conversion of the definition, None without any."""
+
+class RulesSource(Protocol):
+    """The conversion rules of the definition that a job is about."""
+
+    async def rules(self) -> GivenRules:
+        """Return the rules."""
+        ...
+
+    async def count(self, conversions: RulesCounts) -> None:
+        """Count the conversions of a job."""
         ...
 
 
@@ -51,19 +60,46 @@ class ServerDefinitions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class GivenRules:
+    """A Conversion, as the server uses it."""
+
+    document: Object
+    digest: str
+    _: KW_ONLY
+    in_use: bool
+    """Whether problems of the check do not stop the rules."""
+
+    @property
+    def state(self) -> str:
+        """Return what identifies these rules in this use."""
+        return f"{self.digest} in use" if self.in_use else self.digest
+
+
+@dataclass(frozen=True, slots=True)
 class _GivenDefinition:
     """Implements DefinitionSource."""
 
     item: Item
-    conversion: Object | None
 
     async def definition(self) -> Item:
         """Implement DefinitionSource.definition."""
         return self.item
 
-    async def rules(self) -> Object | None:
-        """Implement DefinitionSource.rules."""
-        return self.conversion
+
+@dataclass(frozen=True, slots=True)
+class _CountedRules:
+    """Implements RulesSource."""
+
+    given: GivenRules
+    stats: RulesStats
+
+    async def rules(self) -> GivenRules:
+        """Implement RulesSource.rules."""
+        return self.given
+
+    async def count(self, conversions: RulesCounts) -> None:
+        """Implement RulesSource.count."""
+        self.stats.add(conversions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +121,18 @@ class _WrittenDefinitions:
         return await self.rest.guard.count(resource)
 
 
-def definition_answers(item: Item, conversion: Object | None) -> Answers:
-    """Return the answers to the calls of a DefinitionSource about a definition and its Conversion."""
-    source: DefinitionSource = _GivenDefinition(item, conversion)
+def definition_answers(item: Item) -> Answers:
+    """Return the answers to the calls of a DefinitionSource about a definition."""
+    source: DefinitionSource = _GivenDefinition(item)
     return answers_of(DefinitionSource, source)
+
+
+def rules_answers(given: GivenRules | None, stats: RulesStats) -> Answers:
+    """Return the answers to the calls of a RulesSource, none without rules. Conversions are counted in `stats`."""
+    if given is None:
+        return {}
+    source: RulesSource = _CountedRules(given, stats)
+    return answers_of(RulesSource, source)
 
 
 def written_answers(rest: CustomResourceDefinitionRest) -> Answers:

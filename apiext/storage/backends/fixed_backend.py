@@ -62,6 +62,9 @@ class FixedBackend(ReadOnlyBackend):
     async def healthy(self) -> None:
         """Implement Backend.healthy."""
 
+    async def writable(self) -> None:
+        """Implement Backend.writable: nothing is ever written."""
+
     async def close(self) -> None:
         """Implement Backend.close."""
 

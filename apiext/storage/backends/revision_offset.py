@@ -25,8 +25,10 @@ from apiext.storage.backend import (
 )
 from apiext.storage.replicas.host_records import HostRecords
 
-_RECORD: Final = "revision-base"
-_MEMBER: Final = "base"
+OFFSET_RECORD: Final = "revision-base"
+"""Name of the record with the offset."""
+OFFSET_MEMBER: Final = "base"
+"""Its member with the offset."""
 _NEVER: Final = -1
 """A revision without any key."""
 
@@ -136,6 +138,10 @@ class OffsetBackend:
         """Implement Backend.healthy."""
         await self._backend.healthy()
 
+    async def writable(self) -> None:
+        """Implement Backend.writable."""
+        await self._backend.writable()
+
     async def close(self) -> None:
         """Implement Backend.close."""
         await self._backend.close()
@@ -148,11 +154,11 @@ async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:
         BackendError: the store does not answer, or its record is invalid.
     """
     records = HostRecords(backend, prefix)
-    initial = {_MEMBER: host_annotations.REVISION_BASE}
-    record = await records.agree(_RECORD, initial) if begin else await records.get(_RECORD)
+    initial = {OFFSET_MEMBER: host_annotations.REVISION_BASE}
+    record = await records.agree(OFFSET_RECORD, initial) if begin else await records.get(OFFSET_RECORD)
     if record is None:
         return backend
-    offset = record.get(_MEMBER)
+    offset = record.get(OFFSET_MEMBER)
     if type(offset) is not int or offset < 0:
-        raise BackendError(f"invalid revision offset in {records.key(_RECORD)}: not a positive integer")
+        raise BackendError(f"invalid revision offset in {records.key(OFFSET_RECORD)}: not a positive integer")
     return OffsetBackend(backend, offset)

@@ -17,6 +17,7 @@ from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.listing import from_entries, from_sorted_view
 from apiext.storage.cacher.refill import HistoryRefill
+from apiext.storage.cacher.rereading import read_again
 from apiext.storage.cacher.watch_cache import WatchCache
 from apiext.storage.corrupt_objects import Corruption
 from apiext.storage.direct.reader import DirectReader
@@ -40,7 +41,7 @@ from apiext.storage.rendering.converting_watch import ConvertingWatch
 from apiext.storage.rendering.interest import Interest
 from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.renderer import Renderer
-from apiext.storage.rendering.stored_entry import StoredEntry
+from apiext.storage.rendering.stored_entry import EncryptedEntry, StoredEntry
 from apiext.storage.rendering.watch_queue import WatchQueue, ended, failed
 from apiext.storage.write_guards import WriteGuard
 from apiext.storage.writer import ObjectState, Writer
@@ -74,6 +75,8 @@ class CachedStore(Writer):
         self._feed = feed
         self._barrier = barrier
         self._ahead: set[asyncio.Task[Any]] = set()
+        self._generation = 0
+        """That of the keys with which unreadable objects were read last."""
         self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
         self._refill = HistoryRefill(backend=backend, renderer=renderer, cache=self.cache)
 
@@ -96,7 +99,25 @@ class CachedStore(Writer):
         if entry is None:
             raise KeyNotFoundError(self._direct.prefix + key, "key not found")
         view = cache.view(codec)
-        return entry.cached(view) or await view.shown(entry)
+        item = entry.cached(view)
+        if item is None and isinstance(entry, EncryptedEntry):
+            # its key may be known now
+            return await self._direct.get(key, codec)
+        return item or await view.shown(entry)
+
+    async def read_again(self, generation: int) -> None:
+        """Read unreadable objects again, once for each generation of the keys that decrypt them.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
+        if self.cache.loaded and self._generation != generation:
+            self._generation = generation
+            try:
+                await read_again(self.cache, self._backend, self.renderer)
+            except BaseException:
+                self._generation = 0
+                raise
 
     async def _wait(self, revision: int) -> bool:
         """Wait until the cache reaches a revision. Return False if the store reports no progress: the cache may never learn of it.

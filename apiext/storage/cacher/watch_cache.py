@@ -239,6 +239,15 @@ class WatchCache:
         self.changed_at = max(self.changed_at, changes[-1].revision)
         self.dispatcher.dispatch(changes)
 
+    def replace(self, old: StoredEntry, new: StoredEntry) -> None:
+        """Replace an unreadable entry by a readable one of the same revision, unless it has changed meanwhile."""
+        if self.entries.get(old.key) is old:
+            self.entries[old.key] = new
+            self.totals.apply(ObjectChange(key=new.key, revision=new.revision, entry=new, previous=old))
+            self._states.clear()
+            for sorted_view in self._sorted_views.values():
+                sorted_view.clear()
+
     def add_rendering(self, view: VersionView, item: Item) -> None:
         """Cache the rendering of a write, for the entry of its change."""
         if not self.loaded or not item.revision:

@@ -188,6 +188,9 @@ class EtcdBackend:
         """See `Backend.healthy`."""
         await self._latest(self._probe_key, deadline=min(_HEALTH_SECONDS, self._config.deadline))
 
+    async def writable(self) -> None:
+        """Implement Backend.writable: unknown, since etcd refuses writes only when asked."""
+
     async def close(self) -> None:
         """See `Backend.close`."""
         await self._support.close()

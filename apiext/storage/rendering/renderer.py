@@ -9,6 +9,7 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.objectmeta.raw_metadata import find_metadata
 from apiext.storage import stored_object
+from apiext.storage.backend import UnreadableValue
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject
 from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
 from apiext.storage.interface import Codec, Item
@@ -49,12 +50,12 @@ class Renderer:
         """Return a stored value (apiserver pkg/storage/value/encrypt/identity).
 
         Raises:
-            EncryptedObjectError: the value is encrypted.
+            EncryptedObjectError: the value is encrypted, or could not be decrypted.
         """
-        if value.startswith(_ENCRYPTED):
-            why = "data from the storage is not transformable revision=0: identity transformer tried to read encrypted data"
-            raise EncryptedObjectError(self.prefix + key, why)
-        return value
+        if type(value) is bytes and not value.startswith(_ENCRYPTED):
+            return value
+        why = value.problem if isinstance(value, UnreadableValue) else "identity transformer tried to read encrypted data"
+        raise EncryptedObjectError(self.prefix + key, f"data from the storage is not transformable revision=0: {why}")
 
     def decode(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
         """Return the object in stored bytes with its resourceVersion (none at revision 0), before the codec's conversion.

@@ -34,6 +34,7 @@ class SQLiteBackend:
             revision=self._reads.latest,
             deadline=deadline,
             on_commit=self._broadcaster.publish,
+            verify=file.verify,
         )
         self._compaction = asyncio.Lock()
         self._aged = 0
@@ -141,7 +142,8 @@ class SQLiteBackend:
                         (schema.SET_DELETED_UP_TO, (high,)),
                     )
                 )
-                low = high
+                # skip revisions that were never written (`StoreFile`), at once
+                low = max(high, min(self._reads.following(high) - 1, revision))
 
     async def compact_aged(self) -> None:
         """See `Backend.compact_aged`. Revisions younger than the interval between calls stay readable."""
@@ -152,6 +154,12 @@ class SQLiteBackend:
     async def healthy(self) -> None:
         """See `Backend.healthy`."""
         await self.get("")
+
+    async def writable(self) -> None:
+        """See `Backend.writable`. Write to the file only if the last transaction failed."""
+        self._check()
+        if self._writer.failure is not None:
+            await self._writer.run(_statements((schema.CHANGE, ()), (schema.CHANGE_BACK, ())))
 
     async def close(self) -> None:
         """See `Backend.close`. Commit queued writes first."""

@@ -5,13 +5,21 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from apiext.meta.log import get_logger
 from apiext.storage.sqlite import schema
-from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
+from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError, StoreLostError
 
+_LOG: Final = get_logger(__name__)
 _MAGIC: Final = b"SQLite format 3\x00"
+_OPEN: Final = b"open\n"
+"""Mark in the file of the lock while the store is open, and after a crash."""
+_SKIPPED_REVISIONS: Final = 10**9
+"""More than a write-ahead log can hold."""
 _MAX_CHECKED_BYTES: Final = 16 << 20
 """Larger files are not checked page by page at the start; for this size the check takes some 20 ms."""
 _WRITER_CACHE_KIB: Final = 16 << 10
@@ -34,9 +42,16 @@ class StoreFile:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreFileError(f"{path} cannot be opened: {error.strerror}") from error
-        self._lock = _lock(path)
+        self._lock, was_open = _lock(path)
         try:
+            # SQLite deletes the log when the last connection is closed
+            lacks_log = was_open and path.exists() and path.stat().st_size > 0 and not _log_of(path).exists()
             self.writer = self._open()
+            if lacks_log:
+                _skip_revisions(path, self.writer)
+            self.writer.execute(schema.COMPACTED).fetchall()  # creates the log
+            self._identity = _identity(path), _identity(_log_of(path))
+            _describe_owner(self._lock, is_open=True)
         except BaseException:
             os.close(self._lock)
             raise
@@ -47,8 +62,28 @@ class StoreFile:
         connection.execute("PRAGMA query_only = ON")
         return connection
 
+    def verify(self) -> None:
+        """Check that the last commit survives a restart, in the thread that uses the writer. Accept it if the folder cannot be read.
+
+        Raises:
+            StoreLostError: the file or its write-ahead log is not there any more. If it is the log, its content is now in the file, unless
+                SQLite could not copy it; it tries again when the writer is closed.
+        """
+        try:
+            found = _identity(self.path), _identity(_log_of(self.path))
+        except OSError:
+            # the commit has reached the disk: only its folder does not answer
+            return
+        if found[0] != self._identity[0]:
+            raise StoreLostError(f"{self.path} was deleted or replaced while the server runs: back up the objects through the server")
+        if found[1] != self._identity[1]:
+            with suppress(sqlite3.Error):
+                self.writer.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
+            raise StoreLostError(f"{_log_of(self.path)} was deleted while the server runs: restart the server")
+
     def close(self) -> None:
         """Close the writer, which checkpoints the write-ahead log, and release the lock. Close all readers before."""
+        _describe_owner(self._lock, is_open=False)
         self.writer.close()
         os.close(self._lock)
 
@@ -70,11 +105,26 @@ class StoreFile:
         return writer
 
 
-def _lock(store: Path) -> int:
-    """Take an advisory lock on `<store>.lock` until its descriptor is closed. Return the descriptor.
+@contextmanager
+def locked_store(store: Path) -> Iterator[Callable[[], None]]:
+    """Hold the lock of a store, whose folder exists, while the context is open. Yield a function to call after the file was replaced.
 
-    The file contains the last owner's process id, for the error message only. It is never removed: two processes could then lock two
-    files of the same name.
+    Raises:
+        StoreLockedError: another process uses the file.
+        StoreFileError: the file of the lock cannot be opened.
+    """
+    descriptor, _ = _lock(store)
+    try:
+        yield lambda: _describe_owner(descriptor, is_open=False)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(store: Path) -> tuple[int, bool]:
+    """Take an advisory lock on `<store>.lock` until its descriptor is closed. Return the descriptor, and whether the last owner crashed.
+
+    The file contains the owner's process id, for the error message only, and a mark while the store is open. It is never removed: two
+    processes could then lock two files of the same name.
     """
     path = store.with_name(store.name + ".lock")
     try:
@@ -84,13 +134,43 @@ def _lock(store: Path) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        owner = os.read(descriptor, 20).decode("ascii", "replace").strip()
+        owner = os.read(descriptor, 20).decode("ascii", "replace").partition("\n")[0]
         os.close(descriptor)
         suffix = f" (process {owner})" if owner else ""
         raise StoreLockedError(f"{store} is in use by another process{suffix}") from error
+    was_open = _OPEN in os.pread(descriptor, 100, 0)
+    _describe_owner(descriptor, is_open=was_open)
+    return descriptor, was_open
+
+
+def _describe_owner(descriptor: int, *, is_open: bool) -> None:
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
-    return descriptor
+    os.pwrite(descriptor, b"%d\n%b" % (os.getpid(), _OPEN if is_open else b""), 0)
+
+
+def _log_of(store: Path) -> Path:
+    """Return the path of the write-ahead log."""
+    return store.with_name(f"{store.name}-wal")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what distinguishes a file from others of its name; None if it is missing."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _skip_revisions(path: Path, writer: sqlite3.Connection) -> None:
+    """Begin above all revisions that a lost write-ahead log may have had: clients have seen them, and must list again."""
+    _LOG.error("write-ahead log missing after a crash, acknowledged writes may be lost", file=str(path))
+    writer.execute("BEGIN IMMEDIATE")
+    (latest,) = writer.execute(schema.REVISION).fetchone()
+    revision = (latest or schema.FIRST_REVISION) + _SKIPPED_REVISIONS
+    writer.execute(schema.APPEND, (revision, "", 0, False, None))
+    writer.execute(schema.SET_COMPACTED, (revision,))
+    writer.execute("COMMIT")
 
 
 def _connect(path: Path, *, cache: int) -> sqlite3.Connection:
@@ -123,7 +203,7 @@ def _prepare(path: Path, writer: sqlite3.Connection) -> None:
     if not new and path.stat().st_size <= _MAX_CHECKED_BYTES:
         (finding,) = writer.execute("PRAGMA quick_check(1)").fetchone()
         if finding != "ok":
-            raise StoreFileError(f"{path} is damaged: {' '.join(finding.split())}")
+            raise StoreFileError(f"{path} is damaged: {' '.join(finding.split())}; restore a backup (apiext restore)")
     writer.execute("PRAGMA journal_mode = WAL")
     writer.execute("PRAGMA synchronous = FULL")
     writer.execute("PRAGMA cache_spill = OFF")

@@ -15,6 +15,10 @@ class StoreFileError(BackendError):
     """The file is not a store, is a store of another version, is damaged, or cannot be opened."""
 
 
+class StoreLostError(UnavailableError):
+    """The file or its write-ahead log was deleted or replaced while it was open. No later write could survive a restart."""
+
+
 def translate(error: sqlite3.Error | UnicodeError) -> BackendError:
     """Return the exception to raise for an error of SQLite, or for a key that is not valid Unicode."""
     if isinstance(error, UnicodeError):

@@ -96,6 +96,9 @@ class ReadOnlySQLite(ReadOnlyBackend):
         """Implement Backend.healthy."""
         await self.get("")
 
+    async def writable(self) -> None:
+        """Implement Backend.writable: nothing is ever written."""
+
     async def close(self) -> None:
         """Implement Backend.close."""
         self._reads.close()

@@ -66,6 +66,10 @@ class Reads:
         """Return the revision up to which compaction has deleted rows. It is below `compacted` after an interruption."""
         return int(self._reader.execute(schema.DELETED_UP_TO).fetchone()[0])
 
+    def following(self, revision: int) -> int:
+        """Return the next revision in the log, 0 if there is none."""
+        return int(self._reader.execute(schema.FOLLOWING, (revision,)).fetchone()[0] or 0)
+
     async def count(self, prefix: str) -> int:
         """Return the number of keys with the prefix."""
         async with self._snapshot() as reader:

@@ -26,6 +26,7 @@ TABLES: Final = (
 )
 
 REVISION: Final = "SELECT MAX(revision) FROM log"
+FOLLOWING: Final = "SELECT MIN(revision) FROM log WHERE revision > ?"
 COMPACTED: Final = "SELECT revision FROM compaction"
 DELETED_UP_TO: Final = "SELECT forgotten FROM compaction"
 
@@ -61,6 +62,9 @@ CHANGES: Final = (
 )
 
 SET_COMPACTED: Final = "UPDATE compaction SET revision = ?"
+# SQLite writes no page that stays equal.
+CHANGE: Final = "UPDATE compaction SET forgotten = forgotten + 1"
+CHANGE_BACK: Final = "UPDATE compaction SET forgotten = forgotten - 1"
 SET_DELETED_UP_TO: Final = "UPDATE compaction SET forgotten = ?"
 # Rows replaced after the last compaction and up to this one.
 DELETE_REPLACED: Final = (

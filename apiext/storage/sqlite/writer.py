@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from apiext.storage.backend import BackendError, BackendEvent, UnavailableError, ValueTooLargeError, WriteResult
 from apiext.storage.sqlite.conditional_write import Write, apply
-from apiext.storage.sqlite.errors import translate
+from apiext.storage.sqlite.errors import StoreLostError, translate
 
 _MAX_BATCH_WRITES: Final = 128
 _MAX_BATCH_BYTES: Final = 1 << 20
@@ -41,16 +41,23 @@ class GroupCommitWriter:
         revision: int,
         deadline: float,
         on_commit: Callable[[Sequence[BackendEvent], int], None],
+        verify: Callable[[], None] = lambda: None,
     ) -> None:
         """Start the worker.
 
-        `on_commit` runs on the event loop after each transaction with changes, before its writes return.
+        `verify` runs after each commit in the worker's thread, and raises BackendError if a restart would lose the transaction.
+        `on_commit` runs on the event loop after each committed transaction with changes, before its writes return or fail.
         `deadline` limits a transaction, in seconds. After it, the transaction's writes and all queued ones fail.
         """
         self._connection = connection
         self._revision = revision
         self._deadline = deadline
         self._on_commit = on_commit
+        self._verify = verify
+        self.failure: Exception | None = None
+        """Why the last transaction failed; None after a successful one."""
+        self._lost: StoreLostError | None = None
+        """Why no write can be kept any more, until the server starts again."""
         self._loop = asyncio.get_running_loop()
         self._worker = _WorkerThread("apiext-sqlite")
         self._writes: deque[tuple[Write, asyncio.Future[WriteResult]]] = deque()
@@ -68,8 +75,8 @@ class GroupCommitWriter:
             UnavailableError: (by the future) the transaction failed, or did not end in time and may still commit.
         """
         future: asyncio.Future[WriteResult] = self._loop.create_future()
-        if self._closed:
-            future.set_exception(UnavailableError("the store is closed"))
+        if self._closed or self._lost is not None:
+            future.set_exception(self._lost or UnavailableError("the store is closed"))
             return future
         if not self._writes and not self._busy:
             # Deferred: other writes of this iteration of the event loop then share the transaction.
@@ -84,8 +91,8 @@ class GroupCommitWriter:
             UnavailableError: (by the future) the transaction failed or did not end in time.
         """
         future: asyncio.Future[None] = self._loop.create_future()
-        if self._closed:
-            future.set_exception(UnavailableError("the store is closed"))
+        if self._closed or self._lost is not None:
+            future.set_exception(self._lost or UnavailableError("the store is closed"))
             return future
         self._jobs.append((job, future))
         if not self._busy:
@@ -131,9 +138,11 @@ class GroupCommitWriter:
             with _rollback_on_error(connection):
                 job(connection)
                 connection.execute("COMMIT")
+                self._verify()
 
         def done(failure: Exception | None) -> None:
             self._free()
+            self._note(failure)
             _set_outcome(future, failure)
             # Queued writes run before the next job: a series of jobs does not delay them.
             if self._writes:
@@ -165,10 +174,13 @@ class GroupCommitWriter:
         def call() -> None:
             with _rollback_on_error(connection):
                 connection.execute("COMMIT")
+                self._verify()
 
         def done(failure: Exception | None) -> None:
             self._free()
-            if failure is None:
+            self._note(failure)
+            # readers see a transaction whose file is lost, too: watches must not miss it
+            if failure is None or isinstance(failure, StoreLostError):
                 self._revision = revision
                 self._on_commit(events, revision)
             self._set_outcomes(outcomes, failure)
@@ -177,8 +189,20 @@ class GroupCommitWriter:
         self._occupy([future for future, _ in outcomes])
         self._worker.run(call, done)
 
+    def _note(self, failure: Exception | None) -> None:
+        """Remember the outcome of a transaction. If the file is lost, fail all queued writes and jobs."""
+        self.failure = failure
+        if isinstance(failure, StoreLostError):
+            self._lost = failure
+            waiting: list[asyncio.Future[Any]] = [*(future for _, future in self._writes), *(future for _, future in self._jobs)]
+            self._writes.clear()
+            self._jobs.clear()
+            for future in waiting:
+                _set_outcome(future, failure)
+
     def _end(self, outcomes: Sequence[_Outcome], failure: sqlite3.Error | None) -> None:
         """End a transaction without changes."""
+        self.failure = failure or self.failure
         _rollback(self._connection)
         self._free()
         self._set_outcomes(outcomes, failure)
@@ -247,6 +271,7 @@ class GroupCommitWriter:
     def _expire(self) -> None:
         """Fail all waiting writes and jobs: the disk does not answer. The worker keeps the connection until it does."""
         self._deadline_timer = None
+        self.failure = UnavailableError(f"the store's file did not take a write within {self._deadline:g} s")
         waiting = [*self._in_transaction, *(future for _, future in self._writes), *(future for _, future in self._jobs)]
         self._writes.clear()
         self._jobs.clear()

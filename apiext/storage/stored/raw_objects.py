@@ -41,7 +41,7 @@ class RawObjects:
         while True:
             if found is None:
                 outcome, result = Outcome.CREATED, await self._writes.create(full, data)
-            elif found.value == data:
+            elif found.value == data and not found.stale:
                 return Outcome.UNCHANGED
             else:
                 outcome, result = Outcome.UPDATED, await self._writes.update(full, data, expected=found.revision)

@@ -1,4 +1,4 @@
-"""Stores objects again in the version of a codec, otherwise unchanged."""
+"""Stores objects again in the version of a codec and by the first provider of the encryption, otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TOGETHER: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Reencoded:
-    """The result for some objects stored in other versions."""
+    """The result for some objects to store again."""
 
     written: Sequence[Item]
     """The rewritten objects in stored form, except for the resourceVersion. Objects that a client wrote meanwhile are in neither list."""
@@ -39,7 +39,7 @@ class Reencoded:
 
 
 class Reencoder:
-    """Rewrites a resource's objects that are stored in versions other than the storage version.
+    """Rewrites a resource's objects that are stored in versions other than the storage version, or encrypted in another way than now.
 
     The bytes equal those of an update without changes: decoded by the schema of the old version and converted. Nothing is validated or
     recorded in managedFields. Each write requires the revision of its read: no client's write is lost.
@@ -62,7 +62,7 @@ class Reencoder:
             todo = []
             for pair in page:
                 await pace.checkpoint()
-                if stored_object.api_version(pair.value) != codec.gvk.api_version:
+                if pair.stale or stored_object.api_version(pair.value) != codec.gvk.api_version:
                     todo.append(pair)
             for first in range(0, len(todo), _BATCH):
                 async for part in self._rewrite(codec, view, todo[first : first + _BATCH]):

@@ -83,13 +83,13 @@ class Repair:
         return None
 
     async def replace(self, key: str, data: bytes, *, revision: int, encode: bool = False) -> int:
-        """Replace an object if it still has the revision. Return the new revision. With `encode`, write it in the storage version.
+        """Replace an object if it still has the revision (0: create it). Return the new one. With `encode`, write the storage version.
 
         Raises:
             CorruptObjectError: the new bytes cannot be decoded, or for `encode` converted.
             StatusError: the converter does not answer.
             KeyNotFoundError: the object does not exist.
-            InvalidObjectError: it has another revision.
+            InvalidObjectError: it has another revision, or exists already.
         """
         entry = self._entry(key, data, revision)
         (error,) = await self._errors([entry])
@@ -97,7 +97,8 @@ class Repair:
             raise error
         full = self._renderer.prefix + key
         stored = as_stored(self._codec, await VersionView(self._codec, self._renderer).shown(entry)) if encode else data
-        return _revision(full, await self._writes.update(full, stored, revision), revision)
+        written = self._writes.update(full, stored, revision) if revision else self._writes.create(full, stored)
+        return _revision(full, await written, revision)
 
     async def delete(self, key: str, *, revision: int) -> None:
         """Delete an unreadable object if it still has the revision.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import select
+import termios
 from typing import TYPE_CHECKING, Final
 
 from aiohttp.base_protocol import BaseProtocol
@@ -22,6 +24,8 @@ _FINAL: Final = 200
 """The first code that is no interim answer."""
 _MAX_INTERIM: Final = 5
 """Interim answers to a request, as many as in Go."""
+_NO_BYTES: Final = bytes(4)
+"""An int of C, as the kernel returns it."""
 _SHOWN_BYTES: Final = 256
 """Bytes of a malformed answer that its error shows."""
 
@@ -69,8 +73,20 @@ class KeptConnection(BaseProtocol):
             return False
         if self._poll is None:
             self._poll = select.poll()
-            self._poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+            self._poll.register(self._descriptor(self.transport), select.POLLIN)
         return not self._poll.poll(0)
+
+    def _takes_requests(self, transport: asyncio.Transport) -> bool:
+        """Return whether the server's machine has received all that was sent.
+
+        The transport of TLS does not know what the one below it still holds. While that holds anything, the socket is full.
+        """
+        descriptor = self._descriptor(transport)
+        return descriptor < 0 or fcntl.ioctl(descriptor, termios.TIOCOUTQ, _NO_BYTES) == _NO_BYTES
+
+    def _descriptor(self, transport: asyncio.Transport) -> int:
+        number: int = transport.get_extra_info("socket").fileno()
+        return number
 
     async def exchange(self, request: bytes, deadline: float) -> HttpAnswer:
         """Return the answer to a request. The deadline is a time of the event loop.
@@ -103,12 +119,17 @@ class KeptConnection(BaseProtocol):
 
     def close(self) -> None:
         """Close the connection; at once if the server has not taken all of a request, which it may never do."""
-        if self.transport is None:
+        transport = self.transport
+        if transport is None:
             return
-        if self.transport.get_write_buffer_size():
-            self.transport.abort()
+        if transport.is_closing() or self._takes_requests(transport):
+            transport.close()
         else:
-            self.transport.close()
+            transport.abort()
+
+    def retire(self) -> None:
+        """Use the connection for no further request."""
+        self._is_final = True
 
     def abort(self) -> None:
         """Close the connection at once; a request that waits gets no answer."""
@@ -158,7 +179,8 @@ class KeptConnection(BaseProtocol):
             self._finish(BodyError(TooLargeAnswerError()))
 
     def _answer(self, message: RawResponseMessage, payload: StreamReader) -> HttpAnswer | BodyError:
-        if self.transport is not None and self.transport.get_write_buffer_size():
+        transport = self.transport
+        if transport is not None and not transport.is_closing() and not self._takes_requests(transport):
             # the server does not wait for the rest of the request
             self._is_final = True
         body = payload.read_nowait(-1)

@@ -35,7 +35,9 @@ class ConnectionPool:
         self._loop = asyncio.get_running_loop()
         self._idle: dict[Destination, list[KeptConnection]] = {}
         """The connection used last is at the end."""
-        self._busy: set[KeptConnection] = set()
+        self._busy: dict[KeptConnection, Destination] = {}
+        self._forgotten = 0
+        """How often connections have been forgotten."""
         self._sweeper: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -55,16 +57,19 @@ class ConnectionPool:
         """
         connection = self._kept(destination)
         if connection is None:
+            forgotten = self._forgotten
             async with asyncio.timeout_at(deadline):
                 connection = await dial(destination, self._limit)
+            if forgotten != self._forgotten:
+                connection.retire()
         if self._closed:
             connection.abort()
             raise PoolClosedError
-        self._busy.add(connection)
+        self._busy[connection] = destination
         try:
             answer = await connection.exchange(request, deadline)
         finally:
-            self._busy.discard(connection)
+            del self._busy[connection]
         if connection.is_reusable and not self._closed:
             self._keep(destination, connection)
         else:
@@ -98,7 +103,11 @@ class ConnectionPool:
         self._sweeper = self._loop.call_later(_IDLE_SECONDS / 2, self._sweep) if self._idle else None
 
     def forget(self, context: ssl.SSLContext | None) -> None:
-        """Close the idle connections that were made with a context."""
+        """Close the connections that were made with a context, those in use after their answers."""
+        self._forgotten += 1
+        for connection, destination in self._busy.items():
+            if destination.context is context:
+                connection.retire()
         for destination in [found for found in self._idle if found.context is context]:
             for connection in self._idle.pop(destination):
                 connection.close()

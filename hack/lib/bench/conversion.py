@@ -8,7 +8,7 @@ import json
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +27,7 @@ _PLURAL: Final = "converteds"
 _WARM_SECONDS: Final = 5.0
 _NOT_YET: Final = frozenset({404, 429, 503})
 """Answers of a server that does not serve a definition yet, or has not loaded its cache."""
+_NOTHING: Final[Mapping[str, str]] = {}
 _PATIENCE: Final = 120.0
 """Seconds that the first list may take."""
 
@@ -71,15 +72,20 @@ def running(binary: Path) -> Iterator[Webhook]:
             process.kill()
 
 
-def crd(plural: str, kind: str, *, renamed: bool = True) -> dict[str, Any]:
-    """Return a definition with two versions: spec.sent of the stored v1 is spec.sentAt of v2 if it is `renamed`."""
-    found = workload.crd(plural, kind)
+def crd(plural: str, kind: str, *, renamed: bool = True, carried: bool = False) -> dict[str, Any]:
+    """Return a definition with two versions: spec.sent of the stored v1 is spec.sentAt of v2 if it is `renamed`.
+
+    With `carried`, v2 lacks spec.note of v1.
+    """
+    found = copy.deepcopy(workload.crd(plural, kind))
     (stored,) = found["spec"]["versions"]
     other = copy.deepcopy(stored) | {"name": "v2", "storage": False}
     spec = other["schema"]["openAPIV3Schema"]["properties"]["spec"]
     if renamed:
         spec["required"] = ["sentAt"]
         spec["properties"]["sentAt"] = spec["properties"].pop("sent")
+    if carried:
+        stored["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["note"] = {"type": "string"}
     found["spec"]["versions"] = [stored, other]
     return found
 
@@ -122,16 +128,25 @@ def measure_others(target: Target, send: Send, count: int, converting: Convertin
         # the server has started again
         client = Client(target.access())
         client.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", conversion_definition())
-        while client.call("POST", "/apis/conversions.apiext.dev/v1alpha1/conversions", _rules("ruleds")) != http.client.CREATED:
-            time.sleep(0.05)
-        with converting() as wait_until_converted:
-            ruled = crd("ruleds", "Ruled")
-            ruled["metadata"]["annotations"] = {STRATEGY: WEBHOOK}
-            client.serve(ruled)
-            wait_until_converted(ruled["metadata"]["name"])
-            _fill(send, "ruleds", "Ruled", count)
-            figures[f"list of {count:,} objects converted by rules, s"] = _cold(target, "ruleds")
+        figures[f"list of {count:,} objects converted by rules, s"] = _ruled(target, send, count, converting, "ruleds")
+        what = f"list of {count:,} objects that all carry a field, converted by rules, s"
+        figures[what] = _ruled(target, send, count, converting, "carrieds", note="x" * 16)
     return figures
+
+
+def _ruled(target: Target, send: Send, count: int, converting: Converting, plural: str, **carried: str) -> float:
+    """Return the seconds of a list of objects that rules convert, and that carry some fields."""
+    client = Client(target.access())
+    while client.call("POST", "/apis/conversions.apiext.dev/v1alpha1/conversions", _rules(plural)) != http.client.CREATED:
+        time.sleep(0.05)
+    kind = plural.removesuffix("s").capitalize()
+    with converting() as wait_until_converted:
+        ruled = crd(plural, kind, carried=bool(carried))
+        ruled["metadata"]["annotations"] = {STRATEGY: WEBHOOK}
+        client.serve(ruled)
+        wait_until_converted(ruled["metadata"]["name"])
+        _fill(send, plural, kind, count, carried)
+        return _cold(target, plural)
 
 
 def _rules(plural: str) -> dict[str, Any]:
@@ -156,9 +171,9 @@ def _cold(target: Target, plural: str) -> float:
     return _list_seconds(target, _other(path))
 
 
-def _fill(send: Send, plural: str, kind: str, count: int) -> None:
-    """Create objects of the stored version."""
-    body = workload.filled(kind, {"name": f"{kind.lower()}-{{i}}", "namespace": workload.NAMESPACE}, {"sent": "{t}"})
+def _fill(send: Send, plural: str, kind: str, count: int, more: Mapping[str, str] = _NOTHING) -> None:
+    """Create objects of the stored version, with more fields."""
+    body = workload.filled(kind, {"name": f"{kind.lower()}-{{i}}", "namespace": workload.NAMESPACE}, {"sent": "{t}", **more})
     post = {"Method": "POST", "Path": workload.collection(plural), "Body": body, "ContentType": "application/json"}
     send(**post, Clients=workload.CLIENTS, Requests=count, Objects=count, Seconds=300)
 

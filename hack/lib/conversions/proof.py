@@ -1,139 +1,173 @@
-"""Sends the journeys of many objects of many CRDs to kube-apiserver with the webhook, and to apiext."""
+"""Proves the rules of many CRDs in process, and with kube-apiserver and the webhook beside apiext."""
 
-import json
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Self
 
-import yaml
-
+from apiext.conversion.rules.check.choices import RandomChoices
 from apiext.conversionserver.cluster_objects import STRATEGY, WEBHOOK
-from hack.lib.conversions.gadgets import gadget_crd, gadget_rules
+from apiext.lab.conversions.laws import BrokenLawError, TrialCounts
+from apiext.lab.conversions.trials import PairTrial, trial_lines
+from hack.lib.conversions.cases import Case
+from hack.lib.conversions.in_process import convert_samples
 from hack.lib.conversions.journey import Journey
+from hack.lib.conversions.parallel_requests import ParallelRequests
+from hack.lib.conversions.round_trips import CHUNK, RoundTripCounts, RoundTrips, StoredRoundTrips
+from hack.lib.conversions.stores import PREFIX, Stores
 from hack.lib.differential.pair import Pair, Step
-from hack.lib.real_crds import real_crds
+from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.converted_plane import CONVERSIONS, CRDS, ConvertedPlane, conversion_definition
 from hack.lib.waiting import until
 
-BATCH: Final = 50
-"""Objects that are there at the same time."""
 Json = dict[str, Any]
 
 
-def define_conversions(pair: Pair) -> None:
-    """Create the CRD of Conversion objects in apiext, and wait until it is served."""
-    pair.ours.raw(Step("POST", CRDS, conversion_definition()))
-    until(lambda: pair.ours.raw(Step("GET", CONVERSIONS))[0].status == 200)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A CRD with several versions, and its Conversion object."""
-
-    crd: Json
-    conversion: Json
-
-    @property
-    def name(self) -> str:
-        """Return the name of both."""
-        return str(self.crd["metadata"]["name"])
-
-    @property
-    def has_losses(self) -> bool:
-        """Return whether rules drop fields on purpose."""
-        return '"drop":' in json.dumps(self.conversion["spec"])
-
-
 @dataclass(slots=True)
-class ProofOutcome:
-    """What the journeys found."""
+class ProvenPair:
+    """What was found between two versions. The texts of `problems` name each broken law, difference and loss."""
 
-    objects: int = 0
-    requests: int = 0
+    name: str
+    """The CRD's."""
+    first: str
+    second: str
+    trials: TrialCounts = field(default_factory=TrialCounts)
+    """In process, in both directions."""
+    stored: RoundTripCounts = field(default_factory=RoundTripCounts)
+    """In both servers, in one direction; only lists are requests."""
+    written: RoundTripCounts = field(default_factory=RoundTripCounts)
+    """In both servers by writes, in both directions."""
     problems: list[str] = field(default_factory=list)
-    """A text for each request with different answers, and for each loss."""
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.first} {self.second}"
 
 
-def gadget_case() -> Case:
-    """Return the case without a file."""
-    return Case(gadget_crd("prove.example.com"), gadget_rules("prove.example.com"))
+def prove_in_process(case: Case, proven: ProvenPair, objects: int, seed: int) -> None:
+    """Convert so many objects of each of two versions to the other one and back."""
+    begun = time.monotonic()
+    for source, target in ((proven.first, proven.second), (proven.second, proven.first)):
+        trial = PairTrial(case.name, source, target, proven.trials)
+        try:
+            convert_samples(case.rules, trial, objects, seed)
+        except BrokenLawError as error:
+            trial.broken = error.broken
+            proven.problems.append("\n".join(trial_lines(trial)))
+        except AssertionError as error:
+            proven.problems.append(str(error))
+    proven.seconds += time.monotonic() - begun
 
 
-def read_cases(paths: Sequence[Path]) -> list[Case]:
-    """Return the cases of YAML files, or of all files of folders: each Conversion object with the CRD of its name, there or a real one."""
-    files = [file for path in paths for file in (sorted(path.rglob("*.y*ml")) if path.is_dir() else [path])]
-    documents = [found for file in files for found in yaml.safe_load_all(file.read_text()) if isinstance(found, dict)]
-    written = [found for found in documents if found.get("kind") == "CustomResourceDefinition"]
-    crds = {found["metadata"]["name"]: _served(found) for found in [*real_crds(), *written]}
-    conversions = {found["metadata"]["name"]: found for found in documents if found.get("kind") == "Conversion"}
-    return [Case(crds[name], conversion) for name, conversion in conversions.items() if name in crds]
+class ServerProof:
+    """kube-apiserver with the webhook, and apiext, with the CRD of Conversion objects in both."""
 
+    def __init__(self, converted: ConvertedPlane, server: ApiextServer) -> None:
+        self._converted = converted
+        self.pair = Pair(converted.plane, server)
+        self._requests = ParallelRequests(self.pair)
 
-def _served(crd: Json) -> Json:
-    """Return a CRD that serves all of its versions, without a webhook of its own."""
-    versions = [{**version, "served": True} for version in crd["spec"]["versions"]]
-    return {**crd, "spec": {**crd["spec"], "versions": versions, "conversion": {"strategy": "None"}}}
+    def __enter__(self) -> Self:
+        self.pair.ours.raw(Step("POST", CRDS, conversion_definition()))
+        until(lambda: self.pair.ours.raw(Step("GET", CONVERSIONS))[0].status == 200)
+        return self
 
+    def __exit__(self, *_exc: object) -> None:
+        self._requests.close()
+        self.pair.close()
 
-def prove(
-    converted: ConvertedPlane, pair: Pair, cases: Sequence[Case], objects: int, seed: str, say: Callable[[str], None] = lambda _: None
-) -> ProofOutcome:
-    """Return what the journeys of so many objects of each case find. Both servers have the CRD of Conversion objects."""
-    outcome = ProofOutcome()
-    for case in cases:
-        with installed(converted, pair, case):
-            rng = random.Random(f"{seed}{case.name}")  # noqa: S311 -- generates test data
-            for begin in range(0, objects, BATCH):
-                outcome.problems += _batch(pair, case, rng, range(begin, min(begin + BATCH, objects)))
-        outcome.objects += objects
-        say(f"{case.name}: {objects} objects, {len(outcome.problems)} problems so far")
-    outcome.requests = pair.compared
-    return outcome
+    @contextmanager
+    def installed(self, case: Case) -> Iterator[None]:
+        """Have the CRD and its rules on both servers during the block."""
+        annotations = {**(case.crd["metadata"].get("annotations") or {}), STRATEGY: WEBHOOK}
+        crd = {**case.crd, "metadata": {**case.crd["metadata"], "annotations": annotations}}
+        for side in (self.pair.reference, self.pair.ours):
+            response, data = side.raw(Step("POST", CONVERSIONS, case.conversion))
+            assert response.status == 201, data[:1000]
+        try:
+            with self.pair.served(crd):
+                self._converted.wait_until_converted(case.name)
+                self._wait_until_converting(case)
+                yield
+        finally:
+            for side in (self.pair.reference, self.pair.ours):
+                side.raw(Step("DELETE", f"{CONVERSIONS}/{case.name}"))
 
+    def round_trips(self, case: Case, first: str, second: str, objects: int, seed: int, *, stored: bool = False) -> RoundTripCounts:
+        """Let objects make a round from the first version to the second one and back, by writes or in the stores. The CRD is installed."""
+        plane = self._converted.plane
+        trips = (StoredRoundTrips if stored else RoundTrips)(
+            self._requests, Stores(plane.etcd_url, plane.etcd_prefix, case), case, first=first, second=second, seed=seed
+        )
+        return trips.run(objects)
 
-def _batch(pair: Pair, case: Case, rng: random.Random, numbers: range) -> Iterator[str]:
-    """Yield the problems of some objects, and of the lists of them in each version."""
-    journeys = [Journey(pair, case.crd, rng, name=f"n{number}", has_losses=case.has_losses) for number in numbers]
-    for journey in journeys:
-        yield from journey.differences()
-    spec = case.crd["spec"]
-    for version in (version["name"] for version in spec["versions"] if version["served"]):
-        yield from pair.differences(Step("GET", f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"))
-    for journey in journeys:
-        yield from journey.remove()
+    def journeys(self, case: Case, objects: int, rng: random.Random) -> Iterator[str]:
+        """Yield the problems of objects about which requests of all kinds are sent, and of lists of them. The CRD is installed."""
+        found = [Journey(self.pair, case.crd, rng, name=f"n{number}", has_losses=case.has_losses) for number in range(objects)]
+        for journey in found:
+            yield from journey.differences()
+        for version in case.crd["spec"]["versions"]:
+            yield from self.pair.differences(Step("GET", case.collection(version["name"])))
+        for journey in found:
+            yield from journey.remove()
+
+    def _wait_until_converting(self, case: Case) -> None:
+        """Send dry runs until one of them reaches the webhook: kube-apiserver uses a change of spec.conversion a moment later."""
+        version = next(version["name"] for version in case.crd["spec"]["versions"] if version["served"] and not version["storage"])
+        made = next(case.made(version, 1, RandomChoices(0)))
+        step = Step("POST", f"{case.collection(version)}?dryRun=All", made)
+
+        def is_called() -> bool:
+            self.pair.reference.raw(step)
+            return f'crd_name="{case.name}",from_version' in self._converted.webhook.get("/metrics")[1]
+
+        until(is_called, f"the conversion of {case.name}")
 
 
 @contextmanager
-def installed(converted: ConvertedPlane, pair: Pair, case: Case) -> Iterator[None]:
-    """Have the CRD and its rules on both servers during the block."""
-    annotations = {**(case.crd["metadata"].get("annotations") or {}), STRATEGY: WEBHOOK}
-    crd = {**case.crd, "metadata": {**case.crd["metadata"], "annotations": annotations}}
-    for side in (pair.reference, pair.ours):
-        response, data = side.raw(Step("POST", CONVERSIONS, case.conversion))
-        assert response.status == 201, data[:1000]
-    try:
-        with pair.served(crd):
-            converted.wait_until_converted(case.name)
-            _wait_until_converting(converted, pair, case)
-            yield
-    finally:
-        for side in (pair.reference, pair.ours):
-            side.raw(Step("DELETE", f"{CONVERSIONS}/{case.name}"))
+def proof_servers(folder: Path, cases: Sequence[Case]) -> Iterator[ServerProof]:
+    """Run both servers with one etcd during the block.
+
+    kube-apiserver has no watch cache of the CRDs, which would convert each object once more.
+    """
+    sizes = ",".join(f"{case.name}#0" for case in cases)
+    with (
+        ConvertedPlane(folder / "reference", extra_args=[f"--watch-cache-sizes={sizes}"]) as converted,
+        ApiextServer(folder / "apiext", etcd_url=converted.plane.etcd_url, etcd_prefix=PREFIX) as server,
+        ServerProof(converted, server) as proof,
+    ):
+        yield proof
 
 
-def _wait_until_converting(converted: ConvertedPlane, pair: Pair, case: Case) -> None:
-    """Send dry runs until one of them reaches the webhook: kube-apiserver uses a change of spec.conversion a moment later."""
-    spec = case.crd["spec"]
-    version = next(version["name"] for version in spec["versions"] if version["served"] and not version["storage"])
-    where = "" if spec["scope"] == "Cluster" else "namespaces/default/"
-    made = {"apiVersion": f"{spec['group']}/{version}", "kind": spec["names"]["kind"], "metadata": {"name": "first"}}
-    step = Step("POST", f"/apis/{made['apiVersion']}/{where}{spec['names']['plural']}?dryRun=All", made)
+def prove_in_servers(
+    proof: ServerProof, case: Case, proven: Sequence[ProvenPair], numbers: tuple[int, int, int], seed: int, say: Callable[[str], None]
+) -> None:
+    """Add to the pairs of versions of a case what their objects find in both servers, and to the first one the problems of journeys.
 
-    def is_called() -> bool:
-        pair.reference.raw(step)
-        return f'crd_name="{case.name}",from_version' in converted.webhook.get("/metrics")[1]
+    `numbers` are those of objects of each pair in the stores, of objects of each pair that are written, and of journeys.
+    """
+    stored, written, journeys = numbers
+    with proof.installed(case):
+        for pair in proven:
+            begun = time.monotonic()
+            # most objects come from the version that is not stored any more
+            old, new = (pair.second, pair.first) if pair.first == case.storage else (pair.first, pair.second)
+            _add(pair.stored, proof.round_trips(case, old, new, stored, seed, stored=True))
+            for first, second, count in ((old, new, written - written // 2), (new, old, written // 2)):
+                _add(pair.written, proof.round_trips(case, first, second, count, seed + 1))
+            pair.problems += pair.stored.problems + pair.written.problems
+            pair.seconds += time.monotonic() - begun
+            counts = f"{pair.stored.objects} objects stored, {pair.written.objects} written"
+            say(f"{pair}: {counts}, {len(pair.problems)} problems, {pair.seconds:.0f} s")
+        rng = random.Random(f"{seed}{case.name}")  # noqa: S311 -- generates test data
+        for begin in range(0, journeys, CHUNK):
+            proven[0].problems += proof.journeys(case, min(CHUNK, journeys - begin), rng)
 
-    until(is_called, f"the conversion of {case.name}")
+
+def _add(sum_: RoundTripCounts, counts: RoundTripCounts) -> None:
+    for name in ("objects", "changed", "refused", "carrying", "requests"):
+        setattr(sum_, name, getattr(sum_, name) + getattr(counts, name))
+    sum_.problems += counts.problems

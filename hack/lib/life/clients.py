@@ -68,6 +68,9 @@ class Findings:
 class Client(Pausable):
     """A client in a thread, which continues after every error. `served` returns the versions that it may request."""
 
+    interval = 0.0
+    """Seconds before each step."""
+
     def __init__(self, access: Access, served: Callable[[], Sequence[str]], findings: Findings, seed: str) -> None:
         super().__init__()
         self._access = access
@@ -79,7 +82,7 @@ class Client(Pausable):
         while not self._ended.is_set():
             with self._access.connection(_PATIENCE) as connection:
                 try:
-                    while not self._ended.is_set():
+                    while not self._ended.wait(self.interval):
                         if not self._step(connection):
                             self._ended.wait(_PAUSE)
                 except BROKEN:

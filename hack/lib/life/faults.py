@@ -7,7 +7,7 @@ from typing import Final
 from hack.lib.pausable import Pausable
 from hack.lib.servers.process import Service
 
-_LONGEST_LIFE: Final = 4.0
+LONGEST_LIFE: Final = 4.0
 """Maximum of seconds until the next kill."""
 _LONGEST_ABSENCE: Final = 0.5
 """Maximum of seconds until the next start."""
@@ -19,8 +19,10 @@ class Faults(Pausable):
     The number is limited: the migrator of kube-controller-manager waits longer after each failure, up to minutes.
     """
 
-    def __init__(self, victims: Sequence[Service], count: int) -> None:
+    def __init__(self, victims: Sequence[Service], count: int, longest_life: float = LONGEST_LIFE) -> None:
+        """Take the programs. Each lives at most `longest_life` seconds until the next kill."""
         super().__init__()
+        self._longest_life = longest_life
         self._victims = victims
         self._count = count
         self._random = random.Random()  # noqa: S311 -- no secret
@@ -29,7 +31,7 @@ class Faults(Pausable):
 
     def _run(self) -> None:
         for _ in range(self._count if self._victims else 0):
-            if self._ended.wait(self._random.uniform(0, _LONGEST_LIFE)):
+            if self._ended.wait(self._random.uniform(0, self._longest_life)):
                 return
             victim = self._random.choice(self._victims)
             victim.kill()

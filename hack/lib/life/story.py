@@ -14,7 +14,7 @@ from hack.lib.life.chapters import CHAPTERS, Chapter
 from hack.lib.life.clients import APPLY, Client, Fields, Findings, Owner, Reader, read
 from hack.lib.life.definition import path
 from hack.lib.life.deployments import Deployment, reference
-from hack.lib.life.faults import Faults
+from hack.lib.life.faults import LONGEST_LIFE, Faults
 from hack.lib.life.time_limits import TimeLimits
 from hack.lib.life.transcript import Line
 from hack.lib.soak.follower import Follower
@@ -32,10 +32,19 @@ _SAMPLES: Final = frozenset({transcript.SAMPLE, transcript.HIGH, transcript.BELL
 class Story:
     """The life on one deployment, with a number of permanent `objects`, and `kills` in each chapter. `findings` has the clients' counts.
 
-    Without objects there are no clients. `progress` gets a line after each chapter.
+    Without objects there are no clients. `longest_life` is the maximum of seconds until a kill, `interval` those before each step of a
+    client. `progress` gets a line after each chapter.
     """
 
-    def __init__(self, deployment: Deployment, objects: int, kills: int = 5, progress: Callable[[str], None] = lambda _line: None) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        objects: int,
+        kills: int = 5,
+        longest_life: float = LONGEST_LIFE,
+        interval: float = 0.0,
+        progress: Callable[[str], None] = lambda _line: None,
+    ) -> None:
         self._deployment = deployment
         self._objects = objects
         self._progress = progress
@@ -47,8 +56,10 @@ class Story:
         self._owners = [Owner(access, lambda: self._served, self.findings, f"o{number}") for number in range(_OWNERS)]
         reader = Reader(access, lambda: self._served, self.findings, lambda: {name for owner in self._owners for name in owner.staying})
         self._clients: list[Client] = [*self._owners, reader] if objects else []
+        for client in self._clients:
+            client.interval = interval
         self._followers: dict[str, Follower[Fields]] = {}
-        self.faults = Faults(deployment.victims, kills)
+        self.faults = Faults(deployment.victims, kills, longest_life)
 
     def play(self) -> list[Line]:
         """Play all chapters, and return the answers to the questions of each.

@@ -2,7 +2,8 @@
 
 The go.mod of hack/reference pins their versions. `provide` takes a program from the first of these places: the cache
 folder; `KUBEBUILDER_ASSETS` and `PATH`, if the version fits (it links the program into the cache folder); a build from
-the pinned module. It builds all missing programs with one `go build`.
+the pinned module. It builds all missing programs with one `go build`. `APIEXT_KUBERNETES`, such as `1.36.3`, selects another
+version of the Kubernetes programs, which has a folder of its own.
 """
 
 import os
@@ -14,11 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hack.lib.reference import golang
+from hack.lib.reference import golang, other_release
 from hack.lib.reference.filelock import locked
 from hack.lib.reference.golang import Progress
 
 MODULE: Final = Path(__file__).resolve().parents[3] / "hack" / "reference"
+
+
+RELEASE: Final = "APIEXT_KUBERNETES"
+"""Environment variable with another version of the Kubernetes programs than the pinned one."""
 
 
 class ProvideError(Exception):
@@ -35,8 +40,8 @@ class Program:
     version_args: tuple[str, ...] = ()
 
     def version(self) -> str:
-        """Return the pinned version of the module that the program is built from, such as `1.37.1`."""
-        return pinned(self.module)
+        """Return the version of the module that the program is built from, such as `1.37.1`."""
+        return kubernetes_version() if self.module == _KUBERNETES else pinned(self.module)
 
 
 _ETCD: Final = "go.etcd.io/etcd/server/v3"
@@ -73,6 +78,31 @@ def pinned(module: str) -> str:
     return found[1]
 
 
+def kubernetes_version() -> str:
+    """Return the selected version of Kubernetes.
+
+    Raises:
+        ProvideError: `APIEXT_KUBERNETES` is not a full version.
+    """
+    selected = os.environ.get(RELEASE, "")
+    if selected and not re.fullmatch(r"\d+\.\d+\.\d+", selected):
+        raise ProvideError(f"{RELEASE}={selected} is not a version such as 1.36.3; hack/provide --kubernetes 1.36 finds the newest one")
+    return selected or pinned(_KUBERNETES)
+
+
+def select_release(release: str, *, progress: Progress = lambda _line: None) -> None:
+    """Select another release of the Kubernetes programs for this process, such as `1.36` in its newest version.
+
+    Raises:
+        ProvideError: the module proxy does not know it.
+    """
+    folder = cache_folder() / "reference" / "releases"
+    try:
+        os.environ[RELEASE] = other_release.newest_patch(release, folder, cache_folder(), progress)
+    except golang.BuildError as error:
+        raise ProvideError(f"Kubernetes {release}: {error}") from error
+
+
 def cache_folder() -> Path:
     """Return the folder of this project below `XDG_CACHE_HOME`, by default `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
@@ -80,8 +110,8 @@ def cache_folder() -> Path:
 
 
 def bin_folder() -> Path:
-    """Return the folder of the programs of the pinned version of Kubernetes."""
-    return cache_folder() / "reference" / f"v{pinned(_KUBERNETES)}" / "bin"
+    """Return the folder of the programs of the selected version of Kubernetes."""
+    return cache_folder() / "reference" / f"v{kubernetes_version()}" / "bin"
 
 
 def binary(name: str) -> Path:
@@ -139,11 +169,20 @@ def _link(folder: Path, program: Program, progress: Progress) -> bool:
 
 
 def _build(folder: Path, programs: Sequence[Program], progress: Progress) -> None:
-    packages = {program.package: folder / program.name for program in programs}
+    elsewhere = [program for program in programs if program.version() != pinned(program.module)]
     try:
-        golang.build(MODULE, packages, ldflags=_ldflags(), cache=cache_folder(), progress=progress)
+        for module, built in ((MODULE, [one for one in programs if one not in elsewhere]), (None, elsewhere)):
+            if built:
+                packages = {program.package: folder / program.name for program in built}
+                golang.build(module or _other(folder, progress), packages, ldflags=_ldflags(), cache=cache_folder(), progress=progress)
     except golang.BuildError as error:
         raise ProvideError(f"{', '.join(program.name for program in programs)}: {error}") from error
+
+
+def _other(folder: Path, progress: Progress) -> Path:
+    """Return the module of the selected release."""
+    packages = [program.package for program in PROGRAMS.values() if program.module == _KUBERNETES]
+    return other_release.module_of(kubernetes_version(), folder.parent / "module", packages, cache_folder(), progress)
 
 
 def _candidates(name: str) -> Iterator[Path]:
@@ -174,7 +213,7 @@ def fits(path: Path, program: Program) -> bool:
 
 def _ldflags() -> str:
     """Return the linker flags that set the version of the Kubernetes programs, as Kubernetes' hack/lib/version.sh does."""
-    version = pinned(_KUBERNETES)
+    version = kubernetes_version()
     major, minor, _patch = version.split(".")
     values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")

@@ -4,6 +4,7 @@ The toolchain is the one on PATH if it is new enough for the module, else `go-bi
 virtual environment of its own in the cache folder.
 """
 
+import json
 import os
 import re
 import shutil
@@ -25,11 +26,20 @@ class BuildError(Exception):
     """The toolchain is missing or a build failed; the message is one line with the reason."""
 
 
-def build(module: Path, packages: Mapping[str, Path], *, ldflags: str, cache: Path, progress: Progress) -> None:
+def build(
+    module: Path,
+    packages: Mapping[str, Path],
+    *,
+    ldflags: str,
+    cache: Path,
+    progress: Progress,
+    modfile: Path | None = None,
+    tags: str = "",
+) -> None:
     """Build commands, pinned by the go.mod in `module`, with one `go build`, which compiles shared packages once.
 
     `packages` maps the import path of a command to its target file. All targets are in one folder; each appears there
-    in one step, when all are built.
+    in one step, when all are built. `modfile` replaces the go.mod, its go.sum lies beside it.
 
     Raises:
         BuildError: There is no toolchain, a module cannot be downloaded, or the build fails.
@@ -39,7 +49,8 @@ def build(module: Path, packages: Mapping[str, Path], *, ldflags: str, cache: Pa
     names = "-".join(target.name for target in packages.values())
     output = folder / f".build-{os.getpid()}"
     output.mkdir()
-    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags]
+    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-tags", tags]
+    flags += [f"-modfile={modfile}"] if modfile else []
     command: list[str | Path] = [go, "build", *flags, "-o", f"{output}/", *packages]
     try:
         label = f"{', '.join(target.name for target in packages.values())}: building"
@@ -48,6 +59,20 @@ def build(module: Path, packages: Mapping[str, Path], *, ldflags: str, cache: Pa
             (output / _executable(package)).replace(target)
     finally:
         shutil.rmtree(output, ignore_errors=True)
+
+
+def folder_of(dependency: str, module: Path, *, cache: Path, progress: Progress) -> Path:
+    """Return the folder with the sources of a module that the go.mod in `module` requires.
+
+    Raises:
+        BuildError: There is no toolchain, or the module cannot be downloaded.
+    """
+    go = toolchain(module, cache, progress)
+    command: list[str | Path] = [go, "mod", "download", "-json", dependency]
+    done = subprocess.run(command, cwd=module, env=_environment(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"{dependency}: {done.stderr.strip() or done.stdout.strip()}")
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def _executable(package: str) -> str:
@@ -62,8 +87,11 @@ def execute(command: list[str | Path], label: str, *, cwd: Path, log: Path, prog
     Raises:
         BuildError: The command fails.
     """
-    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": ""}
-    _run_with_progress(command, label, cwd=cwd, env=environment, log=log, progress=progress)
+    _run_with_progress(command, label, cwd=cwd, env=_environment(), log=log, progress=progress)
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": ""}
 
 
 def toolchain(module: Path, cache: Path, progress: Progress) -> Path:

@@ -8,7 +8,7 @@ from hack.lib.reference import binaries, golang
 from hack.lib.reference.filelock import locked
 
 
-def build(sources: Path, packages: Mapping[str, str], *, progress: golang.Progress = print) -> Path:
+def build(sources: Path, packages: Mapping[str, str], *, progress: golang.Progress = print, tags: str = "") -> Path:
     """Return the folder of the programs of the module in `sources`. `packages` maps their import paths to their names.
 
     Raises:
@@ -21,5 +21,5 @@ def build(sources: Path, packages: Mapping[str, str], *, progress: golang.Progre
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder.parent / "lock", lambda: progress(f"another process is building {sources.name}; waiting for it")):
             if not all(target.exists() for target in targets.values()):
-                golang.build(sources, targets, ldflags="-s -w", cache=binaries.cache_folder(), progress=progress)
+                golang.build(sources, targets, ldflags="-s -w", cache=binaries.cache_folder(), progress=progress, tags=tags)
     return folder

@@ -14,11 +14,17 @@ def main(argv: list[str] | None = None) -> int:
         epilog=f"Programs: {', '.join(binaries.PROGRAMS)}. Without a name: {', '.join(binaries.DEFAULT)}.",
     )
     parser.add_argument("names", nargs="*", metavar="PROGRAM", help="program to provide")
+    parser.add_argument(
+        "--kubernetes", metavar="RELEASE", help=f"another release than the pinned one, such as 1.36; see {binaries.RELEASE}"
+    )
     parser.add_argument("--print-path", metavar="PROGRAM", help="provide this one and print its path")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     options = parser.parse_args(argv)
     progress = _ignore if options.quiet else _say
     try:
+        if options.kubernetes:
+            binaries.select_release(options.kubernetes, progress=progress)
+            progress(f"for tests against it: {binaries.RELEASE}={binaries.kubernetes_version()} hack/test tests/e2e")
         if options.print_path:
             folder = binaries.provide([options.print_path, *options.names], progress=progress)
             print(folder / options.print_path)

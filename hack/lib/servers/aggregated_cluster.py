@@ -1,9 +1,9 @@
 """A cluster in which kube-apiserver proxies to apiext; apiext and its operator have the rights of the manifests only."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from apiext.meta.host_annotations import CONDITION
 from apiext.operator.host_definitions import ConditionReason
@@ -33,13 +33,22 @@ _SHORT_CACHES: Final = (
 )
 
 
+class ServerSettings(NamedTuple):
+    """What one of several servers has for itself: its etcd if it is another one, flags and environment variables."""
+
+    etcd_url: str = ""
+    flags: Sequence[str] = ()
+    env: Mapping[str, str] | None = None
+
+
 class AggregatedCluster:
     """The host (`plane`, its administrator `host`), apiext (`apiext`) with its own etcd (`etcd`), and the operator (`operator`).
 
     With `selector` apiext serves the CRDs of the host that match (`SELECTOR` is the one of the manifests). With `replicas`
     several servers share the etcd (`servers`; the host proxies to the first, `apiext`). Without `operator` the operator is
     not started. With `durable` the etcds wait for the disk. With `host_etcd` the operator may write to the etcd of the host,
-    which it needs to hand groups back. With `embedded` the servers store objects in SQLite, and `etcd` does not run.
+    which it needs to hand groups back. With `embedded` the servers store objects in SQLite, and `etcd` does not run; nor does it
+    with `settings` of each server, which may name another etcd that the caller runs.
     `progress` gets a line for each program that starts.
     """
 
@@ -55,13 +64,15 @@ class AggregatedCluster:
         durable: bool = False,
         host_etcd: bool = False,
         embedded: bool = False,
+        host_args: Sequence[str] = (),
         serve_args: Sequence[str] = (),
+        settings: Sequence[ServerSettings] = (),
         operate_args: Sequence[str] = (),
         progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.folder = folder
         uid = "--requestheader-uid-headers=X-Remote-Uid"
-        self.plane = ControlPlane(folder / "host", durable=durable, controller_manager=controller_manager, extra_args=[uid])
+        self.plane = ControlPlane(folder / "host", durable=durable, controller_manager=controller_manager, extra_args=[uid, *host_args])
         self.etcd = Etcd(folder / "etcd", durable=durable)
         self.authority = Authority(folder / "serving", "apiext-serving-ca")
         self.host = self.plane.client
@@ -70,8 +81,19 @@ class AggregatedCluster:
         self._operate_args = [*([f"--host-etcd-servers={self.plane.etcd_url}"] if host_etcd else []), *operate_args]
         self._starts_operator = operator
         self._embedded = embedded
+        self._runs_etcd = not embedded and not any(own.etcd_url for own in settings)
         self._progress = progress
-        self.servers = [self.another_server(f"apiext-{number}" if number else "apiext", *serve_args) for number in range(replicas)]
+        self.servers = [
+            self.another_server(
+                f"apiext-{number}" if number else "apiext",
+                *serve_args,
+                *(self._selector if own.etcd_url else []),
+                *own.flags,
+                etcd_url=own.etcd_url,
+                env=own.env,
+            )
+            for number, own in enumerate(settings or [ServerSettings()] * replicas)
+        ]
         self.apiext = self.servers[0]
         self.operator = self.another_operator("operator")
 
@@ -81,7 +103,7 @@ class AggregatedCluster:
             self._progress("starting the cluster's etcd and kube-apiserver")
             self.plane.start()
             self._progress(f"starting apiext with {'SQLite' if self._embedded else 'an etcd of its own'}")
-            if not self._embedded:
+            if self._runs_etcd:
                 self.etcd.start()
             self._install()
             for server in self.servers:
@@ -176,7 +198,9 @@ class AggregatedCluster:
         conditions = self.host.must("GET", f"{CRDS}/{name}").get("status", {}).get("conditions") or []
         return next((str(one["reason"]) for one in conditions if one["type"] == CONDITION), "")
 
-    def another_server(self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None) -> ApiextServer:
+    def another_server(
+        self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> ApiextServer:
         """Return one more server with the rights of the others, which the test starts and stops.
 
         With another etcd it follows no definitions of the host unless the arguments name a selector.
@@ -190,6 +214,7 @@ class AggregatedCluster:
             etcd_url=etcd_url or (None if self._embedded else self.etcd.url),
             crd_dir=crd_dir or self._crd_dir,
             extra_args=[*own, *selector, *_SHORT_CACHES, *arguments],
+            env=env,
         )
         server.ca = self.authority.cert
         return server

@@ -1,5 +1,6 @@
 """A kube-apiserver whose CRDs are converted by one `apiext convert serve`, with a certificate from files."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self
@@ -24,8 +25,8 @@ def conversion_definition() -> Any:
 class ConvertedPlane:
     """The kube-apiserver (`plane`) and the webhook, which is called by its URL."""
 
-    def __init__(self, folder: Path) -> None:
-        self.plane = ControlPlane(folder / "plane", durable=False)
+    def __init__(self, folder: Path, *, extra_args: Sequence[str] = ()) -> None:
+        self.plane = ControlPlane(folder / "plane", durable=False, extra_args=extra_args)
         authority = Authority(folder / "webhook", "webhook-ca")
         pair = authority.issue("webhook")
         files = [f"--tls-cert-file={pair.cert}", f"--tls-private-key-file={pair.key}", f"--ca-file={authority.cert}"]

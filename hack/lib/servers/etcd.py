@@ -3,7 +3,7 @@
 import base64
 import http.client
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,8 @@ class Etcd(Service):
 
     With `authority` it serves TLS and requires a client certificate of that authority (a client needs the files `ca`, `cert`
     and `key`). Without `durable` it does not wait for the disk: this is fast, and still survives kill -9 of etcd. `peers` maps the names
-    of the members to their peer URLs; `name` is the name of this member.
+    of the members to their peer URLs; `name` is the name of this member, which listens for the others at `peer_url` if this is not the
+    URL that they use. `program` is another etcd than the pinned one, with more environment variables in `env`.
     """
 
     patience = 60.0
@@ -33,6 +34,9 @@ class Etcd(Service):
         durable: bool = True,
         name: str = "default",
         peers: Mapping[str, str] | None = None,
+        peer_url: str = "",
+        program: Path | None = None,
+        env: Mapping[str, str] | None = None,
         extra_args: tuple[str, ...] = (),
     ) -> None:
         self.folder = folder
@@ -43,7 +47,7 @@ class Etcd(Service):
         self.cert: Path | None = None
         self.key: Path | None = None
         members = peers or {name: f"http://127.0.0.1:{free_port()}"}
-        arguments = [*self._arguments(name, members), *([] if durable else ["--unsafe-no-fsync"]), *extra_args]
+        arguments = [*self._arguments(name, members, peer_url), *([] if durable else ["--unsafe-no-fsync"]), *extra_args]
         if authority:
             pair = authority.issue("etcd")
             self.ca, self.cert, self.key = authority.cert, pair.cert, pair.key
@@ -53,16 +57,16 @@ class Etcd(Service):
                 f"--trusted-ca-file={authority.cert}",
                 "--client-cert-auth",
             ]
-        self.process = Process([binaries.binary("etcd"), *arguments], folder / "etcd.log", environment())
+        self.process = Process([program or binaries.binary("etcd"), *arguments], folder / "etcd.log", environment(**(env or {})))
 
-    def _arguments(self, name: str, members: Mapping[str, str]) -> list[str]:
+    def _arguments(self, name: str, members: Mapping[str, str], peer_url: str) -> list[str]:
         peer = members[name]
         return [
             f"--name={name}",
             f"--data-dir={self.folder / 'data'}",
             f"--listen-client-urls={self.url}",
             f"--advertise-client-urls={self.url}",
-            f"--listen-peer-urls={peer}",
+            f"--listen-peer-urls={peer_url or peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster={','.join(f'{one}={url}' for one, url in members.items())}",
             "--log-level=warn",
@@ -112,11 +116,11 @@ def gateway(url: str, call: str, **members: Any) -> Any:
 
 
 class EtcdCluster:
-    """Members of one cluster, without TLS; `url` lists all of them."""
+    """Members of one cluster, without TLS; `url` lists all of them. `members` are given, or `count` of them are made in a folder."""
 
-    def __init__(self, folder: Path, *, count: int = 3, durable: bool = True) -> None:
+    def __init__(self, folder: Path, *, count: int = 3, durable: bool = True, members: Sequence[Etcd] = ()) -> None:
         peers = {f"m{number}": f"http://127.0.0.1:{free_port()}" for number in range(count)}
-        self.members = [Etcd(folder / name, durable=durable, name=name, peers=peers) for name in peers]
+        self.members = list(members) or [Etcd(folder / name, durable=durable, name=name, peers=peers) for name in peers]
         self.url = ",".join(member.url for member in self.members)
 
     def start(self) -> Self:

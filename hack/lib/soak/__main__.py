@@ -1,4 +1,4 @@
-"""Attacks a server with hostile inputs, kills it under writes or informers, and fails if a goal is not met."""
+"""Attacks a server with hostile inputs, kills it under writes or informers, lets all go wrong at once, and fails if a goal is not met."""
 
 import argparse
 import sys
@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hack.lib.reference import binaries
+from hack.lib.reference import binaries, golang
 from hack.lib.servers import process
 from hack.lib.soak import crash, hostile, report, restart, targets
 from hack.lib.soak.inputs import catalogue
+from hack.lib.soak.long import run as long_run
 from hack.lib.soak.rounds import Counts
 
 STORES: Final = ("sqlite", "etcd")
@@ -22,9 +23,9 @@ def main() -> int:
     """Run the soak and return the exit code: 1 if a goal is not met or a program does not start."""
     parser = _parser()
     options = parser.parse_args()
-    if options.restart and options.aggregated:
+    if (options.restart or options.long) and options.aggregated:
         if options.store == "sqlite":
-            parser.error("--restart --aggregated replaces servers that share an etcd")
+            parser.error("--restart and --long with --aggregated run servers that share an etcd")
         options.store = "etcd"
     try:
         inputs = catalogue.select(options.only)
@@ -33,7 +34,7 @@ def main() -> int:
     stores = [options.store] if options.store else list(STORES)
     try:
         violations = [line for store in stores for line in _run(store, inputs, options)]
-    except (binaries.ProvideError, process.ProcessError) as error:
+    except (binaries.ProvideError, golang.BuildError, process.ProcessError) as error:
         print(f"hack/soak: {error}", file=sys.stderr)
         return 1
     print("\n".join(["", "Goals that were not met:", *violations] if violations else ["", "All goals were met."]))
@@ -45,9 +46,15 @@ def _parser() -> argparse.ArgumentParser:
     kind = parser.add_mutually_exclusive_group(required=True)
     kind.add_argument("--hostile", action="store_true", help="send hostile inputs, and measure an ordinary client beside each")
     kind.add_argument("--crash", action="store_true", help="kill the server, and etcd, at random moments under six writers")
+    kind.add_argument(
+        "--long",
+        type=float,
+        metavar="MINUTES",
+        help="let servers, etcd, networks, disks and clocks fail under clients, and judge all that these saw",
+    )
     kind.add_argument("--restart", action="store_true", help="restart servers under 500 informers, which may not list again")
     parser.add_argument("--store", choices=STORES, help="use this store only (default: one after the other)")
-    parser.add_argument("--aggregated", action="store_true", help="with --hostile and --restart: apiext runs behind kube-apiserver")
+    parser.add_argument("--aggregated", action="store_true", help="with --hostile, --restart and --long: apiext runs behind kube-apiserver")
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="with --hostile: send inputs that match; may be repeated"
     )
@@ -61,6 +68,8 @@ def _run(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -
     """Run the chosen parts on a store, and return the missed goals."""
     if options.hostile:
         return _hostile(store, inputs, options)
+    if options.long:
+        return _long(store, options)
     name, rounds = ("crash", crash.run) if options.crash else ("restart", partial(restart.run, behind_host=options.aggregated))
     return _rounds(name, rounds, store, options)
 
@@ -76,6 +85,15 @@ def _hostile(store: str, inputs: list[hostile.Input], options: argparse.Namespac
             print(report.row(outcome), flush=True)
             violations += [f"{title}: {outcome.name}: {line}" for line in outcome.violations()]
     return violations
+
+
+def _long(store: str, options: argparse.Namespace) -> list[str]:
+    """Run for some minutes on a store, print what happened, and return what was wrong."""
+    title = _title(store, options)
+    with _folder(options.dir, f"long {title}") as folder:
+        found = long_run.run(folder, store, options.long, behind_host=options.aggregated)
+    print(f"{title}: {found.summary()}", flush=True)
+    return [f"{title}: {line}" for line in found.problems]
 
 
 def _rounds(name: str, run: Callable[[Path, str, int], Counts], store: str, options: argparse.Namespace) -> list[str]:

@@ -54,6 +54,11 @@ class Follower(Pausable, Generic[V]):
         self.skipped: list[range] = []
         self.problems: list[str] = []
 
+    @property
+    def revision(self) -> int:
+        """Return the revision of the last list, event or bookmark."""
+        return self._revision
+
     def missed(self, revisions: list[int]) -> list[int]:
         """Return the revisions that no event and no list covered so far."""
         return [one for one in revisions if one not in self.seen and not any(one in skipped for skipped in self.skipped)]

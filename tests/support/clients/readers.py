@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tests.support.clients.client import GONE, Server
-from tests.support.clients.workers import Worker, at_work
+from tests.support.clients.workers import PACE, Worker, at_work
 
 
 class Reader(Worker):
@@ -23,7 +23,7 @@ class Reader(Worker):
     def run(self) -> None:
         """Send reads in sequence."""
         with self._client:
-            while not self.ended.is_set():
+            while not self.ended.wait(PACE):
                 try:
                     self._read()
                 except GONE as error:

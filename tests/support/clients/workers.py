@@ -3,9 +3,12 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tests.support.clients.client import Client, Server
+
+PACE: Final = 0.01
+"""Seconds before each request of a client that repeats requests: the processor belongs to the servers."""
 
 
 class Worker(threading.Thread):

@@ -10,7 +10,7 @@ from typing import Any
 from tests.support.builders.crds import widget
 from tests.support.builders.seeds import seeded
 from tests.support.clients.client import GONE, MERGE_PATCH, Reply, Server
-from tests.support.clients.workers import Worker, at_work
+from tests.support.clients.workers import PACE, Worker, at_work
 
 
 class Writer(Worker):
@@ -37,7 +37,7 @@ class Writer(Worker):
         """Send writes in sequence."""
         with self._client:
             step = 0
-            while not self.ended.is_set():
+            while not self.ended.wait(PACE):
                 step += 1
                 try:
                     self._write(step)

@@ -53,8 +53,11 @@ from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.namespace_controller import NamespaceController, namespace_phase
 from apiext.serving.remote.remote_scopes import with_remote_builtin
 from apiext.serving.stored_handler import StoredHandler
+from apiext.storage.backend import Backend
 from apiext.storage.cacher.feed import MAX_WAIT
 from apiext.storage.factory import StoreFactory
+from apiext.storage.value.encryption import Encryption
+from apiext.storage.value.transforming_backend import TransformingBackend
 from apiext.workers.pool import WorkerPool
 from tests.support.event_loop import until
 from tests.support.servers.memory_backend import MemoryBackend
@@ -83,6 +86,10 @@ class Answer:
         return str(self.json["message"])
 
 
+def _encrypting(backend: MemoryBackend, encryption: Encryption | None) -> Backend:
+    return TransformingBackend(backend, "/registry", encryption) if encryption is not None else backend
+
+
 class InProcess:
     """A complete standalone server, without the filters of authentication and limits."""
 
@@ -99,11 +106,12 @@ class InProcess:
         watch_cache: bool = True,
         guard_stored_versions: bool = False,
         circuits: ConversionCircuits | None = None,
+        encryption: Encryption | None = None,
     ) -> None:
         """Prepare the server, with further `plugins`. Servers may share a `backend`. Reads wait `max_wait` seconds for stale caches."""
         self.backend = backend or MemoryBackend()
         self.workers = WorkerPool()
-        self.stores = StoreFactory(self.backend, max_wait=max_wait, watch_cache=watch_cache)
+        self.stores = StoreFactory(_encrypting(self.backend, encryption), max_wait=max_wait, watch_cache=watch_cache, encryption=encryption)
         self.catalog = Catalog()
         phase = functools.partial(namespace_phase, NAMESPACE_KIND.rest(self.stores.store(NAMESPACES.stored_resource)))
         admission = _chain([*([NamespaceLifecycle(phase)] if lifecycle else []), *plugins], dynamic)
@@ -115,22 +123,21 @@ class InProcess:
         self.catalog.subscribe(self.cache.on_change)
         guard = PruneGuard(count=self.stores.count_stored, refuses=guard_stored_versions)
         self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, guard, admission, Watches()))
-        record = own.scopes["status"].fields.recorder(SERVER)
-        self.controllers = DefinitionControllers(self.informer, DefinitionInstances(self.cache), record, self.converters.circuits)
+        instances, record = DefinitionInstances(self.cache), own.scopes["status"].fields.recorder(SERVER)
+        self.controllers = DefinitionControllers(self.informer, instances, record, self.converters.circuits)
         groups = [*(group for group in BUILTINS if group is not FLOWCONTROL_V1), INTERNAL_V1ALPHA1]
         endpoints = endpoints_of(groups, self.stores, admission, Watches())
         served = {endpoint.resource: endpoint for endpoint in endpoints}
         self.namespaces = served[NAMESPACES]
         self.namespace_controller = NamespaceController(self.namespaces, endpoints, self.catalog, self.cache)
-        self.migrations = served[STORAGE_VERSION_MIGRATIONS]
-        self.storage_versions = served[STORAGE_VERSIONS]
+        self.migrations, self.storage_versions = served[STORAGE_VERSION_MIGRATIONS], served[STORAGE_VERSIONS]
         self.endpoints = [*map(with_remote_builtin, endpoints), own]
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints(self.endpoints), self.workers)
         imports, stored = ImportHandler(self.cache, self.workers), StoredHandler(self.catalog, self.cache, self.workers)
         modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)
         self.version_map = VersionMapHandler(self._map_sources(dynamic), modes.authorize, Watches())
-        routes = _Routes(handler, {"apiext": OwnPaths(imports, self.version_map), "stored": stored})
-        authorization = Authorization(routes, modes=modes, unsafe_deletion=unsafe_deletion)
+        others: dict[str, Handler] = {"apiext": OwnPaths(imports, self.version_map), "stored": stored}
+        authorization = Authorization(_Routes(handler, others), modes=modes, unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
         for wrap in (WarningRecorder, functools.partial(ErrorRendering, plain=not unsafe_deletion), WithRequestInfo, _Headers):
             chain = wrap(chain)

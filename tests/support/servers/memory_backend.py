@@ -182,6 +182,9 @@ class MemoryBackend:
         await self._tell()
         await until(lambda: not (self.broken and self._waiting))
 
+    async def writable(self) -> None:
+        """Implement Backend.writable: memory takes every write."""
+
     async def close(self) -> None:
         """Implement Backend.close."""
         self._closed = True

@@ -40,14 +40,14 @@ class Remote:
 @pytest.mark.parametrize(
     "status,decision,reason",
     [
-        ({"allowed": True, "reason": "because"}, Decision.ALLOW, ""),
+        ({"allowed": True, "reason": "because"}, Decision.ALLOW, "because"),
         ({"allowed": False}, Decision.NO_OPINION, ""),
         ({"allowed": False, "reason": "no rule"}, Decision.NO_OPINION, "kubernetes.io/webhook: no rule"),
         ({"allowed": False, "denied": True, "reason": "never"}, Decision.DENY, "never"),
     ],
 )
 async def test_returns_the_decision(status: dict[str, Any], decision: Decision, reason: str) -> None:
-    """Return NO_OPINION with a named reason for a request that is neither allowed nor denied."""
+    """Return the reason of an allowed request, and NO_OPINION with a named reason for a request that is neither allowed nor denied."""
     verdict = await Remote(status).reviews.authorize(ANN, INFO)
 
     assert (verdict.decision, verdict.reason) == (decision, reason)

@@ -35,3 +35,11 @@ def test_counts_what_cannot_be_validated(monkeypatch: pytest.MonkeyPatch) -> Non
     assert result.stderr == "widgets.example.com: not validated: the conversion webhook does not answer\n"
     assert "objects stored" in result.stdout
     assert "invalid" not in result.stdout
+
+
+def test_a_page_has_no_other_format() -> None:
+    """Refuse --output beside --html, instead of ignoring it."""
+    result = CliRunner().invoke(apiext, ["versions", "--html=page.html", "-o", "json"])
+
+    assert result.exit_code == 2
+    assert "--html writes a page: give no --output" in result.stderr

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from apiext.conversion.interface import ConversionError
 from apiext.conversionserver.cluster_objects import STRATEGY, ClusterObjects, conversion_summary, crd_summary
-from apiext.conversionserver.conversions import Compile, Conversions
+from apiext.conversionserver.conversions import Compile, Conversions, MadeConverter
 from apiext.conversionserver.webhook_target import WebhookTarget
 from apiext.operator.names import NamespacedName
+from apiext.scheduling.inline_work import HeavyWorkError, current_work
 
 Json = dict[str, Any]
 GROUP: Final = "example.com"
@@ -18,13 +19,15 @@ NOBODY: Final = NamespacedName("", "")
 
 
 class Renaming:
-    """Implements ObjectConverter: notes the former version, and refuses objects whose spec says so."""
+    """Implements ObjectConverter: notes the former version, and refuses objects whose spec says so, heavy ones on the event loop."""
 
     def __init__(self, mark: str = "was") -> None:
         self.mark = mark
 
     def convert_inline(self, obj: Json, api_version: str) -> Json:
         """Convert one object."""
+        if obj.get("spec") == "heavy" and current_work().is_limited:
+            raise HeavyWorkError
         if obj.get("spec") == "stuck":
             raise ConversionError("the spec is stuck")
         return {**obj, "apiVersion": api_version, self.mark: obj["apiVersion"]}
@@ -60,7 +63,7 @@ def ca_bundle(text: str) -> str:
 class Followed:
     """The CRDs and Conversion objects of a cluster, with their compiled rules; all changes are applied at once."""
 
-    def __init__(self, compile: Compile = lambda _crd, _conversion: (Renaming(), "")) -> None:
+    def __init__(self, compile: Compile = lambda _crd, _conversion, **_: MadeConverter(Renaming())) -> None:
         self.full: dict[str, Json] = {}
         self.changes: list[str] = []
         self.crds = ClusterObjects(self.changes.append, crd_summary)

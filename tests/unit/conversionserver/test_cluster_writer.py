@@ -62,7 +62,8 @@ async def test_writes_statuses() -> None:
     rules["metadata"] |= {"generation": 1}
     followed.objects.changed(rules)
     installation = NoInstallation()
-    writer = ClusterWriter(cast("Installation", installation), ConversionStatusWriter(host, TARGET, followed.crds), followed.objects)
+    backend = ConversionStatusWriter(host, TARGET, followed.crds, followed.conversions)
+    writer = ClusterWriter(cast("Installation", installation), backend, followed.objects)
 
     running = asyncio.create_task(writer.run())
     await until(lambda: host.patches)
@@ -85,8 +86,8 @@ async def test_writes_statuses() -> None:
 
 async def test_ignores_deleted_objects() -> None:
     """Ignore that an object is gone, and report other failures."""
-    host = Host({})
-    writer = ConversionStatusWriter(host, TARGET, Followed().crds)
+    host, followed = Host({}), Followed()
+    writer = ConversionStatusWriter(host, TARGET, followed.crds, followed.conversions)
     host.error = ApiError("not found", code=404)
     await writer.write_status(NAME, {})
     host.error = ApiError("not now", code=500)
@@ -97,7 +98,7 @@ async def test_ignores_deleted_objects() -> None:
 async def test_usage() -> None:
     """Say whether spec.conversion of the CRD calls the webhook, and why not."""
     followed = Followed()
-    writer = ConversionStatusWriter(Host({}), TARGET, followed.crds)
+    writer = ConversionStatusWriter(Host({}), TARGET, followed.crds, followed.conversions)
 
     def reason() -> tuple[bool, str]:
         usage = writer.usage(NAME)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from apiext.conversion.interface import ConversionError
-from apiext.conversionserver.compilation import PruningConverter, rules_converter
+from apiext.conversionserver.compilation import compile_conversion
+from apiext.conversionserver.conversions import ObjectConverter
 from hack.lib.conversions.gadgets import Json, gadget_crd, gadget_rules
 
 GROUP = "convert.example.com"
@@ -25,11 +26,10 @@ def gadget(version: str, spec: Any, **metadata: Any) -> Json:
     return {"apiVersion": f"{GROUP}/{version}", "kind": "Gadget", "metadata": {"name": "g", **metadata}, "spec": copy.deepcopy(spec)}
 
 
-def _converter(crd: Json, conversion: Json) -> PruningConverter:
-    converter, problem = rules_converter(crd, conversion)
-    assert problem == ""
-    assert converter is not None
-    return converter
+def _converter(crd: Json, conversion: Json) -> ObjectConverter:
+    made = compile_conversion(crd, conversion, in_use=False)
+    assert (made.problem, made.converts) == ("", True)
+    return made.converter
 
 
 def test_converts_there_and_back() -> None:
@@ -72,30 +72,40 @@ def _with(spec: Json) -> Json:
     return {**gadget_rules(GROUP), "spec": {**gadget_rules(GROUP)["spec"], **spec}}
 
 
-UNCOMPILED = {
+REFUSED = {
     "form": (_with({"spokes": [{"version": "v1", "rules": [{"rename": {"path": "spec.size"}}]}]}), "spec.spokes"),
     "hub": (_with({"hub": "v9"}), "v9"),
     "missing version": (_with({"spokes": []}), "v1"),
 }
 
 
-@pytest.mark.parametrize("conversion, text", UNCOMPILED.values(), ids=UNCOMPILED)
-def test_says_why_rules_cannot_be_compiled(conversion: Json, text: str) -> None:
-    """Return no converter, and say what does not fit the CRD."""
-    converter, problem = rules_converter(gadget_crd(GROUP), conversion)
+@pytest.mark.parametrize("conversion, text", REFUSED.values(), ids=REFUSED)
+def test_rules_with_a_problem_do_not_begin_to_convert(conversion: Json, text: str) -> None:
+    """Refuse all objects, and say what does not fit the CRD."""
+    made = compile_conversion(gadget_crd(GROUP), conversion, in_use=False)
 
-    assert converter is None
-    assert text in problem
+    assert not made.converts
+    assert text in made.problem
+    with pytest.raises(ConversionError, match=f"the Conversion gadgets.{GROUP} is invalid: .*{text}"):
+        made.converter.convert_inline(gadget("v1", {"size": 1}), f"{GROUP}/v2")
 
 
-def test_converts_by_rules_with_a_problem() -> None:
-    """Return a converter for rules that can be compiled, beside the problem that the check finds."""
+def _demanding_crd() -> Json:
+    """Return a CRD whose hub has a required field that no rule sets, and another version without rules."""
     crd = gadget_crd(GROUP)
-    crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"] |= {"required": ["capacity", "needed"]}
-    crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] |= {"needed": {"type": "string"}}
+    crd["spec"]["versions"].append({**copy.deepcopy(crd["spec"]["versions"][0]), "name": "v3"})
+    spec = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec |= {"required": ["capacity", "needed"], "properties": {**spec["properties"], "needed": {"type": "string"}}}
+    return crd
 
-    converter, problem = rules_converter(crd, gadget_rules(GROUP))
 
-    assert converter is not None
-    assert converter.convert_inline(gadget("v1", {"size": 1}), f"{GROUP}/v2") == gadget("v2", {"capacity": 1})
-    assert "needed" in problem
+def test_rules_in_use_go_on() -> None:
+    """Convert by rules that are in use, as far as they can be compiled, beside the problems that the check finds."""
+    crd, rules = _demanding_crd(), gadget_rules(GROUP)
+    made, refused = (compile_conversion(crd, rules, in_use=in_use) for in_use in (True, False))
+
+    assert (made.converts, refused.converts, "needed" in made.problem) == (True, False, True)
+    assert made.problem == refused.problem
+    assert made.converter.convert_inline(gadget("v1", {"size": 1}), f"{GROUP}/v2") == gadget("v2", {"capacity": 1})
+    with pytest.raises(ConversionError, match="has no rules for version v3"):
+        made.converter.convert_inline(gadget("v1", {"size": 1}), f"{GROUP}/v3")

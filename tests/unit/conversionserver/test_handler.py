@@ -9,6 +9,7 @@ import pytest
 
 from apiext.conversion.metrics import ConversionStats
 from apiext.conversionserver import handler as module
+from apiext.conversionserver.conversions import MadeConverter
 from apiext.conversionserver.handler import ReviewHandler
 from tests.support.servers.handler_server import Client, client_of
 from tests.unit.conversionserver.parts import GROUP, Followed, Json, Renaming, conversion, crd, encoded, review, widget
@@ -16,10 +17,10 @@ from tests.unit.conversionserver.parts import GROUP, Followed, Json, Renaming, c
 BROKEN = f"gadgets.{GROUP}"
 
 
-def _compile(found: Json, _conversion: Json) -> tuple[Renaming | None, str]:
-    if found["metadata"]["name"] == BROKEN:
-        return None, "spec.hub: the CRD has no version v9"
-    return Renaming(), "a problem that only the check finds"
+def _compile(crd: Json, _conversion: Json, **_: bool) -> MadeConverter:
+    if crd["metadata"]["name"] == BROKEN:
+        return MadeConverter(Renaming(), "spec.hub: the CRD has no version v9", converts=False)
+    return MadeConverter(Renaming(), "a problem that only the check finds")
 
 
 @pytest.fixture
@@ -58,6 +59,14 @@ async def test_converts_objects_of_several_versions(client: Client, stats: Conve
     assert {labels: histogram.count for labels, histogram in stats.conversions.items()} == {
         (f"widgets.{GROUP}", source, "v2", "true"): 1 for source in ("v1", "v2", "v3")
     }
+
+
+async def test_converts_heavy_objects(client: Client) -> None:
+    """Convert what takes too long for the event loop beside it, in its place."""
+    response = await _ask(client, review([widget("a"), widget("b", spec="heavy"), widget("c")]))
+
+    assert [found["metadata"]["name"] for found in response["convertedObjects"]] == ["a", "b", "c"]
+    assert {found["apiVersion"] for found in response["convertedObjects"]} == {f"{GROUP}/v2"}
 
 
 async def test_converts_nothing(client: Client) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apiext.conversionserver.cluster_objects import WEBHOOK
+from apiext.conversionserver.conversions import MadeConverter
 from apiext.conversionserver.installation import Installation
 from apiext.conversionserver.write_limit import MAX_WRITES
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError
@@ -197,8 +198,8 @@ async def test_retries(source: Source) -> None:
     assert len(host.paths) == 2
 
 
-def _invalid(_crd: Json, _conversion: Json) -> tuple[Renaming, str]:
-    return Renaming(), "spec.hub: no such version"
+def _invalid(_crd: Json, _conversion: Json, **_: bool) -> MadeConverter:
+    return MadeConverter(Renaming(), "spec.hub: no such version")
 
 
 async def test_reports_invalid_rules(source: Source) -> None:

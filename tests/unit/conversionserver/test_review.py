@@ -102,6 +102,7 @@ PROBLEMS = {
     "no kind": ({"apiVersion": "a/v1", "metadata": {"name": "n"}}, "an object n", "it has no apiVersion or no kind"),
     "numbers": ({"apiVersion": 1, "kind": "W", "metadata": {"name": 1}}, "W", "it has no apiVersion or no kind"),
     "group": ({**widget(), "apiVersion": "other/v1"}, "Widget default/w", "its apiVersion other/v1 is not of the group example.com"),
+    "no metadata": ({"apiVersion": "example.com/v1", "kind": "Widget", "spec": {}}, "Widget", "it has no metadata"),
     "metadata": ({**widget(), "metadata": []}, "Widget", "its metadata is not an object"),
     "depth": (widget(spec=_deep()), "Widget default/w", "it is nested deeper than 200 levels"),
     "fine": (widget(), "Widget default/w", ""),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -26,7 +27,7 @@ async def _begins_and_fails(request: web.BaseRequest) -> web.StreamResponse:
     raise errors.bad_request("too late")
 
 
-def _limited(handler: Handler = hangs, **limits: float) -> ErrorRendering:
+def _limited(handler: Handler = hangs, **limits: Any) -> ErrorRendering:
     """Return a chain with deadlines, by default of a handler that exceeds them."""
     return ErrorRendering(RequestDeadline(handler, stats=RequestStats(), **{"maximum": 60.0} | limits))
 

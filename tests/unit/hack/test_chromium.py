@@ -37,7 +37,7 @@ def test_finds_it(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_installs_it_on_debian_only(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the package as root where there is apt-get; give the reason otherwise."""
-    with pytest.raises(NoChromiumError, match="no Chromium is installed"):
+    with pytest.raises(NoChromiumError, match="chromium is not installed"):
         provide()
     _program(empty / "apt-get", f'[ "$2" = update ] || /bin/cp "$0" {empty}/chromium')
     assert provide() == str(empty / "chromium")
@@ -46,7 +46,7 @@ def test_installs_it_on_debian_only(empty: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(NoChromiumError, match="apt-get update failed"):
         provide()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(NoChromiumError, match="no Chromium is installed"):
+    with pytest.raises(NoChromiumError, match="chromium is not installed"):
         provide()
 
 

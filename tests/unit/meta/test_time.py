@@ -46,3 +46,22 @@ def test_now_is_canonical() -> None:
     assert time.is_canonical(time.now())
     assert not time.is_canonical("2020-13-01T00:00:00Z")
     assert not time.is_canonical(5)
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        (0, "0s"),
+        (5e-6, "5µs"),
+        (1.25e-4, "125µs"),
+        (0.0203, "20.3ms"),
+        (1, "1s"),
+        (2.5, "2.5s"),
+        (62.5, "1m2.5s"),
+        (3600, "1h0m0s"),
+        (5e-8, "50ns"),
+    ],
+)
+def test_writes_durations(seconds: float, text: str) -> None:
+    """Write durations as Go does."""
+    assert time.format_duration(seconds) == text

@@ -217,10 +217,12 @@ async def test_one_at_a_time(idle: Migrator, patches: Patches) -> None:
     await idle.once(lambda found: found.get("Running"), "a")
     await idle.once(lambda found: found.get("Running"), "c")
     waiting = by_type(await idle.ask("GET", f"{MIGRATIONS}/b"))
+    unfinished = idle.controller.unfinished()
     patches.allowed.set()
     ended = [await idle.ended(name) for name in ("a", "b", "c")]
 
     assert not waiting
+    assert unfinished == {"widgets.example.com": 2, "namespaces": 1}
     assert all(found["Succeeded"]["status"] == "True" for found in ended)
 
 

@@ -52,7 +52,9 @@ async def test_one_of_two_leads() -> None:
     first = Actor(host, "first")
     await first.acts.wait()
     second = Actor(host, "second")
+    assert not second.elector.has_read_lease
     await until(lambda: len(host.written()) >= 4)
+    await until(lambda: second.elector.has_read_lease)
     assert not second.acts.is_set()
     assert (_spec(host)["holderIdentity"], _spec(host)["leaseDurationSeconds"], _spec(host)["leaseTransitions"]) == ("first", 60, 0)
 

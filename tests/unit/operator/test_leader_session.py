@@ -9,6 +9,7 @@ from apiext.operator.options import read_options
 from apiext.operator.reporting.diagnosis import Diagnosis
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.serving_certificate.ca_bundle import CABundleSource
+from apiext.operator.statistics import OperatorStatistics
 from apiext.operator.watched_state import WatchedState
 from tests.support.servers.memory_api import MemoryApi
 from tests.unit.operator.parts import GROUP, SELECTOR, api_service, crd
@@ -25,7 +26,9 @@ class Session:
         recorder = EventRecorder(self.host, instance="i")
         self.state.crds.update(self.host.put_in(f"{CRDS}/widgets.{GROUP}", crd()))
         self.state.api_services.update(self.host.put_in(f"{API_SERVICES}/v1.{GROUP}", api_service()))
-        self._session = LeaderSession(options, self.host, CABundleSource(), recorder, Diagnosis(options), self.state, self._restart)
+        self._session = LeaderSession(
+            options, self.host, CABundleSource(), recorder, Diagnosis(options), self.state, OperatorStatistics(), self._restart
+        )
 
     async def verify(self) -> int:
         """Verify the state; return the number of requested restarts."""

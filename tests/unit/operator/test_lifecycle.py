@@ -6,12 +6,14 @@ import kopf
 import pytest
 
 from apiext.cli.operate import operate
+from apiext.meta.host_annotations import CONDITION
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
 from apiext.operator.leader_lease import NAME
 from apiext.operator.lifecycle import _Operator
 from apiext.operator.options import read_options
 from apiext.operator.permissions import missing_permissions, required_permissions
 from tests.support.servers.memory_api import Json, MemoryApi
+from tests.unit.operator.parts import GROUP, crd
 
 
 class Allowing(MemoryApi):
@@ -53,6 +55,19 @@ async def test_retries_until_the_host_answers(monkeypatch: pytest.MonkeyPatch) -
     await operator.reach_host(retry=0)
     assert host.calls == [("GET", CRDS), ("GET", API_SERVICES)] * 2
     assert [one["service"] for one in facts] == ["a/b, port 443"]
+
+
+async def test_shows_its_status() -> None:
+    """Show the reasons of conditions, and whether the host is listed and the leader is known."""
+    host = MemoryApi()
+    operator = _Operator(read_options(operate.make_context("operate", ["--service=a/b"]).params), host)
+    alone = _Operator(read_options(operate.make_context("operate", ["--service=a/b", "--no-leader-elect"]).params), host)
+    operator._state.crds.update(crd())
+    operator._state.crds.update(crd(plural="gadgets") | {"status": {"conditions": [{"type": CONDITION, "reason": "Serving"}]}})
+
+    assert operator.condition_reasons() == {f"gadgets.{GROUP}": "Serving"}
+    assert (operator.is_synced, operator.knows_leader, operator.is_leader) == (False, False, False)
+    assert alone.knows_leader
 
 
 async def test_reports_missing_permissions() -> None:

@@ -32,12 +32,13 @@ def test_reads_every_flag(tmp_path: Path) -> None:
     ca = Authority(tmp_path).cert
     options = _read(
         *("--service=a/b", "--service-port=8443", "--server=https://x:1/", f"--ca-file={ca}", f"--kubeconfig={ca}", "--crd-selector="),
-        *("--no-leader-elect", "--namespace=n", "--leader-elect-retry-period=1s", "--v=2"),
+        *("--no-leader-elect", "--namespace=n", "--leader-elect-retry-period=1s", "--v=2", "--metrics-bind-address=[::1]:8080"),
         *("--host-etcd-servers=https://e:2379, https://f:2379", "--host-etcd-prefix=/p", f"--host-etcd-cafile={ca}"),
     )
 
     assert (options.port, options.server, options.ca_file, options.kubeconfig) == (8443, "https://x:1", ca, ca)
     assert (options.selector.empty, options.leader_elect, options.namespace, options.timing.retry) == (True, False, "n", 1.0)
+    assert options.metrics_address == ("::1", 8080)
     assert options.host_etcd is not None
     assert (options.host_etcd.servers, options.host_etcd.prefix) == (("https://e:2379", "https://f:2379"), "/p")
 
@@ -57,6 +58,8 @@ def test_reads_every_flag(tmp_path: Path) -> None:
         (("--service=a/b", "--leader-elect-lease-duration=5s"), "--leader-elect-lease-duration: it must be a second at least, and more"),
         (("--service=a/b", "--leader-elect-retry-period=x"), "--leader-elect-retry-period: 'x' is not a duration such as 30s"),
         (("--service=a/b", "--leader-elect-retry-period=20s"), "--leader-elect-retry-period: it must be more than 0s, and less"),
+        (("--service=a/b", "--metrics-bind-address=8080"), "--metrics-bind-address: '8080' is not IP:PORT"),
+        (("--service=a/b", "--metrics-bind-address=127.0.0.1:70000"), "--metrics-bind-address: '127.0.0.1:70000' is not IP:PORT"),
         (("--service=a/b", "--host-etcd-servers=e:1"), "--host-etcd-servers: 'e:1' is not http://host:port or https://host:port"),
         (("--service=a/b", "--host-etcd-keyfile=/dev/null"), "--host-etcd-keyfile: needs --host-etcd-certfile too"),
         (("--service=a/b", "--v=x"), "--v: 'x' is not a whole number"),

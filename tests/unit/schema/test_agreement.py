@@ -17,6 +17,7 @@ from apiext.schema.defaulting.validation import default_errors
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural, unsupported_field
 from apiext.schema.pruning import META_FIELDS, prune
+from apiext.schema.shared_pruning import SharedPruning
 from apiext.schema.structural import structural_errors
 from apiext.schema.validation.spec import Spec
 from hack.lib.differential.generated_objects import generate, generate_resource, mutate
@@ -41,7 +42,7 @@ VERSIONS = list(_versions())
 
 def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
     """Assert that the oracle, the compiled check and the report agree, and prune alike; return whether the value is valid."""
-    valid = schema_oracle.is_valid(schema, value)
+    valid, before = schema_oracle.is_valid(schema, value), copy.deepcopy(value)
     errors = [str(error) for error in CompiledSchema(schema).validate_values(value)]
     remains = copy.deepcopy(value)
     paths = prune(remains, Structural(schema).as_resource())
@@ -56,6 +57,11 @@ def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
 
     if supports(structural) and complete(copy.deepcopy(value), structural, defaults=False):
         assert _outside_metadata(coerced) == _outside_metadata(value)
+    shared = value.copy()
+    is_pruned = SharedPruning(structural).apply(shared)
+    assert _outside_metadata(shared) == _outside_metadata(coerced)
+    assert is_pruned == (_outside_metadata(coerced) == _outside_metadata(before))
+    assert value == before
     _assert_equal_ways(schema, value)
     return valid
 

@@ -1,6 +1,7 @@
 """Custom resources that rules convert: all verbs keep what a version cannot hold."""
 
 import asyncio
+import copy
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -169,7 +170,7 @@ async def test_too_much_to_carry_is_refused(server: InProcess) -> None:
 
 
 async def test_large_objects_in_worker_processes(server: InProcess) -> None:
-    """Convert large objects by the same rules in worker processes."""
+    """Convert large objects by the same rules in worker processes, and count these conversions."""
     ports = [{"name": f"port-{number}", "port": number, "protocol": "TCP"} for number in range(1500)]
     await _sent(server, "POST", V2, new_widget(capacity=1, ports=ports))
     old = await server.ask("GET", f"{V1}/a")
@@ -179,6 +180,8 @@ async def test_large_objects_in_worker_processes(server: InProcess) -> None:
     await _sent(server, "PUT", f"{V1}/a", body)
 
     assert _spec(await server.ask("GET", f"{V2}/a")) == {"capacity": 2, "ports": ports}
+    counted = {(source, target) for (_, source, target, _), found in server.converters.stats.rules.conversions.items() if found.count}
+    assert counted == {("v2", "v1"), ("v1", "v2")}
 
 
 async def test_marks_in_new_objects(server: InProcess) -> None:
@@ -201,6 +204,31 @@ async def test_invalid_rules_fail_what_they_would_convert(server: InProcess) -> 
     assert (read.status, written.status) == (500, 500)
     assert "the Conversion widgets.example.com is invalid: spec.spokes[0].rules[0].rename.path" in read.message
     assert "the Conversion widgets.example.com is invalid" in written.message
+
+
+async def _require(server: InProcess, *fields: str) -> None:
+    """Require fields of v2."""
+    crd = copy.deepcopy(widgets_crd())
+    crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] = list(fields)
+    before = server.catalog.all()[0].revision
+    await _sent(server, "PATCH", f"{CRDS}/{NAME}", {"spec": crd["spec"]}, Content_Type=MERGE)
+    await until(lambda: server.catalog.all()[0].revision > before)
+
+
+async def test_rules_in_use_go_on(server: InProcess) -> None:
+    """Convert by the same rules, in worker processes too, when the CRD changes under them; not by new ones with a problem."""
+    ports = [{"name": f"port-{number}", "port": number} for number in range(1500)]
+    for widget in (old_widget(size=1), old_widget("large", ports=ports)):
+        await _sent(server, "POST", V1, widget)
+    await _require(server, "zone")
+    shown = [_spec(await server.ask("GET", f"{V1}/{name}")) for name in ("a", "large")]
+    rules = [{"rename": {"path": "spec.size", "to": "capacity"}}, {"drop": {"path": "spec.legacy", "reason": "unused"}}]
+    server.converters.known.put(Origin.FILE, conversion(*rules))
+    refused = await server.ask("GET", f"{V1}/a")
+
+    assert shown == [{"size": 1}, {"ports": ports}]
+    assert refused.status == 500
+    assert "the Conversion widgets.example.com is invalid: spec.spokes[0]: v2 requires spec.zone" in refused.message
 
 
 async def test_changed_rules(server: InProcess) -> None:

@@ -41,23 +41,27 @@ def of(metadata: Object) -> str | None:
     return text if type(text) is str else None
 
 
-def take(metadata: Object) -> str | None:
-    """Remove the annotation from the metadata of an object and return its value."""
+def take(obj: Object) -> str | None:
+    """Remove the annotation from an object and return its value. The metadata is replaced, not changed."""
+    metadata = obj["metadata"]
     annotations = metadata.get("annotations")
     if type(annotations) is not dict or CARRIED not in annotations:
         return None
-    text = annotations.pop(CARRIED)
-    if not annotations:
+    left, metadata = annotations.copy(), metadata.copy()
+    text = left.pop(CARRIED)
+    if left:
+        metadata["annotations"] = left
+    else:
         del metadata["annotations"]
+    obj["metadata"] = metadata
     return text if type(text) is str else None
 
 
-def put(metadata: Object, text: str) -> None:
-    """Set the annotation in the metadata of an object."""
+def put(obj: Object, text: str) -> None:
+    """Set the annotation of an object. The metadata is replaced, not changed."""
+    metadata = obj["metadata"]
     annotations = metadata.get("annotations")
-    if type(annotations) is not dict:
-        annotations = metadata["annotations"] = {}
-    annotations[CARRIED] = text
+    obj["metadata"] = metadata | {"annotations": (annotations if type(annotations) is dict else {}) | {CARRIED: text}}
 
 
 def parse(text: str, versions: Collection[str], *, marked: bool) -> Carried:

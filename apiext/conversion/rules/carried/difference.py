@@ -30,7 +30,7 @@ IDENTITY: Final = frozenset({"apiVersion", "kind", "metadata"})
 TEXTS: Final = ("labels", "annotations")
 """Members of the metadata whose texts rules may change."""
 _COMPARED_STEPS: Final = 6
-"""Steps of a place down to which values are compared as a whole first, which is fast. Further below, each is visited once."""
+"""Steps of a place down to which lists are compared as a whole first, which is fast. Further below, each item is visited once."""
 
 
 def difference(original: Object, returned: Object, schema: Structural) -> tuple[Entry, ...]:
@@ -39,21 +39,20 @@ def difference(original: Object, returned: Object, schema: Structural) -> tuple[
     Of the metadata, only labels and annotations count. `schema` is that of the objects' version.
     """
     found: list[Entry] = []
-    for name in TEXTS:
-        own, theirs = ((obj.get("metadata") or {}).get(name) or {} for obj in (original, returned))
-        _objects(("metadata", name), own, theirs, ANYTHING, found)
-    own, theirs = ({name: value for name, value in obj.items() if name not in IDENTITY} for obj in (original, returned))
-    _objects((), own, theirs, schema, found)
+    before, after = original.get("metadata") or {}, returned.get("metadata") or {}
+    for name in TEXTS if before is not after else ():
+        _objects(("metadata", name), before.get(name) or {}, after.get(name) or {}, ANYTHING, found)
+    _members((), [name for name in _differing(original, returned) if name not in IDENTITY], original, returned, schema, found)
     return tuple(found)
 
 
 def _values(place: Place, original: Any, returned: Any, schema: Structural, found: list[Entry]) -> None:
     kind = type(original)
     if kind is type(returned) and len(place) < MAX_STEPS and (kind is dict or kind is list):
-        if len(place) < _COMPARED_STEPS and json_values.equal(original, returned):
-            return
         if kind is dict:
             _objects(place, original, returned, schema, found)
+            return
+        if len(place) < _COMPARED_STEPS and json_values.equal(original, returned):
             return
         _lists(place, original, returned, schema, found)
         return
@@ -62,13 +61,24 @@ def _values(place: Place, original: Any, returned: Any, schema: Structural, foun
 
 
 def _objects(place: Place, original: Mapping[str, Any], returned: Mapping[str, Any], schema: Structural, found: list[Entry]) -> None:
+    _members(place, _differing(original, returned), original, returned, schema, found)
+
+
+def _differing(original: Mapping[str, Any], returned: Mapping[str, Any]) -> list[str]:
+    """Return the names of the members that may differ."""
     differing = [name for name in returned if name not in original]
     for name, value in original.items():
         other = returned.get(name, ABSENT)
-        # most values are texts that are the same
+        # most values are the same Python objects, or texts
         if value is not other and not (type(value) is str and value == other):
             differing.append(name)
-    for name in sorted(differing):
+    return differing
+
+
+def _members(
+    place: Place, names: list[str], original: Mapping[str, Any], returned: Mapping[str, Any], schema: Structural, found: list[Entry]
+) -> None:
+    for name in sorted(names):
         here = (*place, name)
         if name not in returned:
             found.append(FieldEntry(here, NO_DIGEST, original[name]))

@@ -42,6 +42,8 @@ def from_documents(documents: Any) -> tuple[Entry, ...]:
     if type(documents) is not list:
         raise MalformedEntryError
     entries = tuple(map(_entry, documents))
+    if len(entries) == 1:
+        return entries
     orders = [entry.place for entry in entries if isinstance(entry, OrderEntry)]
     if len(set(orders)) < len(orders):
         raise MalformedEntryError

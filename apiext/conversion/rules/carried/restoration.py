@@ -25,9 +25,11 @@ from apiext.conversion.rules.carried.entries import (
     item_key,
     order_of,
 )
-from apiext.conversion.rules.carried.schema_nodes import NOTHING, TEXT, child, is_typed, items_of
+from apiext.conversion.rules.carried.schema_nodes import ANYTHING, NOTHING, TEXT, child, is_typed, items_of
+from apiext.meta.encoding import json_values
 from apiext.meta.field import Path
 from apiext.meta.objectmeta.validation import validate_annotations, validate_labels
+from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.pruning import prune
 
 if TYPE_CHECKING:
@@ -36,11 +38,32 @@ if TYPE_CHECKING:
 
 _CHECKS: Final = dict(zip(TEXTS, (validate_labels, validate_annotations), strict=True))
 _NO_PATH: Final = Path("metadata")
+_NESTED: Final[frozenset[type]] = frozenset({dict, list})
 
 
 def restore(obj: Object, entries: Sequence[Entry], schema: Structural) -> bool:
-    """Apply entries to a converted object of their version, in place. Return whether any of them applied."""
+    """Apply entries to a converted object of their version, in place. Return whether any of them applied.
+
+    What they change in the object is copied first: other objects may share it.
+    """
+    _detach(obj, entries)
     return _Restoration(obj, schema).run(entries)
+
+
+def _detach(obj: Object, entries: Sequence[Entry]) -> None:
+    """Copy, once each, the members of the object that entries concern, and the members of these that they lead into."""
+    own: set[Place] = set()
+    for entry in entries:
+        place, name = entry.place, entry.place[0]
+        if not isinstance(name, str) or type(obj.get(name)) not in _NESTED:
+            continue
+        if place[:1] not in own:
+            own.add(place[:1])
+            obj[name] = obj[name].copy() if type(obj[name]) is dict else json_values.copy(obj[name])
+        holder, below = obj[name], place[1] if len(place) > 1 else None
+        if isinstance(below, str) and type(holder) is dict and place[:2] not in own and type(holder.get(below)) in _NESTED:
+            own.add(place[:2])
+            holder[below] = json_values.copy(holder[below])
 
 
 class _Index:
@@ -118,7 +141,7 @@ class _Restoration:
         step = entry.place[-1]
         if len(entry.place) == 1 and step in IDENTITY:
             return False
-        if not _fits(entry.value, _below(schema, step)):
+        if not _fits(entry.value, _below(schema, step)) or (entry.value is None and not _keeps_null(_below(schema, step), step)):
             return False
         present = self._member(parent, step)
         if digest(present) != entry.digest:
@@ -200,12 +223,18 @@ def _set(parent: dict[str, Any], name: Any, value: Any) -> None:
         parent[name] = value
 
 
+def _keeps_null(schema: Structural, step: Step) -> bool:
+    """Return whether decoding leaves a null in place; a null item of a list stays."""
+    return schema.nullable or schema is ANYTHING or schema.default is not None or not isinstance(step, str)
+
+
 def _fits(value: Any, schema: Structural) -> bool:
-    """Prune a value by its schema. Return whether it then has the schema's types."""
+    """Prune a value by its schema, with the nulls that it does not allow. Return whether it then has the schema's types."""
     if schema is NOTHING:
         return value is ABSENT
     if value is ABSENT:
         return True
     if type(value) is dict or type(value) is list:
         prune(value, schema, report=False)
+        prune_non_nullable_nulls_without_defaults(value, schema)
     return is_typed(value, schema)

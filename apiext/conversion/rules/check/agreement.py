@@ -8,7 +8,7 @@ from apiext.conversion.interface import ConversionError
 from apiext.conversion.rules.check.choices import RandomChoices
 from apiext.conversion.rules.check.places import placed_rules
 from apiext.conversion.rules.check.samples import Samples
-from apiext.conversion.rules.inverse import hub_path, spoke_path
+from apiext.conversion.rules.inverse import MovedPaths
 from apiext.conversion.rules.model import EACH, Expressions
 from apiext.conversion.rules.paths import path_text
 from apiext.meta.encoding import json_codec, json_values
@@ -40,15 +40,16 @@ def check_agreement(rules: ConversionRules, compiled: CompiledRules, schemas: Ma
 def _set_fields(rules: ConversionRules, index: int) -> Iterator[tuple[str, str, FieldSteps]]:
     """Yield the version, the place in the rules, and the path in that version of each field that expressions of a spoke set."""
     spoke = rules.spokes[index]
+    moves = MovedPaths(spoke.rules)
     for number, each in enumerate(placed_rules(rules, index)):
         if not isinstance(each.rule, Expressions):
             continue
         for position, assignment in enumerate(each.rule.to_spoke):
-            steps = spoke_path(assignment.path, spoke.rules[:number])
+            steps = moves.before(assignment.path, number)
             if steps is not None:
                 yield spoke.version, f"{each.part('toSpoke')}[{position}]", steps
         for position, assignment in enumerate(each.rule.to_hub):
-            steps = hub_path(assignment.path, spoke.rules[number + 1 :])
+            steps = moves.after(assignment.path, number + 1)
             if steps is not None:
                 yield rules.hub, f"{each.part('toHub')}[{position}]", steps
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from apiext.conversion.rules.check.added_levels import check_added_levels
 from apiext.conversion.rules.check.arrival import Arrival
 from apiext.conversion.rules.check.places import placed_rules, spoke_path
 from apiext.conversion.rules.check.report import CarriedField, CheckReport, DeclaredLoss
@@ -63,6 +64,7 @@ class _Spoke:
 
     def check(self) -> None:
         """Send the schema of each side to the other one."""
+        check_added_levels(self._rules, self._report)
         there = self._travel(self._version)
         travel_to_hub(there, self._rules)
         self._arrive(there, self._hub)

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 from apiext.conversion.interface import ConversionError
 from apiext.conversion.rules.check.agreement import check_agreement
 from apiext.conversion.rules.check.checker import check_rules
-from apiext.conversion.rules.check.report import CheckReport
+from apiext.conversion.rules.check.default_check import check_defaults
+from apiext.conversion.rules.check.report import CheckReport, report_of
 from apiext.conversion.rules.compile import compile_rules
 from apiext.conversion.rules.errors import InvalidConversionError
 from apiext.conversion.rules.parse import parse_rules
 from apiext.schema.compiled import CompiledSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
+    from apiext.conversion.rules.interface import CompiledRules
     from apiext.conversion.rules.model import ConversionRules
     from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.field import FieldError
 
 
 def check_document(document: object, schemas: Mapping[str, CompiledSchema] | None) -> tuple[ConversionRules | None, CheckReport]:
@@ -29,28 +30,29 @@ def check_document(document: object, schemas: Mapping[str, CompiledSchema] | Non
     try:
         rules = parse_rules(document)
     except InvalidConversionError as error:
-        return None, _report_of(error.errors)
+        return None, report_of(error.errors)
     if schemas is None:
         return rules, CheckReport()
     report = check_rules(rules, schemas)
-    if report.is_valid:
-        _check_compiled(rules, schemas, report)
+    check_compiled(rules, compile_rules(rules, schemas), schemas, report)
     return rules, report
 
 
-def _check_compiled(rules: ConversionRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:
-    """Compile the rules, with their expressions, and try the directions of expressions against each other."""
-    compiled = compile_rules(rules, schemas)
+def check_compiled(rules: ConversionRules, compiled: CompiledRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:
+    """Compile the expressions of valid rules, try them and the defaults of the schemas, and add the findings to the report."""
+    if not report.is_valid:
+        return
     for spoke in rules.spokes:
         for source, target in ((spoke.version, rules.hub), (rules.hub, spoke.version)):
             try:
                 compiled.transformation(source, target)
             except InvalidConversionError as error:
-                report.extend(_report_of(error.errors).findings)
+                report.extend(report_of(error.errors).findings)
             except ConversionError as error:
                 report.problem("spec", str(error))
     if report.is_valid:
         check_agreement(rules, compiled, schemas, report)
+        check_defaults(rules, compiled, schemas, report)
 
 
 def crd_schemas(crd: Object) -> dict[str, CompiledSchema]:
@@ -61,13 +63,6 @@ def crd_schemas(crd: Object) -> dict[str, CompiledSchema]:
         version["name"]: CompiledSchema((version.get("schema") or {}).get("openAPIV3Schema"), preserve_unknown_fields=preserves)
         for version in spec["versions"]
     }
-
-
-def _report_of(errors: Iterable[FieldError]) -> CheckReport:
-    report = CheckReport()
-    for each in errors:
-        report.problem(each.field, each.body())
-    return report
 
 
 def name_of(document: Any) -> str:

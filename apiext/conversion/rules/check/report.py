@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from apiext.meta.field import FieldError
+
 
 class Severity(StrEnum):
     """What a finding means."""
@@ -98,3 +100,11 @@ class CheckReport:
                 self.problem(each.path, each.message)
             else:
                 self.warn(each.path, each.message)
+
+
+def report_of(errors: Iterable[FieldError]) -> CheckReport:
+    """Return the report about errors of a Conversion object by itself."""
+    report = CheckReport()
+    for each in errors:
+        report.problem(each.field, each.body())
+    return report

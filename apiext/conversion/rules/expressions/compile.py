@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.conversion.rules.expressions.json_results import json_result
 from apiext.conversion.rules.expressions.type_fit import fits
 from apiext.conversion.rules.field_types import OPEN
 from apiext.conversion.rules.operations.fields import FieldAccess
@@ -26,6 +25,7 @@ from apiext.schema.model import Structural
 if TYPE_CHECKING:
     from typing import Any
 
+    from apiext.conversion.rules.expressions.json_results import JsonResults
     from apiext.conversion.rules.model import Assignment
     from apiext.meta.field import FieldError, Path
     from apiext.schema.cel.declarations import Declaration
@@ -46,13 +46,9 @@ class CompiledAssignment:
     is_date: bool
     """Whether the field is a date: the expression then returns a point in time."""
 
-    def json(self, result: Any) -> Any:
-        """Return a result of the expression as JSON, MISSING for an empty optional.
-
-        Raises:
-            CelError: it has no form in JSON.
-        """
-        value = json_result(result)
+    def json(self, result: Any, results: JsonResults) -> Any:
+        """Return a result of the expression as JSON, MISSING for an empty optional. Raises as JsonResults.json."""
+        value = results.json(result)
         return value[:_DATE_LENGTH] if self.is_date and type(value) is str else value
 
     def assign(self, obj: Any, value: Any) -> None:

@@ -26,7 +26,12 @@ class ExpressionStage:
         self._finish = finish
         self._api_version = api_version
 
-    def apply(self, obj: Object) -> bool:
+    def prepare(self) -> None:
+        """Generate the functions of the expressions, which takes long for long ones."""
+        for each in self._assignments:
+            each.expression.program.strict.prepare(counting=True)
+
+    def apply(self, obj: Object, known: Object) -> bool:
         """Implement Stage.apply: no result is surely exact."""
         values = iter(evaluate(self._assignments, obj))
         for step in self._steps:
@@ -35,5 +40,5 @@ class ExpressionStage:
             else:
                 step(obj)
         obj["apiVersion"] = self._api_version
-        self._finish(obj)
+        self._finish(obj, known)
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from apiext.conversion.rules_in_use import IN_USE
 from apiext.meta.objectmeta.conditions import with_condition
 
 if TYPE_CHECKING:
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
 
 VALID: Final = "Valid"
-IN_USE: Final = "InUse"
 _MAX_LISTED: Final = 256
 _MAX_MESSAGE: Final = 4096
 _SHOWN: Final = 3
+_CONTINUES: Final = "They are invalid since a change of the CRD or of the server, and go on as far as they can be compiled."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class RulesUsage:
     reason: str
     """One word, as conditions have it."""
     message: str
+    continues: bool = False
+    """Whether the rules convert in spite of the problems that the check finds, because they did before."""
 
 
 def conversion_status(conversion: Object, report: CheckReport | None, usage: RulesUsage) -> Object:
@@ -64,9 +67,10 @@ def _valid(conversion: Object, report: CheckReport | None) -> tuple[str, str, st
 def _in_use(report: CheckReport | None, usage: RulesUsage) -> tuple[str, str, str]:
     if report is None:
         return "False", "DefinitionNotFound", "There are no objects to convert."
-    if not report.is_valid:
+    if not report.is_valid and not usage.continues:
         return "False", "InvalidRules", "Objects in other versions than the requested one cannot be read until the rules are valid."
-    return "True" if usage.is_used else "False", usage.reason, usage.message
+    message = usage.message if report.is_valid else f"{usage.message} {_CONTINUES}"
+    return "True" if usage.is_used else "False", usage.reason, message
 
 
 def _listed(findings: Iterable[RuleFinding]) -> list[Object]:

@@ -26,5 +26,5 @@ class StatusBackend(Protocol):
         ...
 
     def usage(self, name: str) -> RulesUsage:
-        """Return whether valid rules of a CRD are used."""
+        """Return whether the rules of a CRD are used."""
         ...

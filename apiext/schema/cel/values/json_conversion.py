@@ -179,9 +179,14 @@ class Shape:
 
     def is_present(self, container: Any, name: str, memo: Memo) -> bool:
         """Return whether a JSON object has a member of this shape. Raises CelError for a wrong type."""
-        if not isinstance(container, dict) or container.get(name) is None:
+        value = container.get(name) if isinstance(container, dict) else None
+        if value is None:
             return False
-        self.convert(container[name], memo)
+        if not self.is_container or self.optional:
+            self.convert(value, memo)
+        elif self.strict:
+            # what is below has no influence, and may be large
+            self.require_type(value)
         return True
 
     def convert(self, value: Any, memo: Memo) -> Any:

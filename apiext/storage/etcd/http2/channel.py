@@ -12,7 +12,7 @@ from apiext.scheduling.backoff import Backoff
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import Connection
 from apiext.storage.etcd.http2.grpc_status import UNAVAILABLE, RpcError, error_text
-from apiext.storage.etcd.http2.streams import DuplexStream, duplex, unary
+from apiext.storage.etcd.http2.streams import DuplexStream, download, duplex, unary
 
 _MIN_PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 2.0
@@ -74,6 +74,14 @@ class Channel:
             RpcError: the channel is not connected, or no stream became free in time.
         """
         return await duplex(self._current(), self._request(path, metadata), seconds)
+
+    async def download(self, path: str, message: bytes, seconds: float) -> DuplexStream:
+        """Send one message, and open a call that receives any number. `seconds` only limits the wait for a free stream.
+
+        Raises:
+            RpcError: the channel is not connected, or no stream became free in time.
+        """
+        return await download(self._current(), self._header(path), message, seconds)
 
     def connections(self) -> list[Connection]:
         """Return all connections that have not ended."""

@@ -1,4 +1,4 @@
-"""The two kinds of call: unary (one message each way) and duplex (any number of messages both ways)."""
+"""The kinds of call: unary (one message each way), duplex (any number both ways) and download (any number from the server)."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ async def duplex(connection: Connection, header: bytes, seconds: float) -> Duple
     await connection.wait_for_slot(seconds)
     stream = DuplexStream(connection)
     connection.open(stream, header, b"", last=False)
+    return stream
+
+
+async def download(connection: Connection, header: bytes, message: bytes, seconds: float) -> DuplexStream:
+    """See `Channel.download`."""
+    await connection.wait_for_slot(seconds)
+    stream = DuplexStream(connection)
+    connection.open(stream, header, pack(message), last=True)
     return stream
 
 
@@ -88,7 +96,7 @@ class DuplexStream(Http2Stream):
     Messages count against the window until `take` returns them: a slow reader blocks the server.
     """
 
-    __slots__ = ("_buffer", "_connection", "_error", "_granted_ahead", "_messages", "_ungranted", "_waiter")
+    __slots__ = ("_buffer", "_connection", "_error", "_granted_ahead", "_messages", "_succeeded", "_ungranted", "_waiter")
 
     def __init__(self, connection: Connection) -> None:
         super().__init__()
@@ -100,6 +108,7 @@ class DuplexStream(Http2Stream):
         """Bytes at the start of the buffer that are granted already: a message may be larger than the window."""
         self._ungranted = 0
         self._error: RpcError | None = None
+        self._succeeded = False
         self._waiter: asyncio.Future[None] | None = None
 
     def send(self, message: bytes) -> None:
@@ -164,9 +173,15 @@ class DuplexStream(Http2Stream):
         self._granted_ahead = len(buffer)
         return ahead
 
+    @property
+    def succeeded(self) -> bool:
+        """Return whether the server has ended the stream without an error. Untaken messages may be left."""
+        return self._succeeded
+
     def end(self, error: RpcError | None) -> None:
         """See Http2Stream."""
         if self._error is None:
+            self._succeeded = error is None
             self._error = error or RpcError(INTERNAL, "the server ended the stream")
             self._wake()
 

@@ -65,6 +65,18 @@ async def test_order_and_uids_of_webhooks() -> None:
     assert (entry.configuration, entry.revision.uid, entry.revision.resource_version, entry.hook["name"]) == ("a", "u-a", "1", "y")
 
 
+async def test_numbers_of_webhooks() -> None:
+    """Number all webhooks of a phase, those of files first, also those without a rule for a place, and again after each change."""
+    index, name = _index(), "validatingwebhookconfigurations"
+    index.followers[name].changed(_configuration("a", "x", "y", rules=()))
+    index.followers[name].changed(_configuration("b", "x", "y"))
+    assert [entry.number for entry in await index.webhooks(VALIDATING, PLACE)] == [2, 3]
+    index.file_followers[name].changed(_configuration("z.static.k8s.io", "x"))
+    assert [entry.number for entry in await index.webhooks(VALIDATING, PLACE)] == [0, 3, 4]
+    index.followers[name].deleted(_configuration("a"))
+    assert [entry.number for entry in await index.webhooks(VALIDATING, PLACE)] == [0, 1, 2]
+
+
 async def test_phases() -> None:
     """Name the phases in which a configuration may match: both while they are not known, then those of the latest changes."""
     index = ConfigurationIndex(ready_timeout=0)

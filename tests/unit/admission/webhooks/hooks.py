@@ -138,7 +138,8 @@ class Hooks:
         if not self.ready:
             raise NotReadyError
         if not self.entries:
-            self.entries = [HookEntry(Revision("u", "1"), "conf", f"conf/{one['name']}/0", one) for one in self.hooks]
+            for number, one in enumerate(self.hooks):
+                self.entries.append(HookEntry(Revision("u", "1"), "conf", f"conf/{one['name']}/0", one, number=number))
         return self.entries
 
     async def policies(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[Any]:

@@ -8,11 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apiext.conversion.interface import ConversionError, InlineConverter
-from apiext.conversion.rules.building import rules_converter
+from apiext.conversion.metrics import RulesStats
+from apiext.conversion.rules.building import build_rules
 from apiext.conversion.rules.carried.annotation import CARRIED
+from apiext.conversion.rules.compile import compile_rules
 from apiext.conversion.rules.converter import RulesConverter
+from apiext.conversion.rules.declared_losses import DeclaredLosses
 from apiext.conversion.rules.model import ConversionRules, Drop, Side, Spoke
+from apiext.conversion.rules.parse import parse_rules
 from apiext.meta.encoding.json_codec import Object
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, current_work
 from apiext.schema.compiled import CompiledSchema
 from tests.support.builders.conversions import conversion
 from tests.support.conversion_rules import ANY_FIELDS, Change, converter, scrambling
@@ -330,13 +335,54 @@ def test_changed_rules() -> None:
     assert _to(after, old, "v2")["spec"] == {"a": 1, "b": "made"}
 
 
+def test_a_conversion_that_begins_again_counts_once() -> None:
+    """Count conversions by their outcome, but not one that takes too long for the event loop: it begins again elsewhere."""
+
+    def heavy(_obj: Object) -> bool:
+        if current_work().is_limited:
+            raise HeavyWorkError
+        return True
+
+    def failing(_obj: Object) -> bool:
+        raise ConversionError("no")
+
+    stats = RulesStats()
+    found = converter({("v1", "v2"): heavy, ("v2", "v1"): failing}, stats=stats)
+    with InlineWork(), pytest.raises(HeavyWorkError):
+        _to(found, _object("v1"), "v2")
+    _to(found, _object("v1"), "v2")
+    with pytest.raises(ConversionError):
+        _to(found, _object("v2"), "v1")
+
+    counts = {key[1:]: histogram.count for key, histogram in stats.conversions.items()}
+    assert counts == {("v1", "v2", "true"): 1, ("v2", "v1", "false"): 1}
+
+
+def test_carried_fields_under_new_rules() -> None:
+    """Show what an object carries as before when rules come to convert it, and convert it by them once it changes."""
+    fields = {"v1": {"a": {"type": "string"}}, "v2": {"b": {"type": "string"}}}
+    specs = {version: {"type": "object", "properties": found} for version, found in fields.items()}
+    schemas = {version: CompiledSchema({"type": "object", "properties": {"spec": spec}}) for version, spec in specs.items()}
+    before, after = (
+        build_rules("widgets.example.com", conversion(v1=rules), schemas, "v2").converter
+        for rules in ([], [{"rename": {"path": "spec.a", "to": "b"}}])
+    )
+    stored = _to(before, _object("v1", {"a": "x"}), "v2")
+
+    read = _to(after, stored, "v1")
+    rewritten = _to(after, read, "v2")
+    changed = _to(after, read | {"spec": {"a": "y"}}, "v2")
+
+    assert (stored["spec"], read["spec"], rewritten, changed["spec"]) == ({}, {"a": "x"}, stored, {"b": "y"})
+
+
 def test_what_becomes_too_deep_fails() -> None:
-    """Fail like other conversions, with the name of the object, where rules nest a value too deeply."""
-    document = conversion(v1=[{"wrap": {"path": "spec.a", "field": "x"}}] * 1000)
+    """Fail like other conversions, with the name of the object, where rules that no check has stopped nest a value too deeply."""
+    wrapping = parse_rules(conversion(v1=[{"wrap": {"path": "spec.a", "field": "x"}}] * 1000))
     fields = {"v1": {"a": ANY_FIELDS, "b": ANY_FIELDS}, "v2": {"a": ANY_FIELDS}}
     specs = {version: {"type": "object", "properties": found} for version, found in fields.items()}
     schemas = {version: CompiledSchema({"type": "object", "properties": {"spec": spec}}) for version, spec in specs.items()}
-    found = rules_converter("widgets.example.com", document, schemas, "v2")
+    found = RulesConverter(compile_rules(wrapping, schemas), DeclaredLosses(wrapping), schemas, "v2", "widgets.example.com")
 
     with pytest.raises(ConversionError, match="cannot convert Widget 'default/a' to version v2: it becomes nested too deeply"):
         _to(found, _object("v1", {"a": {}, "b": {}}), "v2")

@@ -10,19 +10,22 @@ from apiext.conversion.rules.converter import RulesConverter
 from apiext.conversion.rules.declared_losses import DeclaredLosses
 from apiext.conversion.rules.model import ConversionRules
 from apiext.meta.encoding import json_values
+from apiext.schema.compiled import CompiledSchema
 from tests.support.builders.random_conversions import RandomConversion, random_conversions
 
 PAIRS = [("v1", "v2"), ("v2", "v1"), ("v1", "v3")]
 
 
 def _converted(conversion: RandomConversion, obj: Any, source: str, target: str) -> tuple[Any, bool]:
-    result = json_values.copy(obj)
+    """Return an object in another version, and whether that is exact. What the given object holds stays as it is."""
+    result, before = obj.copy(), json_values.copy(obj)
     try:
         is_exact = conversion.rules.transformation(source, target).apply(result)
     except ConversionError:
         # a parent of a target is no object
         assume(False)
         raise
+    assert json_values.equal(obj, before)
     return result, is_exact
 
 
@@ -62,6 +65,17 @@ def test_the_result_is_pruned(conversion: RandomConversion) -> None:
     assert json_values.equal(coerced, result)
 
 
+def _carrying(converter: RulesConverter, obj: Any, version: str, schema: CompiledSchema) -> Any:
+    """Return an object in another version, pruned and with what it carries. What the given object holds stays as it is."""
+    before = json_values.copy(obj)
+    result = converter.convert_inline(obj.copy(), f"e/{version}")
+    coerced = json_values.copy(result)
+    schema.coerce(coerced)
+    assert json_values.equal(coerced, result)
+    assert json_values.equal(obj, before)
+    return result
+
+
 @settings(max_examples=100, deadline=None)
 @given(random_conversions(), st.sampled_from(PAIRS))
 def test_what_is_not_exact_is_carried(conversion: RandomConversion, pair: tuple[str, str]) -> None:
@@ -73,8 +87,8 @@ def test_what_is_not_exact_is_carried(conversion: RandomConversion, pair: tuple[
     # values of other types than the schema's are not restored
     assume(not conversion.schemas[source].validate_values(obj))
     try:
-        there = converter.convert_inline(json_values.copy(obj), f"e/{target}")
-        back = converter.convert_inline(json_values.copy(there), f"e/{source}")
+        there = _carrying(converter, obj, target, conversion.schemas[target])
+        back = _carrying(converter, there, source, conversion.schemas[source])
     except ConversionError:
         # a parent of a target is no object
         assume(False)

@@ -6,6 +6,7 @@ import pytest
 
 from apiext.conversion.rules import model
 from apiext.conversion.rules.field_types import OPEN, FieldTypes, part_type, schema_at
+from apiext.conversion.rules.inverse import MovedPaths
 from apiext.conversion.rules.model import EACH, FieldSteps, Rule
 from apiext.conversion.rules.operations.parts import PartType
 from apiext.schema.model import Structural
@@ -64,7 +65,7 @@ def test_types_of_parts(schema: Any, kind: PartType) -> None:
 def test_fields_are_followed_to_both_versions() -> None:
     """Find the schema in the spoke of a field before a rule, and in the hub of one after it."""
     rules: list[Rule] = [model.Move(("a",), ("x",)), model.Copy(("x", "b"), ("y",)), model.Move(("y",), ("a", "b"))]
-    types = FieldTypes(SCHEMA, SCHEMA, rules, 1)
+    types = FieldTypes(SCHEMA, SCHEMA, MovedPaths(rules), 1)
     spoke, hub = types.in_spoke(("x", "b")), types.in_hub(("y",))
 
     assert spoke is not None

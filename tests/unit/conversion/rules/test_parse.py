@@ -133,3 +133,32 @@ def test_other_documents_are_refused(document: object) -> None:
     """Refuse what is no Conversion."""
     with pytest.raises(InvalidConversionError):
         parse_rules(document)
+
+
+def _deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+_RENAMES: list[Rule] = [{"rename": {"path": f"spec.a{number}", "to": "b"}} for number in range(600)]
+
+
+@pytest.mark.parametrize(
+    "spokes, problem",
+    [
+        ({"v1": _RENAMES, "v3": _RENAMES}, "spec.spokes: Forbidden: have 1200 rules, and together can have 1024"),
+        ({"v1": [{"default": {"path": "spec.a", "value": "x" * 140_000}}]}, "spec: Too long: may not be more than 131072 bytes"),
+        ({"v1": [{"default": {"path": "spec.a", "value": _deep(500)}}]}, "spec: Invalid value: must not be nested deeper than 200 levels"),
+        ({f"v{number}": [] for number in range(10, 50)}, "spec.spokes: Invalid value: does not satisfy maxItems: 32"),
+        ({"v1": [{"drop": {"path": ".".join(["a"] * 65), "reason": "gone"}}]}, "must not have more than 64 steps"),
+    ],
+    ids=["rules", "bytes", "levels", "spokes", "steps"],
+)
+def test_documents_are_limited(spokes: dict[str, Any], problem: str) -> None:
+    """Refuse a document that takes long to parse, or whose values could not be written."""
+    with pytest.raises(InvalidConversionError) as caught:
+        parse_rules(conversion(**spokes))
+
+    assert problem in str(caught.value)

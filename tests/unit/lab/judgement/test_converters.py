@@ -6,7 +6,9 @@ from typing import Any, Final
 from apiext.conversion.interface import ConversionError
 from apiext.definitions.definition import Definition
 from apiext.lab.judgement.converters import NOT_CALLED, open_converters
+from tests.support.builders.conversions import conversion
 from tests.support.builders.crds import crd, definition, version
+from tests.support.builders.plans import shaped
 from tests.support.conversion_webhook import BREAK, conversion_webhook
 
 VERSIONS: Final = (version("v1", storage=True), version("v2"))
@@ -64,3 +66,17 @@ async def test_a_silent_webhook_is_called_twice(tmp_path: Path) -> None:
 
             assert "does not answer" in converters.new.missing
             assert len(webhook.calls) <= 4
+
+
+async def test_rules_in_use_go_on() -> None:
+    """Convert by unchanged rules under a definition that they do not fit, as a server does, and not by changed ones."""
+    strict = shaped("v2", "a", storage=True)
+    strict["schema"]["openAPIV3Schema"]["properties"]["spec"] |= {"required": ["a"]}
+    before, after = (definition(crd("widgets", shaped("v1"), hub)) for hub in (shaped("v2", "a", storage=True), strict))
+    answers: list[Any] = []
+    for added in ({"path": "spec.c", "reason": "unused"}, None):
+        rules = conversion(v1=[]), conversion(v1=[{"drop": added}] if added else [])
+        async with open_converters(before, after, rules=rules) as converters:
+            answers += await converters.new.converter.convert([dict(OBJECT)], "example.com/v2")
+
+    assert [isinstance(answer, ConversionError) for answer in answers] == [True, False]

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
         return worlds[-1]
 
     @asynccontextmanager
-    async def opened(_etcd: EtcdConfig) -> AsyncIterator[HostStore]:
+    async def opened(_etcd: EtcdConfig, _encryption: Path | None = None) -> AsyncIterator[HostStore]:
         yield HostStore(worlds[-1].backend, "/registry")
 
     monkeypatch.setattr(HostStore, "open", opened)

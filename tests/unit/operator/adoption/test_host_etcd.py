@@ -1,5 +1,7 @@
 """Reads and writes of the host's etcd."""
 
+from pathlib import Path
+
 import pytest
 
 from apiext.meta.encoding import cbor_codec
@@ -9,6 +11,7 @@ from apiext.operator.adoption.store_diff import Difference, stored_object
 from apiext.operator.api_clients import ApiError
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
+from tests.support.builders.encryption import IDENTITY, keyed, write_configuration
 from tests.support.servers.memory_backend import MemoryBackend
 
 OF = AdoptedResource("widgets.example.com", "example.com", "v1", "widgets")
@@ -97,3 +100,47 @@ async def test_reports_a_failing_etcd(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ApiError, match="the host's etcd: "):
         async with HostStore.open(EtcdConfig(servers=("http://etcd",))) as store:
             await store.check({"metadata": {"name": "a"}})
+
+
+@pytest.fixture
+def encrypted(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> MemoryBackend:
+    """Return the stored values of the etcd of a host that encrypts."""
+
+    async def connect(_config: EtcdConfig) -> MemoryBackend:
+        backend._closed = False
+        return backend
+
+    monkeypatch.setattr(EtcdBackend, "connect", connect)
+    return backend
+
+
+async def test_writes_and_reads_with_the_hosts_keys(encrypted: MemoryBackend, tmp_path: Path) -> None:
+    """With the host's file, values are encrypted as the host does; without it, or with other keys, they are refused."""
+    file = write_configuration(tmp_path / "host.json", (["*.example.com"], [keyed("aescbc", "key1"), IDENTITY]))
+    other = write_configuration(tmp_path / "other.json", (["*.example.com"], [keyed("aescbc", "key2"), IDENTITY]))
+    wanted = stored_object({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+    crd = {"metadata": {"name": "widgets.example.com", "uid": "u"}}
+    etcd = EtcdConfig(servers=("http://etcd",))
+
+    async with HostStore.open(etcd, file) as store:
+        await store.write(OF, [Difference(wanted, None)])
+        await store.check_decrypted(crd, OF)
+        assert [one.digest async for one in store.objects(OF)] == [wanted.digest]
+    assert encrypted._state[f"{PREFIX}a"].value.startswith(b"k8s:enc:aescbc:v1:key1:")
+    for wrong, message in ((None, "start the operator with --host-encryption-provider-config"), (other, "no matching key was found")):
+        async with HostStore.open(etcd, wrong) as store:
+            with pytest.raises(ApiError, match=message):
+                await store.check_decrypted(crd, OF)
+            with pytest.raises(ApiError, match=message):
+                [one async for one in store.objects(OF)]
+
+
+async def test_refuses_an_invalid_file(encrypted: MemoryBackend, tmp_path: Path) -> None:
+    """A file that is not valid is named, with its flag."""
+    path = tmp_path / "host.json"
+    path.write_text("{}")
+
+    with pytest.raises(ApiError, match=r"--host-encryption-provider-config: .*host\.json: .*'apiVersion' is a required property"):
+        async with HostStore.open(EtcdConfig(servers=("http://etcd",)), path):
+            pass
+    assert not encrypted._state

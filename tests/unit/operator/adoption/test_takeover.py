@@ -1,5 +1,6 @@
 """The take-over of a group by apiext."""
 
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -322,3 +323,19 @@ async def test_tells_policies_of_groups_apart(one: World) -> None:
 
     assert not await other._denies(probe("other.example.com", ["widgets"]))
     assert await Policy(clients.host, "example.com", "")._denies(probe("example.com", ["widgets"]))
+
+
+async def test_refuses_a_host_that_encrypts(world: Make) -> None:
+    """Touch nothing if the host's etcd has values that a hand-over could not read; take the group over once they can be read."""
+    one = filled(world)
+    key = "/registry/example.com/widgets/ns9/sealed"
+    await one.backend.create(key, b"k8s:enc:aescbc:v1:key1:...")
+    before = copy.deepcopy((one.host, one.mirrors, one.objects))
+
+    with pytest.raises(ApiError, match="start the operator with --host-encryption-provider-config"):
+        await reconcile_group(one.transition())
+
+    assert (one.host, one.mirrors, one.objects) == before
+    await one.backend.delete(key, expected=one.backend._state[key].revision)
+    await reconcile_group(one.transition())
+    assert one.at_apiext() == OBJECTS

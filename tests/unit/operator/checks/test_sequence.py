@@ -100,6 +100,13 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ("apiext", "/livez is answered with 429", lambda builder: builder.apiext.update({"/livez?verbose": Answer(429)})),
     ("store", "own etcd does not answer it: dead", _fails("etcd", "internal server error: dead")),
     (
+        "store",
+        "a KMS plugin of the encryption fails: kms-provider-0: gone",
+        lambda builder: builder.apiext.update(
+            {"/readyz?verbose": f"{READY}[-]kms-providers failed", "/readyz/kms-providers": Answer(500, b"kms-provider-0: gone")}
+        ),
+    ),
+    (
         "host's definitions",
         "does not follow the host's definitions: another cluster",
         _fails("host", "internal server error: another cluster"),

@@ -1,10 +1,17 @@
 """What a server tells others about the versions it writes."""
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
 from apiext.server.composition import storage_versions
+from apiext.server.options.options import StorageOptions
+from apiext.storage.backend import BackendError
+from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
+from apiext.storage.replicas.host_records import HostRecords
+from apiext.storage.replicas.roll_call import Replicas
 from tests.support.builders.crds import crd, version
 from tests.support.servers.in_process import InProcess
 
@@ -25,3 +32,17 @@ async def test_names_the_version_of_each_definition(server: InProcess, monkeypat
 
     monkeypatch.setattr(storage_versions, "_MAX_DEFINITIONS", 1)
     assert list(storage_versions._encodings(server.catalog, server.cache)) == ["gadgets.example.com"]
+
+
+async def test_refuses_a_restoration_that_has_begun(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a start if a restoration has begun after the store was opened, and before this server was recorded there."""
+    backend, start = server.cache.stores.backend, Replicas.start
+
+    async def late(replicas: Replicas) -> None:
+        await HostRecords(backend, "/registry").put(RESTORE_RECORD, {})
+        await start(replicas)
+
+    monkeypatch.setattr(Replicas, "start", late)
+    async with AsyncExitStack() as stack:
+        with pytest.raises(BackendError, match="unfinished restoration"):
+            await storage_versions.start_replicas(StorageOptions(data_dir=Path("unused")), "https://a", server.catalog, server.cache, stack)

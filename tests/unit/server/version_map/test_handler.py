@@ -248,6 +248,33 @@ async def test_hides_names() -> None:
     assert entry["problems"]["invalid"] == 1
 
 
+async def test_rights_change_while_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take names back, and show them again, when the permission to list changes; also from a reader that comes back."""
+    monkeypatch.setattr(event_stream, "RIGHTS_SECONDS", 0.02)
+    allowed = True
+
+    async def authorize(_user: UserInfo, info: RequestInfo) -> Verdict:
+        return NO_OPINION if info.verb == "list" and info.resource == "widgets" and not allowed else ALLOWED
+
+    async def taken(reader: Reader, *, names: bool) -> None:
+        async with asyncio.timeout(30):
+            while bool(reader.entries.get(NAME, {}).get("names", {}).get("problems")) is not names:
+                await reader.take()
+
+    async with InProcess(authorize=authorize) as server:
+        await _old_and_new(server)
+        async with reading(server) as reader:
+            await taken(reader, names=True)
+            for allowed in (False, True):
+                await taken(reader, names=allowed)
+        allowed = False
+        async with reading(server, reader.place) as again:
+            again.entries = reader.entries
+            await taken(again, names=False)
+    assert (reader.resets, again.resets) == (1, 0)
+    assert again.entries[NAME]["problems"]["invalid"] == 1
+
+
 async def test_shows_rules(server: InProcess) -> None:
     """Show that rules convert a definition's objects, with counts by version; say why they do not once they are invalid."""
     server.converters.known.put(Origin.FILE, conversion())

@@ -1,5 +1,7 @@
 """Tests of what one reader sees: names of objects only with the permission to list them."""
 
+import json
+
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
 from apiext.meta.gvk import GroupVersionResource
 from apiext.meta.request import RequestInfo, UserInfo
@@ -28,13 +30,14 @@ async def test_shows_names_by_permission() -> None:
     """Ask the authorizer for the list of each resource once, and say whose names are hidden."""
     authorizer = _Authorizer()
     view = ReaderView(UserInfo("ann"), authorizer)
+    names = await view.names(ENTRY)
 
-    assert await view.shown(ENTRY) == {
+    assert json.loads(ENTRY.encoded(names)) == {
         "name": "widgets.example.com",
-        "names": {"problems": ({"key": "a/b"},)},
+        "names": {"problems": [{"key": "a/b"}]},
         "hidden": {"migrations": "gadgets.example.com"},
     }
-    await view.shown(ENTRY)
+    assert await view.names(ENTRY) == names
     assert [(info.path, info.is_resource) for info in authorizer.asked] == [
         ("/apis/example.com/v1/widgets", True),
         ("/apis/example.com/v1/gadgets", True),
@@ -46,6 +49,15 @@ async def test_another_user_is_asked_for_anew() -> None:
     authorizer = _Authorizer()
 
     for name in ("bob", "unlucky"):
-        shown = await ReaderView(UserInfo(name), authorizer).shown(ENTRY)
-        assert (shown["names"], set(shown["hidden"])) == ({}, {"problems", "migrations"})
+        assert await ReaderView(UserInfo(name), authorizer).names(ENTRY) == (False, False)
     assert len(authorizer.asked) == 4
+
+
+def test_readers_with_the_same_rights_share_the_bytes() -> None:
+    """Encode an entry once for each kind of rights; keep few kinds."""
+    entry = DefinitionEntry({"name": "x"}, ENTRY.named + tuple(NamedPart(str(number), GADGETS, ({},)) for number in range(4)))
+    kinds = [tuple(number >> bit & 1 == 1 for bit in range(6)) for number in range(6)]
+    encoded = [entry.encoded(kind) for kind in kinds]
+
+    assert [entry.encoded(kind) is before for kind, before in zip(kinds, encoded, strict=True)] == [True] * 4 + [False] * 2
+    assert [entry.encoded(kind) for kind in kinds] == encoded

@@ -1,7 +1,14 @@
 """Requests and answers on a connection."""
 
 import asyncio
+import fcntl
 import gzip
+import socket
+import ssl
+import sys
+import termios
+import threading
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -12,13 +19,17 @@ from apiext.webhook.http1.destination import Destination
 from apiext.webhook.http1.dialing import dial
 from apiext.webhook.http1.failures import BodyError, BrokenConnectionError, MalformedAnswerError, TooLargeAnswerError
 from apiext.webhook.http1.pool import ConnectionPool
+from hack.lib.servers.certificates import Authority
 from tests.support.event_loop import until
-from tests.support.raw_http import RawServer
+from tests.support.raw_http import RawServer, server_tls
 from tests.unit.webhook.http1.conftest import LIMIT
 
 _REQUEST: Final = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
 _OK: Final = b"HTTP/1.1 200 OK\r\n"
 _EMPTY: Final = _OK + b"Content-Length: 0\r\n\r\n"
+_LOOK: Final = 0.01
+_SAME: Final = 10
+"""Equal looks at a socket after which it is full: no event tells."""
 
 
 async def _ask(pool: ConnectionPool, port: int, request: bytes = _REQUEST, seconds: float = 30) -> HttpAnswer:
@@ -149,12 +160,22 @@ async def test_ends_without_an_answer(pool: ConnectionPool, server: RawServer, b
         await _ask(pool, server.port)
 
 
-@pytest.mark.parametrize("begin, error", [(b"", TimeoutError), (_OK + b"Content-Length: 4\r\n\r\nte", BodyError)])
-async def test_deadline(pool: ConnectionPool, server: RawServer, begin: bytes, error: type[Exception]) -> None:
+async def test_deadline(pool: ConnectionPool, server: RawServer) -> None:
     """Give up at the deadline, and close the connection."""
-    server.answers, server.holds = [begin, b""], True
-    with pytest.raises(error):
-        await _ask(pool, server.port, seconds=0.05)
+    server.answers, server.holds = [b"", b""], True
+    with pytest.raises(TimeoutError):
+        await _ask(pool, server.port, seconds=0.3)
+
+    await until(lambda: server.ended == 1)
+
+
+async def test_deadline_within_the_body(pool: ConnectionPool, server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell an answer that ends too late from none."""
+    server.answers, server.holds = [_OK + b"Content-Length: 4\r\n\r\nte", b""], True
+    # it expires when the head has come
+    monkeypatch.setattr(KeptConnection, "_advance", KeptConnection._expire)
+    with pytest.raises(BodyError):
+        await _ask(pool, server.port)
 
     await until(lambda: server.ended == 1)
 
@@ -218,3 +239,51 @@ async def test_answers_before_the_request_is_read(pool: ConnectionPool, server: 
     assert answer.body == b"no"
     await _ask(pool, server.port)
     assert server.connections == 2
+
+
+def _answer_early(listener: socket.socket, context: ssl.SSLContext, full: threading.Event, done: threading.Event) -> None:
+    """Read a part of one request, answer once no more of it can be sent, and read no more."""
+    accepted, _ = listener.accept()
+    with context.wrap_socket(accepted, server_side=True) as connection:
+        connection.recv(1)
+        full.wait()
+        connection.sendall(_sized(b"no"))
+        done.wait()
+
+
+async def _filled(descriptor: int) -> None:
+    """Wait until bytes wait in a socket, and no more of them are taken."""
+    held, same = 0, 0
+    while same < _SAME:
+        await asyncio.sleep(_LOOK)
+        before, held = held, int.from_bytes(fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+        same = same + 1 if held and held == before else 0
+
+
+async def test_early_answers_with_tls(pool: ConnectionPool, tmp_path: Path) -> None:
+    """Use no connection again that still holds a part of a request, even if it is below TLS."""
+    authority, full, done = Authority(tmp_path), threading.Event(), threading.Event()
+    context = ssl.create_default_context(cafile=authority.cert)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        answering = asyncio.create_task(asyncio.to_thread(_answer_early, listener, server_tls(authority.issue("server")), full, done))
+        try:
+            connection = await dial(Destination("127.0.0.1", listener.getsockname()[1], context), LIMIT)
+            assert connection.transport is not None
+            sending = connection.transport.get_extra_info("socket")
+            sending.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+            size = 60_000
+            request = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + bytes(size)
+            asking = asyncio.create_task(connection.exchange(request, pool.deadline(30)))
+            await _filled(sending.fileno())
+            full.set()
+
+            assert (await asking).body == b"no"
+            assert not connection.is_reusable
+            connection.close()
+            async with asyncio.timeout(30):
+                await connection.lost
+        finally:
+            full.set()
+            done.set()
+        await answering

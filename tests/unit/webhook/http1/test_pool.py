@@ -7,7 +7,9 @@ import pytest
 
 from apiext.webhook.http1 import pool as pools
 from apiext.webhook.http1.answer import HttpAnswer
+from apiext.webhook.http1.connection import KeptConnection
 from apiext.webhook.http1.destination import Destination
+from apiext.webhook.http1.dialing import dial
 from apiext.webhook.http1.failures import BrokenConnectionError, DialError
 from apiext.webhook.http1.pool import ConnectionPool, PoolClosedError
 from tests.support.event_loop import advance, until
@@ -81,6 +83,35 @@ async def test_forgets_a_context(pool: ConnectionPool, server: RawServer) -> Non
     server.answers = [_EMPTY] * 2
     await _ask(pool, server.port)
     pool.forget(None)
+    await _ask(pool, server.port)
+
+    assert server.connections == 2
+
+
+async def test_forgets_connections_in_use(pool: ConnectionPool, server: RawServer) -> None:
+    """Take the answer on a connection of a forgotten context, and use it no more."""
+    server.answers, server.gate = [_EMPTY] * 2, asyncio.Event()
+    asking = asyncio.create_task(_ask(pool, server.port))
+    await until(lambda: server.requests)
+    pool.forget(None)
+    server.gate.set()
+
+    assert (await asking).status == 200
+    await _ask(pool, server.port)
+    assert server.connections == 2
+
+
+async def test_forgets_connections_that_are_made(pool: ConnectionPool, server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use a connection only once that was begun before its context was forgotten."""
+
+    async def dial_and_forget(destination: Destination, limit: int) -> KeptConnection:
+        connection = await dial(destination, limit)
+        pool.forget(None)
+        return connection
+
+    monkeypatch.setattr(pools, "dial", dial_and_forget)
+    server.answers = [_EMPTY] * 2
+    await _ask(pool, server.port)
     await _ask(pool, server.port)
 
     assert server.connections == 2

@@ -9,6 +9,8 @@ from apiext.conversion.rules.check.report import CarriedField, CheckReport, Decl
 from apiext.conversion.rules.parse import parse_rules
 from tests.support.builders.related_versions import INTEGER, STRING, array, conversion, mapped, obj, schemas_of_specs
 
+OPEN_SPEC: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
 
 def checked(spoke: Any, hub: Any, *rules: Any, **others: Any) -> CheckReport:
     """Check rules between v1 and the hub v2, whose spec have the schemas, and other versions without rules."""
@@ -338,3 +340,27 @@ def test_parts_of_texts_become_booleans_and_back() -> None:
     rule = {"split": {"path": "spec.text", "to": ["spec.on", "spec.size"], "separator": ":"}}
 
     assert checked(obj(text=STRING), obj(on={"type": "boolean"}, size=INTEGER), rule).findings == []
+
+
+def _wraps(count: int, kind: str = "wrap") -> list[Any]:
+    return [{kind: {"path": "spec.a", "field": "b"}} for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    "rules, problem",
+    [
+        (_wraps(20), ""),
+        (_wraps(21), "rules[20].wrap: spec.a.b can be nested 21 levels deeper than before, and rules may add 20"),
+        (_wraps(21, "unwrap"), "rules[0].unwrap: spec.a.b can be nested 21 levels deeper than before, and rules may add 20"),
+        ([*_wraps(20), {"move": {"from": "spec.a", "to": "spec.c.a"}}], "rules[20].move: spec.c.a can be nested 21 levels"),
+        ([*_wraps(20), {"copy": {"from": "spec", "to": "data.spec"}}], "rules[20].copy: data.spec can be nested 21 levels"),
+        ([each for n in range(30) for each in ({"move": {"from": f"spec.f{n}", "to": f"spec.g.f{n}"}},)], ""),
+        ([*_wraps(15), *_wraps(15, "unwrap"), *_wraps(4)], ""),
+    ],
+    ids=["most", "too many", "the way back", "moved", "copied", "independent", "there and back"],
+)
+def test_rules_nest_values_only_so_deeply(rules: Any, problem: str) -> None:
+    """Refuse rules that could make an object that is nested too deeply to be written."""
+    found = [each for each in texts(checked(OPEN_SPEC, OPEN_SPEC, *rules)) if "levels deeper" in each]
+
+    assert [each[: len(problem)] for each in found] == ([problem] if problem else [])

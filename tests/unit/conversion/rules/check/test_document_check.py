@@ -4,7 +4,7 @@ from typing import Any
 
 from apiext.conversion.rules.check.document_check import check_document, crd_schemas
 from apiext.conversion.rules.check.report import CheckReport
-from tests.support.builders.related_versions import INTEGER, STRING, conversion, crd_of_specs, obj, schemas_of_specs
+from tests.support.builders.related_versions import INTEGER, STRING, array, conversion, crd_of_specs, mapped, obj, schemas_of_specs
 
 
 def _checked(spoke: Any, hub: Any, *rules: Any) -> CheckReport:
@@ -45,6 +45,29 @@ def test_a_direction_that_is_not_written_is_a_warning() -> None:
     (warning,) = report.warnings
     assert warning.path == "spec.spokes[0].rules[0].expression.toHub[0]"
     assert " becomes nothing on the way v2 -> v1 -> v2" in warning.message
+
+
+def test_defaults_that_another_version_does_not_allow_are_warnings() -> None:
+    """Warn of each default that makes objects invalid after conversion, wherever it is, and not of values that rules or no default give."""
+    items = array(obj(level=INTEGER | {"default": 0}, mode=STRING | {"default": "fast", "enum": ["fast", "slow"]}))
+    by_name = mapped(obj(x=STRING | {"default": "long"}))
+    spoke = obj(size=INTEGER | {"default": 0}, text=STRING | {"default": "a"}, items=items, byName=by_name)
+    there = array(obj(level=INTEGER | {"minimum": 1}, mode=STRING | {"enum": ["Fast", "Slow"]}))
+    hub = obj(("needed",), capacity=INTEGER | {"minimum": 1}, text=STRING, items=there, byName=mapped(obj(x=STRING | {"maxLength": 3})))
+    hub["properties"]["needed"] = INTEGER | {"default": 5}
+    modes = {"enum": {"path": "spec.items[*].mode", "map": {"fast": "Fast", "slow": "Slow"}}}
+
+    report = _checked(spoke, hub, {"rename": {"path": "spec.size", "to": "capacity"}}, modes)
+
+    least = "in body should be greater than or equal to 1"
+    assert [str(each) for each in report.findings] == [
+        f"spec.spokes[0]: v1 gives {path} the default {default}, which makes objects invalid in v2: {problem}"
+        for path, default, problem in (
+            ("spec.size", "0", f"spec.capacity: Invalid value: 0: spec.capacity {least}"),
+            ("spec.items[*].level", "0", f"spec.items[0].level: Invalid value: 0: spec.items[0].level {least}"),
+            ("spec.byName[*].x", "'long'", "spec.byName.key.x: Too long: may not be more than 3 bytes"),
+        )
+    ]
 
 
 def test_expressions_that_fail_are_warnings() -> None:

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from apiext.conversion.interface import ConversionError
+from apiext.conversion.rules.expressions.evaluation import MAX_RESULT_VALUES
 from apiext.conversion.rules.interface import CompiledRules
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 from tests.support.builders.conversions import OPEN, compiled, conversion, converted, fields, items, widget
 
 TEXT_MAP = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -150,3 +152,68 @@ def test_costs_are_limited_for_each_object() -> None:
     assert found["spec"] == {f"n{n}": True for n in range(40)}
     with pytest.raises(ConversionError, match="cost too much for one object"):
         converted(rules, widget("v1", {"tags": ["a"] * 10_000}), "v2")
+
+
+REPEATED = f"[{', '.join(['self.spec.tags'] * 1000)}]"
+"""Costs little to evaluate, and makes a thousand lists."""
+
+
+def _repeating() -> CompiledRules:
+    return _to_hub("result", REPEATED, fields(result=items(items("string"))))
+
+
+@pytest.mark.parametrize(
+    "value, kind, spec",
+    [
+        ("self.spec.tags.all(t, t != 'x')", "boolean", {"tags": ["a"] * 10_000}),
+        (REPEATED, items(items("string")), {"tags": ["a"] * 10}),
+        ("self.spec.raw", OPEN, {"raw": {"a": [[1] * 100] * 100}}),
+        ("self.spec.size", "string", {"size": "a" * 100_000}),
+    ],
+    ids=["cost", "named often", "open", "long text"],
+)
+def test_what_takes_long_is_not_done_on_the_event_loop(value: str, kind: Any, spec: Any) -> None:
+    """Stop a long evaluation on the event loop, before anything has changed; it succeeds elsewhere."""
+    rules, obj = _to_hub("result", value, fields(result=kind)), widget("v1", spec)
+    rules.transformation("v1", "v2")
+
+    with InlineWork(), pytest.raises(HeavyWorkError):
+        converted(rules, obj, "v2")
+
+    assert "result" in converted(rules, obj, "v2")[0]["spec"]
+
+
+def test_long_expressions_are_not_compiled_on_the_event_loop() -> None:
+    """Compile them elsewhere, and then use them."""
+    rules, obj = _to_hub("result", f"[{', '.join(['1'] * 1500)}].size()", fields(result="integer")), widget("v1", {})
+
+    with InlineWork(), pytest.raises(HeavyWorkError):
+        converted(rules, obj, "v2")
+
+    assert converted(rules, obj, "v2")[0]["spec"] == {"result": 1500}
+    with InlineWork():
+        assert converted(rules, obj, "v2")[0]["spec"] == {"result": 1500}
+
+
+def test_each_object_has_the_event_loop_for_a_time_of_its_own() -> None:
+    """Convert many objects on the event loop, which together take longer than one may."""
+    rules, obj = _to_hub("result", "self.spec.tags.all(t, t != 'x')", fields(result="boolean")), widget("v1", {"tags": ["a"] * 300})
+
+    with InlineWork():
+        assert all(converted(rules, obj, "v2")[0]["spec"] == {"result": True} for _ in range(30))
+
+
+def test_the_size_of_results_is_limited() -> None:
+    """Refuse an object for which expressions make more values than they may."""
+    with pytest.raises(ConversionError, match=f"the expressions make more than {MAX_RESULT_VALUES} values"):
+        converted(_repeating(), widget("v1", {"tags": ["a"] * 1000}), "v2")
+
+
+def test_the_depth_of_results_is_limited() -> None:
+    """Refuse an object for which an expression makes a value that could not be written below its path."""
+    raw: Any = 1
+    for _ in range(150):
+        raw = [raw]
+
+    with pytest.raises(ConversionError, match="nested deeper than 136 levels"):
+        converted(_to_hub("result", "self.spec.raw", fields(result=OPEN)), widget("v1", {"raw": {"a": raw}}), "v2")

@@ -1,5 +1,6 @@
 """The status of Conversion objects."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from apiext.conversion.rules.check.document_check import check_document
@@ -47,6 +48,17 @@ def test_problems_have_paths() -> None:
     }
     assert status["conditions"][0]["message"].startswith("spec.spokes[0].rules[0].rename.to: spec.capacity is of type")
     assert status["losses"] == [{"version": "v1", "path": "spec.old", "reason": "unused"}]
+
+
+def test_rules_in_use_go_on() -> None:
+    """Report problems of rules that a changed CRD has made invalid, and that they are in use still."""
+    document = conversion(_RENAME)
+    _, report = check_document(document, schemas_of_specs(v1=obj(size=INTEGER), v2=obj(capacity=STRING)))
+
+    status = conversion_status(document, report, replace(_USED, continues=True))
+
+    assert _conditions(status) == {"Valid": ("False", "InvalidRules"), "InUse": ("True", "Converting")}
+    assert status["conditions"][1]["message"].startswith(f"{_USED.message} They are invalid since a change of the CRD")
 
 
 def test_mistakes_of_form_are_problems() -> None:

@@ -1,0 +1,116 @@
+"""The audit context of a request, from its arrival to its answer (apiserver pkg/audit/context.go and request.go)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.audit.event import AuditEvent, RequestFacts
+from apiext.audit.levels import AuditLevel, AuditStage
+from apiext.audit.request_record import RequestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+    from apiext.audit.backend import AuditSink
+    from apiext.audit.policy import AuditSettings
+    from apiext.meta.request import RequestInfo, UserInfo
+
+_STATUS_MEMBERS: Final = ("status", "message", "reason", "details", "code")
+
+
+class AuditContext(RequestFacts):
+    """Collects the event of one request, and gives it to the sink at each stage."""
+
+    _sink: AuditSink | None = None
+    _started = False
+    deprecated = False
+    """Whether the requested version is deprecated."""
+    long_running = False
+
+    def __init__(self, audit_id: str) -> None:
+        self.audit_id = audit_id
+        self.received = time.time()
+
+    def begin(self, settings: AuditSettings, sink: AuditSink, user: UserInfo | None, info: RequestInfo) -> None:
+        """Take the settings that the policy has for the request. `user` is None if its authentication has failed."""
+        self.settings, self._sink = settings, sink
+        self.user, self.info = user, info
+        self.long_running = info.long_running
+
+    @property
+    def enabled(self) -> bool:
+        """Return whether the request is recorded."""
+        return self.settings.level is not AuditLevel.NONE
+
+    @property
+    def records_response(self) -> bool:
+        """Return whether the event includes the object of the response."""
+        return self.settings.level is AuditLevel.REQUEST_RESPONSE
+
+    def annotate(self, key: str, value: str) -> None:
+        """Add an annotation; the first value of a key stays."""
+        if self.annotations is None:
+            self.annotations = {key: value}
+        else:
+            self.annotations.setdefault(key, value)
+
+    def write_record(self) -> RequestRecord:
+        """Return the record for the execution of the request's write."""
+        if self.record is None:
+            self.record = RequestRecord(self.settings.level >= AuditLevel.REQUEST, self.settings.omit_managed_fields)
+        return self.record
+
+    def impersonate(self, user: UserInfo, constraint: str) -> None:
+        """Note the user whom the request impersonates, and the mode of constrained impersonation."""
+        self.impersonated, self.constraint = user, constraint
+
+    def take_status(self, status: Mapping[str, Any]) -> None:
+        """Note the Status of the response."""
+        # empty details are a pointer in the reference
+        self.status = {name: status[name] for name in _STATUS_MEMBERS if status.get(name) or (name == "details" and name in status)}
+
+    def take_code(self, code: int) -> None:
+        """Note the code of the response, which completes a Status."""
+        # a new dict: earlier events keep theirs
+        self.status = {"code": code} if self.status is None else {**self.status, "code": code}
+
+    def track(self, part: str, seconds: float) -> None:
+        """Add time that a part of the server has taken."""
+        if self.latencies is None:
+            self.latencies = {}
+        self.latencies[part] = self.latencies.get(part, 0.0) + seconds
+
+    def all_latencies(self) -> dict[str, float]:
+        """Return the seconds by the parts of the server, including admission."""
+        return {**(self.latencies or {}), **(self.record.latencies if self.record is not None else {})}
+
+    def receive(self) -> Awaitable[bool] | None:
+        """Emit the event of the request's arrival. Return the awaitable of `AuditSink.process`."""
+        return self._emit(AuditStage.REQUEST_RECEIVED, self.received)
+
+    def start(self, code: int) -> Awaitable[bool] | None:
+        """Emit the event of the beginning of a long answer, once. Return an awaitable as `receive`."""
+        if self._started:
+            return None
+        self._started = True
+        self.take_code(code)
+        return self._emit(AuditStage.RESPONSE_STARTED, time.time())
+
+    def complete(self, moment: float | None = None) -> Awaitable[bool] | None:
+        """Emit the event of the request that was answered at a `moment`, by default now. Return an awaitable as `receive`."""
+        if self.deprecated:
+            self.annotate("k8s.io/deprecated", "true")
+        return self._emit(AuditStage.RESPONSE_COMPLETE, time.time() if moment is None else moment)
+
+    def panic(self, error: Exception) -> Awaitable[bool] | None:
+        """Emit the event of a request that failed by a defect of the server. Return an awaitable as `receive`."""
+        message = f"APIServer panic'd: {error}"
+        self.status = {"status": "Failure", "message": message, "reason": "InternalError", "code": 500}
+        return self._emit(AuditStage.PANIC, time.time())
+
+    def _emit(self, stage: AuditStage, moment: float) -> Awaitable[bool] | None:
+        omitted = self.settings.omit_stages
+        if self._sink is None or (omitted and stage in omitted):
+            return None
+        return self._sink.process((AuditEvent(self, stage, moment),))

@@ -1,0 +1,196 @@
+"""A log file that is rotated by size (gopkg.in/natefinch/lumberjack.v2, which the reference uses)."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import stat
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.log import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_LOG: Final = get_logger(__name__)
+_MEGABYTE: Final = 1024 * 1024
+_TIME_FORMAT: Final = "%Y-%m-%dT%H-%M-%S."
+_COMPRESSED: Final = ".gz"
+_MODE: Final = 0o600
+_MAX_DAYS: Final = 100_000
+"""Older files do not exist; datetime has no dates before the year 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotationLimits:
+    """When a file is rotated, and which rotated files are kept; 0 disables a limit."""
+
+    max_size: int = 100
+    """Megabytes of a file."""
+    max_age: int = 366
+    """Days."""
+    max_backups: int = 100
+    """Rotated files."""
+    compress: bool = False
+
+
+class RotatedFile:
+    """A log file. Its methods block, and must be called in one thread at a time."""
+
+    def __init__(self, path: Path, limits: RotationLimits) -> None:
+        """Create the file and its folder unless they exist.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        self._path = path
+        self._limits = limits
+        self.max_line = limits.max_size * _MEGABYTE
+        """Bytes above which a line cannot be written; 0 without a limit."""
+        self._fd = -1
+        self._size = 0
+        self._mill = threading.Lock()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR, _MODE))
+
+    def write(self, lines: Iterable[bytes]) -> None:
+        """Append whole lines; rotate the file before a line for which it has no room.
+
+        Raises:
+            OSError: the file cannot be written or rotated; some lines may have been written.
+        """
+        limit = self.max_line
+        batch: list[bytes] = []
+        room = 0
+        for line in lines:
+            if self._fd < 0:
+                self._open(len(line), limit)
+            if limit and len(line) > limit:
+                raise OSError(f"write length {len(line)} exceeds maximum file size {limit}")
+            if limit and self._size + room + len(line) > limit:
+                self._append(batch, room)
+                batch, room = [], 0
+                self._rotate()
+            batch.append(line)
+            room += len(line)
+        self._append(batch, room)
+
+    def close(self) -> None:
+        """Close the file, and wait until rotated files are compressed."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        with self._mill:
+            pass
+
+    def _append(self, batch: list[bytes], size: int) -> None:
+        if not batch:
+            return
+        view = memoryview(batch[0] if len(batch) == 1 else b"".join(batch))
+        while view:
+            view = view[os.write(self._fd, view) :]
+        self._size += size
+
+    def _open(self, coming: int, limit: int) -> None:
+        """Open the file; rotate it first if it has no room for a line of so many bytes."""
+        if limit:
+            self._clean_up()
+        try:
+            size = self._path.stat().st_size
+        except FileNotFoundError:
+            size = 0
+        if limit and size + coming >= limit:
+            self._rotate()
+            return
+        self._fd = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, _MODE)
+        self._size = size
+
+    def _rotate(self) -> None:
+        """Rename the file to its backup's name, and begin a new one with the same mode and owner."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        mode = _MODE
+        with suppress(FileNotFoundError):
+            found = self._path.stat()
+            mode = stat.S_IMODE(found.st_mode)
+            self._path.rename(self._backup_path())
+        self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_APPEND, mode)
+        self._size = 0
+        self._clean_up()
+
+    def _backup_path(self) -> Path:
+        """Return the name of a new backup: with the present time, or a later one if a backup has that."""
+        now = datetime.now(UTC)
+        while True:
+            moment = f"{now.strftime(_TIME_FORMAT)}{now.microsecond // 1000:03d}"
+            path = self._path.with_name(f"{self._path.stem}-{moment}{self._path.suffix}")
+            if not path.exists() and not path.with_name(path.name + _COMPRESSED).exists():
+                return path
+            now += timedelta(milliseconds=1)
+
+    # --- rotated files ------------------------------------------------------------------------------------------------
+
+    def _clean_up(self) -> None:
+        """Delete and compress rotated files, in a thread: compression takes long."""
+        limits = self._limits
+        if limits.max_age or limits.max_backups or limits.compress:
+            threading.Thread(target=self._clean_up_now, name="audit-backups").start()
+
+    def _clean_up_now(self) -> None:
+        with self._mill:
+            try:
+                kept = self._delete_old(self._backups())
+                for path in kept if self._limits.compress else ():
+                    if path.suffix != _COMPRESSED:
+                        _compress(path)
+            except OSError as error:
+                _LOG.error("audit backups could not be deleted or compressed", path=str(self._path), error=str(error))
+
+    def _backups(self) -> list[tuple[datetime, Path]]:
+        """Return the rotated files, the newest first."""
+        prefix, suffix = f"{self._path.stem}-", self._path.suffix
+        found = []
+        for path in self._path.parent.iterdir():
+            name = path.name.removesuffix(_COMPRESSED)
+            if not name.startswith(prefix) or not name.endswith(suffix):
+                continue
+            moment = name[len(prefix) : len(name) - len(suffix)]
+            with suppress(ValueError):
+                found.append((datetime.strptime(f"{moment}000", f"{_TIME_FORMAT}%f").replace(tzinfo=UTC), path))
+        return sorted(found, reverse=True)
+
+    def _delete_old(self, backups: list[tuple[datetime, Path]]) -> list[Path]:
+        """Delete the files beyond the limits, and return the others."""
+        limits = self._limits
+        oldest = datetime.now(UTC) - timedelta(days=min(limits.max_age, _MAX_DAYS))
+        preserved: set[str] = set()
+        kept = []
+        for moment, path in backups:
+            preserved.add(path.name.removesuffix(_COMPRESSED))
+            too_many = limits.max_backups and len(preserved) > limits.max_backups
+            if too_many or (limits.max_age and moment < oldest):
+                path.unlink(missing_ok=True)
+            else:
+                kept.append(path)
+        return kept
+
+
+def _compress(path: Path) -> None:
+    """Replace a file by its compressed form, with the same mode."""
+    target = path.with_name(path.name + _COMPRESSED)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    try:
+        descriptor = os.open(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, mode)
+        with path.open("rb") as source, os.fdopen(descriptor, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
+            shutil.copyfileobj(source, packed)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+    path.unlink()

@@ -1,0 +1,59 @@
+"""Limits the size of events and batches (apiserver plugin/pkg/audit/truncate)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.audit.backend import joined
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
+    from apiext.audit.backend import AuditBackend
+    from apiext.audit.batch_options import TruncateOptions
+    from apiext.audit.event import AuditEvent
+    from apiext.audit.statistics import AuditStats
+
+PLUGIN: Final = "truncate"
+
+
+class TruncatingBackend:
+    """Removes the objects of requests and responses from events that are too large, and loses events that are too large without them."""
+
+    def __init__(self, backend: AuditBackend, options: TruncateOptions, stats: AuditStats) -> None:
+        self._backend = backend
+        self._options = options
+        self._stats = stats
+
+    def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:
+        """Pass the events on, in batches within the limit."""
+        limit = self._options
+        waits: list[Awaitable[bool]] = []
+        batch: list[AuditEvent] = []
+        batch_size = lost = 0
+        for given in events:
+            event = given
+            size = event.size
+            if size > limit.max_event_size and event.has_objects:
+                event = event.truncated()
+                size = event.size
+            if size > limit.max_event_size:
+                lost += 1
+                continue
+            if batch and batch_size + size > limit.max_batch_size:
+                self._pass_on(batch, waits)
+                batch, batch_size = [], 0
+            batch.append(event)
+            batch_size += size
+        self._pass_on(batch, waits)
+        if lost:
+            self._stats.lose(PLUGIN, lost, "event is too large even after truncating")
+        return joined(waits)
+
+    def _pass_on(self, batch: list[AuditEvent], waits: list[Awaitable[bool]]) -> None:
+        if batch and (wait := self._backend.process(batch)) is not None:
+            waits.append(wait)
+
+    async def close(self) -> None:
+        """Close the backend."""
+        await self._backend.close()

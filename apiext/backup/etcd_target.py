@@ -1,0 +1,152 @@
+"""Restores a backup into an etcd, below a prefix that no server uses.
+
+A record marks the prefix until everything is there: servers refuse to start on it, and the same restoration can be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from apiext.backup.errors import BackupError
+from apiext.backup.revision_base import next_offset
+from apiext.backup.stored_pairs import is_content
+from apiext.meta.host_annotations import DOMAIN
+from apiext.storage import keys
+from apiext.storage.backend import BackendError, ValueTooLargeError
+from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
+from apiext.storage.paged_reads import latest_pages
+from apiext.storage.replicas.host_records import HostRecords
+from apiext.storage.replicas.roll_call import Replicas
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Collection, Iterable, Sequence
+
+    from apiext.backup.manifest import BackupManifest
+    from apiext.backup.selection import SelectedPairs
+    from apiext.storage.backend import Backend, KeyValue
+
+_TOGETHER: Final = 64
+"""Concurrent writes."""
+_BACKUP: Final = "backup"
+"""Member of the record: which part of which backup is restored."""
+_CLEARED: Final = "cleared"
+"""Member of the record: whether all earlier keys are deleted."""
+_KUBE_APISERVERS: Final = "masterleases/"
+"""A running kube-apiserver keeps a key below it, which expires 15 s after its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdTarget:
+    """The prefix of an etcd into which keys are restored."""
+
+    backend: Backend
+    """Without an offset of its revisions."""
+    prefix: str
+    release: str
+    """Version of apiext, for the records of other servers."""
+
+    async def restore(self, manifest: BackupManifest, selected: SelectedPairs, *, now: float, replace: bool = False) -> int:
+        """Restore keys, relative to the prefix. Return their number. With `replace`, delete all present keys first.
+
+        Repeat an interrupted call with the same backup and the same part of it.
+
+        Raises:
+            BackupError: the prefix has other keys and `replace` is not set, a server uses it, or etcd refuses.
+        """
+        try:
+            return await self._restore(_identity(manifest, selected.groups), selected.pairs(), manifest.revision, now, replace=replace)
+        except BackendError as error:
+            raise BackupError(f"etcd: {error}") from error
+
+    async def _restore(self, identity: str, pairs: Iterable[tuple[str, bytes]], highest: int, now: float, *, replace: bool) -> int:
+        records, root = HostRecords(self.backend, self.prefix), keys.root(self.prefix)
+        begun = await records.get(RESTORE_RECORD)
+        is_repeated = begun is not None and begun.get(_BACKUP) == identity
+        if begun is not None and not (is_repeated or replace):
+            raise BackupError(f"another restoration below {root} was interrupted: repeat that one, or delete what it wrote with --replace")
+        if (await self.backend.list(root, limit=1)).items:
+            await self._check_unused(root)
+            if not (replace or is_repeated or await self._is_empty(root)):
+                raise BackupError(f"there are keys below {root}: restore below another prefix, or delete them with --replace")
+        offset = (await records.get(OFFSET_RECORD) or {}).get(OFFSET_MEMBER) or 0
+        if not isinstance(offset, int):
+            raise BackupError(f"{records.key(OFFSET_RECORD)} is invalid")
+        if not (is_repeated and begun and begun.get(_CLEARED)):
+            await records.put(RESTORE_RECORD, {_BACKUP: identity, _CLEARED: False})
+            # again, now that no server can start any more
+            await self._check_unused(root)
+            await self._clear(root, except_for=(records.key(RESTORE_RECORD), records.key(OFFSET_RECORD)))
+            await records.put(RESTORE_RECORD, {_BACKUP: identity, _CLEARED: True})
+        count = await self._write(root, pairs)
+        seen = offset + await self.backend.revision()
+        await records.put(OFFSET_RECORD, {OFFSET_MEMBER: next_offset(max(highest, seen), now)})
+        await self._delete(await self._present(records.key(RESTORE_RECORD)))
+        return count
+
+    async def _check_unused(self, root: str) -> None:
+        """Check that no server answers. Wait some seconds for servers that died without notice."""
+        if (await self.backend.list(f"{root}{_KUBE_APISERVERS}", limit=1)).items:
+            raise BackupError(f"a kube-apiserver uses {root}: restore below another prefix")
+        if not (await self.backend.list(f"{root}{DOMAIN}/replicas/members/", limit=1)).items:
+            return
+        own = Replicas(self.backend, self.prefix, address="restore", release=self.release, encodings=dict, is_sole=False)
+        await own.start()
+        try:
+            others = [replica.address for replica in await own.roll_call() if replica.id != own.id]
+        finally:
+            await own.close()
+        if others:
+            raise BackupError(f"servers use {root}: stop them, or restore below another prefix ({', '.join(others)})")
+
+    async def _is_empty(self, root: str) -> bool:
+        """Report whether a prefix has nothing but records of servers that are gone."""
+        async for page in latest_pages(self.backend, root):
+            if any(is_content(pair.key.removeprefix(root)) for pair in page):
+                return False
+        return True
+
+    async def _clear(self, root: str, *, except_for: Sequence[str]) -> None:
+        async for page in latest_pages(self.backend, root):
+            await self._delete([pair for pair in page if pair.key not in except_for])
+
+    async def _write(self, root: str, pairs: Iterable[tuple[str, bytes]]) -> int:
+        following, count = iter(pairs), 0
+        while batch := list(islice(following, _TOGETHER)):
+            await _settled(self._put(root + key, value) for key, value in batch)
+            count += len(batch)
+        return count
+
+    async def _put(self, key: str, value: bytes) -> None:
+        try:
+            result = await self.backend.create(key, value)
+            while not result.succeeded and (result.current is None or result.current.value != value):
+                expected = 0 if result.current is None else result.current.revision
+                result = await self.backend.update(key, value, expected=expected)
+        except ValueTooLargeError as error:
+            raise BackupError(f"{key} has {len(value)} bytes, which etcd refuses: {error}") from error
+
+    async def _present(self, key: str) -> list[KeyValue]:
+        found, _ = await self.backend.get(key)
+        return [] if found is None else [found]
+
+    async def _delete(self, pairs: Sequence[KeyValue]) -> None:
+        for first in range(0, len(pairs), _TOGETHER):
+            chosen = pairs[first : first + _TOGETHER]
+            await _settled(self.backend.delete(pair.key, expected=pair.revision) for pair in chosen)
+
+
+async def _settled(writes: Iterable[Awaitable[object]]) -> None:
+    """Wait until all writes have ended, so that none comes after the error of another; then raise the first error."""
+    for outcome in await asyncio.gather(*writes, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+def _identity(manifest: BackupManifest, groups: Collection[str]) -> str:
+    """Return what distinguishes a part of a backup from other parts and other backups."""
+    return hashlib.sha256(b"".join((manifest.dump(), *(f"{group}\n".encode() for group in sorted(groups))))).hexdigest()

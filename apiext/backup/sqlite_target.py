@@ -1,0 +1,135 @@
+"""Restores a backup as the file of an embedded store: the new file takes the name of the old one when it is complete."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count as numbers
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import orjson
+
+from apiext.backup.errors import BackupError
+from apiext.backup.revision_base import next_offset
+from apiext.meta import time
+from apiext.meta.host_annotations import DOMAIN
+from apiext.server.atomic_files import sync
+from apiext.storage import keys
+from apiext.storage.backend import BackendError
+from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+from apiext.storage.sqlite import schema
+from apiext.storage.sqlite.database_file import locked_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_SUFFIX: Final = ".restored"
+_WAL: Final = "-wal"
+_SHM: Final = "-shm"
+_MISSING: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFile:
+    """The outcome of a restoration into a file."""
+
+    count: int
+    """Number of restored keys."""
+    replaced: Path | None
+    """Where the previous file is kept."""
+
+
+def restore_file(
+    store: Path, prefix: str, pairs: Iterable[tuple[str, bytes]], *, highest: int, now: float, replace: bool = False
+) -> RestoredFile:
+    """Restore keys, relative to the prefix, as a store. With `replace`, keep the present store beside it under another name.
+
+    `highest` is the backup's highest revision. A restoration that ends early leaves the present store as it was.
+
+    Raises:
+        BackupError: a server uses the store, there is a store and `replace` is not set, or the disk refuses.
+    """
+    try:
+        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked_store(store) as mark_closed:
+            present = _present_revision(store, prefix)
+            if present is not None and not replace:
+                raise BackupError(f"{store} exists: --replace restores in its place, and keeps it under another name")
+            offset = next_offset(max(highest, present or 0), now)
+            new = store.with_name(store.name + _SUFFIX)
+            for path in (new, new.with_name(new.name + "-journal")):
+                path.unlink(missing_ok=True)
+            try:
+                count = _write(new, keys.root(prefix), pairs, offset)
+            except BaseException:
+                # a full disk would stop the present store, too
+                new.unlink(missing_ok=True)
+                raise
+            replaced = _set_aside(store) if present is not None else None
+            new.replace(store)
+            sync(store.parent)
+            mark_closed()
+    except (OSError, sqlite3.Error) as error:
+        raise BackupError(f"{store} cannot be restored: {getattr(error, 'strerror', None) or error}") from error
+    except BackendError as error:
+        raise BackupError(str(error)) from error
+    return RestoredFile(count, replaced)
+
+
+def _present_revision(store: Path, prefix: str) -> int | None:
+    """Return the revision that clients of the present store saw: None without one, -1 if it cannot be read. Empty its log into it."""
+    if not store.exists() or not store.stat().st_size:
+        return None
+    uri = f"file:{quote(str(store))}?mode="
+    try:
+        # read first: SQLite deletes the log of a damaged file that it may write
+        with closing(sqlite3.connect(f"{uri}ro", uri=True, timeout=0, isolation_level=None)) as connection:
+            (revision,) = connection.execute(schema.REVISION).fetchone()
+            row = connection.execute(schema.GET, (f"{keys.root(prefix)}{DOMAIN}/{OFFSET_RECORD}",)).fetchone()
+        with closing(sqlite3.connect(f"{uri}rw", uri=True, timeout=0, isolation_level=None)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return int(revision or schema.FIRST_REVISION) + (int(orjson.loads(row[1])[OFFSET_MEMBER]) if row else 0)
+    except (sqlite3.Error, ValueError, TypeError, KeyError):
+        return _MISSING
+
+
+def _write(new: Path, root: str, pairs: Iterable[tuple[str, bytes]], offset: int) -> int:
+    """Write a complete store to a new file, and wait for the disk. Return the number of keys."""
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("BEGIN")
+        for statement in schema.TABLES:
+            connection.execute(statement)
+        revision = schema.FIRST_REVISION
+        for key, value in _with_offset(pairs, offset):
+            revision += 1
+            connection.execute(schema.APPEND, (revision, root + key, 0, True, value))
+            connection.execute(schema.INSERT, (revision, root + key))
+        connection.execute("COMMIT")
+    sync(new)
+    return revision - schema.FIRST_REVISION - 1
+
+
+def _with_offset(pairs: Iterable[tuple[str, bytes]], offset: int) -> Iterator[tuple[str, bytes]]:
+    yield from pairs
+    yield f"{DOMAIN}/{OFFSET_RECORD}", orjson.dumps({OFFSET_MEMBER: offset}) + b"\n"
+
+
+def _set_aside(store: Path) -> Path:
+    """Give the present store another name, too. A log that another program holds, or that cannot be emptied, moves with it."""
+    name = f"{store.name}.replaced-{time.now().replace(':', '')}"
+    names = (store.with_name(name if number == 1 else f"{name}-{number}") for number in numbers(1))
+    kept = next(path for path in names if not path.exists())
+    # before the log, without which the store would lack writes
+    kept.hardlink_to(store)
+    for suffix in (_WAL, _SHM):
+        beside = store.with_name(store.name + suffix)
+        if beside.exists():
+            beside.replace(kept.with_name(kept.name + suffix))
+    return kept

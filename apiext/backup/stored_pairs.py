@@ -1,0 +1,113 @@
+"""The content of a backup in any form: keys with values, and their counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+import orjson
+
+from apiext.backup.errors import BackupError
+from apiext.meta.host_annotations import DOMAIN
+from apiext.storage import stored_object
+from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_SERVERS_OWN: Final = (f"{DOMAIN}/replicas/", f"{DOMAIN}/restore", f"{DOMAIN}/{OFFSET_RECORD}", "masterleases/")
+"""Starts of the keys of records about running servers and about this store's revisions. No other store needs them."""
+
+
+class StoredPairs(Protocol):
+    """Keys and values of a store at one revision. Keys are relative to the store's prefix.
+
+    Raises:
+        BackupError: from every method, if the backup is damaged.
+    """
+
+    @property
+    def revision(self) -> int:
+        """Return the store's own revision, without the offset; 0 if it has none."""
+        ...
+
+    def pairs(self) -> Iterator[tuple[str, bytes]]:
+        """Yield all keys with their values."""
+        ...
+
+    def get(self, key: str) -> bytes | None:
+        """Return the value of a key, None if it is absent."""
+        ...
+
+    def close(self) -> None:
+        """Close files."""
+        ...
+
+
+@dataclass(slots=True)
+class ContentsSummary:
+    """Counts of the content of a backup."""
+
+    resources: Counter[str] = field(default_factory=Counter)
+    """Number of objects by resource, such as `widgets.example.com`."""
+    encrypted: int = 0
+    """Number of encrypted values."""
+    size: int = 0
+    """Bytes of all values."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of objects."""
+        return self.resources.total()
+
+
+def summarize(pairs: StoredPairs) -> ContentsSummary:
+    """Count objects, encrypted values and bytes in one read.
+
+    Raises:
+        BackupError: the backup is damaged.
+    """
+    found = ContentsSummary()
+    for key, value in pairs.pairs():
+        if is_content(key):
+            found.resources[resource_of(key)] += 1
+            found.encrypted += is_encrypted(value)
+            found.size += len(value)
+    return found
+
+
+def is_content(key: str) -> bool:
+    """Report whether a key belongs to a restored store."""
+    return not key.startswith(_SERVERS_OWN)
+
+
+def is_encrypted(value: bytes) -> bool:
+    """Report whether a value is encrypted at rest."""
+    return stored_object.encoding(value) == "encrypted"
+
+
+def resource_of(key: str) -> str:
+    """Return the resource of a key, such as `widgets.example.com` or `namespaces`; the domain of apiext for its own records."""
+    group, _, rest = key.partition("/")
+    plural, slash, _ = rest.partition("/")
+    return f"{plural}.{group}" if "." in group and slash and group != DOMAIN else group
+
+
+def offset_of(pairs: StoredPairs) -> int:
+    """Return the recorded offset of a store's revisions.
+
+    Raises:
+        BackupError: the record is invalid.
+    """
+    value = pairs.get(f"{DOMAIN}/{OFFSET_RECORD}")
+    if value is None:
+        return 0
+    try:
+        record: Mapping[str, object] = orjson.loads(value)
+        offset = record[OFFSET_MEMBER]
+    except (ValueError, TypeError, KeyError) as error:
+        raise BackupError("the backup's record of the revision offset is invalid") from error
+    if type(offset) is not int or offset < 0:
+        raise BackupError("the backup's record of the revision offset is invalid")
+    return offset

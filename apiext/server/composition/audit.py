@@ -1,0 +1,119 @@
+"""Composition of audit: the policy and the outputs of events (apiserver pkg/server/options/audit.go, ApplyTo)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.audit.levels import AuditMode
+from apiext.meta.log import get_logger
+from apiext.server.start_error import StartError
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from prometheus_client.registry import Collector
+
+    from apiext.audit.backend import AuditBackend
+    from apiext.audit.batch_options import TruncateOptions
+    from apiext.audit.log_writer import LogOutput
+    from apiext.audit.statistics import AuditStats
+    from apiext.filters.audit import Auditing
+    from apiext.server.options.audit import AuditLogOptions, AuditOptions, AuditWebhookOptions
+
+_LOG: Final = get_logger(__name__)
+_TIMEOUT: Final = 30.0
+"""Seconds of one attempt to send events."""
+
+
+async def open_audit(options: AuditOptions, stack: AsyncExitStack) -> Auditing | None:
+    """Return the policy with its outputs, None without either; `stack` stores and sends what is buffered, and closes the outputs.
+
+    Raises:
+        StartError: the policy is invalid, the log cannot be written, or the kubeconfig of the webhook is invalid.
+    """
+    if options == type(options)():
+        return None
+    # few servers audit
+    from apiext.audit.policy_file import PolicyFileError, load_policy
+    from apiext.audit.statistics import AuditStats
+
+    policy = None
+    if options.policy_file is not None:
+        try:
+            policy = load_policy(options.policy_file)
+        except PolicyFileError as error:
+            raise StartError(f"loading audit policy file: {error}") from error
+    output = _log_output(options.log) if options.log is not None else None
+    if policy is None:
+        _LOG.warning("no --audit-policy-file, so no audit events are recorded")
+        return None
+    stats = AuditStats()
+    # the webhook first: an invalid kubeconfig leaves no thread of the log behind
+    backends: list[AuditBackend] = [_webhook(options.webhook, stats, stack)] if options.webhook is not None else []
+    if options.log is not None and output is not None:
+        backends.append(_log(options.log, output, stats))
+    if not backends:
+        return None
+    from apiext.audit.backend import UnionBackend
+    from apiext.filters.audit import Auditing
+
+    backend = backends[0] if len(backends) == 1 else UnionBackend(backends)
+    stack.push_async_callback(backend.close)
+    return Auditing(policy, backend, stats)
+
+
+def audit_collectors(auditing: Auditing | None) -> list[Collector]:
+    """Return the collector of the metrics of audit, none without audit."""
+    if auditing is None:
+        return []
+    from apiext.server.routes.audit_metrics import AuditMetrics
+
+    return [AuditMetrics(auditing.stats)]
+
+
+def _log_output(options: AuditLogOptions) -> LogOutput:
+    from apiext.audit.log_writer import StandardOutput
+    from apiext.audit.rotation import RotatedFile, RotationLimits
+
+    if options.path is None:
+        return StandardOutput()
+    limits = RotationLimits(max_size=options.max_size, max_age=options.max_age, max_backups=options.max_backups, compress=options.compress)
+    try:
+        return RotatedFile(options.path, limits)
+    except OSError as error:
+        raise StartError(f"ensureLogFile: open {error.filename or options.path}: {(error.strerror or '').lower()}") from error
+
+
+def _log(options: AuditLogOptions, output: LogOutput, stats: AuditStats) -> AuditBackend:
+    from apiext.audit.log_backend import BlockingLog, buffered_log
+    from apiext.audit.log_writer import LogWriter
+
+    writer = LogWriter(output, stats, legacy=options.legacy)
+    if options.mode is AuditMode.BATCH:
+        return _truncating(buffered_log(writer, options.batch, stats), options.truncate, stats)
+    return _truncating(BlockingLog(writer, options.mode), options.truncate, stats)
+
+
+def _webhook(options: AuditWebhookOptions, stats: AuditStats, stack: AsyncExitStack) -> AuditBackend:
+    from apiext.audit.buffered_backend import BufferedBackend
+    from apiext.audit.webhook_backend import BlockingWebhook, EventWebhook
+    from apiext.webhook.client import WebhookClient
+    from apiext.webhook.clientcmd import kubeconfig
+
+    try:
+        client = WebhookClient(kubeconfig.load(options.config_file), timeout=_TIMEOUT)
+    except kubeconfig.KubeconfigError as error:
+        raise StartError(f"initializing audit webhook: {error}") from error
+    stack.push_async_callback(client.close)
+    webhook = EventWebhook(client, stats, initial_backoff=options.initial_backoff)
+    if options.mode is AuditMode.BATCH:
+        return _truncating(BufferedBackend(webhook.send, options.batch, stats, concurrent=True), options.truncate, stats)
+    return _truncating(BlockingWebhook(webhook, options.mode), options.truncate, stats)
+
+
+def _truncating(backend: AuditBackend, options: TruncateOptions | None, stats: AuditStats) -> AuditBackend:
+    if options is None:
+        return backend
+    from apiext.audit.truncating_backend import TruncatingBackend
+
+    return TruncatingBackend(backend, options, stats)

@@ -1,0 +1,43 @@
+"""Metrics of the store (apiserver pkg/storage/etcd3/metrics), under the reference's names for SQLite, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.server.routes.metrics_text import buckets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from prometheus_client.metrics_core import Metric
+
+    from apiext.storage.backends.measured_backend import MeasuredBackend
+
+_LABELS: Final = ("operation", "group", "resource")
+
+
+class StorageMetrics:
+    """Renders the calls of a backend, and how far the watch caches are (prometheus_client.registry.Collector)."""
+
+    def __init__(self, backend: MeasuredBackend, cache_revision: Callable[[], int | None]) -> None:
+        """Create the collector. `cache_revision` is None without watch caches."""
+        self._backend = backend
+        self._cache_revision = cache_revision
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        statistics = self._backend.statistics
+        durations = HistogramMetricFamily("etcd_request_duration_seconds", "Seconds of calls of the store.", labels=_LABELS)
+        total = CounterMetricFamily("etcd_requests_total", "Calls of the store.", labels=_LABELS)
+        errors = CounterMetricFamily("etcd_request_errors_total", "Calls that the store did not answer.", labels=_LABELS)
+        for labels, histogram in list(statistics.durations.items()):
+            durations.add_metric(labels, buckets(histogram.bounds, histogram.buckets), histogram.seconds)
+            total.add_metric(labels, histogram.count)
+            errors.add_metric(labels, statistics.errors[labels])
+        yield from (durations, total, errors)
+        yield GaugeMetricFamily("apiext_store_revision", "Newest revision of the store in its answers.", self._backend.newest_revision)
+        reached = self._cache_revision()
+        if reached is not None:
+            yield GaugeMetricFamily("apiext_watch_cache_revision", "Revision that the watch caches have reached.", reached)

@@ -1,0 +1,157 @@
+"""A backend whose calls are counted (apiserver pkg/storage/etcd3/metrics)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Final, TypeVar
+
+from apiext.scheduling.histogram import Histogram
+from apiext.storage import keys
+from apiext.storage.backend import (
+    Backend,
+    BackendError,
+    CompactedError,
+    FutureRevisionError,
+    Guard,
+    KeyValue,
+    RangeResult,
+    ValueTooLargeError,
+    WatchBatch,
+    WriteResult,
+)
+
+BUCKETS: Final = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
+"""Upper bounds of etcd_request_duration_seconds, in seconds."""
+
+_ANSWERS: Final = (CompactedError, FutureRevisionError, ValueTooLargeError)
+"""Errors of a backend that works."""
+_Answer = TypeVar("_Answer")
+
+CallLabels = tuple[str, str, str]
+"""Operation, group and resource. Calls that concern no resource have an empty group and resource."""
+
+
+class CallStatistics:
+    """The calls of a backend since the start."""
+
+    def __init__(self) -> None:
+        self.durations: Final[dict[CallLabels, Histogram]] = {}
+        self.errors: Final[Counter[CallLabels]] = Counter()
+        """Calls that the backend did not answer. Unlike those of the reference they leave out refusals, such as of a compacted revision."""
+
+
+class MeasuredBackend:
+    """Implements Backend in front of another one."""
+
+    def __init__(self, backend: Backend, prefix: str) -> None:
+        """Measure the calls of a backend; `prefix` is that of all keys."""
+        self._backend = backend
+        self._root = keys.root(prefix)
+        self._newest = 0
+        self.statistics: Final = CallStatistics()
+
+    @property
+    def newest_revision(self) -> int:
+        """Return the newest revision of the store that an answer had."""
+        return max(self._newest, self._backend.known_revision() or 0)
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implement Backend.get."""
+        found = await self._measure("get", key, self._backend.get(key))
+        self._saw(found[1])
+        return found
+
+    async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
+        """Implement Backend.list."""
+        found = await self._measure("list", prefix, self._backend.list(prefix, start=start, revision=revision, limit=limit))
+        self._saw(found.revision)
+        return found
+
+    async def count(self, prefix: str) -> int:
+        """Implement Backend.count."""
+        return await self._measure("count", prefix, self._backend.count(prefix))
+
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.create."""
+        written = await self._measure("create", key, self._backend.create(key, value, guard=guard))
+        self._saw(written.revision)
+        return written
+
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.update."""
+        written = await self._measure("update", key, self._backend.update(key, value, expected=expected, guard=guard))
+        self._saw(written.revision)
+        return written
+
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.delete."""
+        written = await self._measure("delete", key, self._backend.delete(key, expected=expected, guard=guard))
+        self._saw(written.revision)
+        return written
+
+    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
+        """Implement Backend.watch. Not measured."""
+        return self._backend.watch(prefix, start=start, previous=previous)
+
+    async def request_progress(self) -> None:
+        """Implement Backend.request_progress. Not measured."""
+        await self._backend.request_progress()
+
+    async def revision(self) -> int:
+        """Implement Backend.revision."""
+        revision = await self._measure("getCurrentResourceVersion", "", self._backend.revision())
+        self._saw(revision)
+        return revision
+
+    def known_revision(self) -> int | None:
+        """Implement Backend.known_revision."""
+        return self._backend.known_revision()
+
+    async def compact(self, revision: int) -> None:
+        """Implement Backend.compact. Not measured."""
+        await self._backend.compact(revision)
+
+    async def compact_aged(self) -> None:
+        """Implement Backend.compact_aged. Not measured."""
+        await self._backend.compact_aged()
+
+    async def healthy(self) -> None:
+        """Implement Backend.healthy. Not measured."""
+        await self._backend.healthy()
+
+    async def writable(self) -> None:
+        """Implement Backend.writable. Not measured."""
+        await self._backend.writable()
+
+    async def close(self) -> None:
+        """Implement Backend.close."""
+        await self._backend.close()
+
+    async def _measure(self, operation: str, key: str, call: Awaitable[_Answer]) -> _Answer:
+        begin = time.perf_counter()
+        try:
+            answer = await call
+        except _ANSWERS:
+            self._observe(operation, key, begin)
+            raise
+        except BackendError:
+            self.statistics.errors[self._observe(operation, key, begin)] += 1
+            raise
+        self._observe(operation, key, begin)
+        return answer
+
+    def _observe(self, operation: str, key: str, begin: float) -> CallLabels:
+        """Count a call. A first part of the key without a dot names a resource, else a group."""
+        first, _, rest = key.removeprefix(self._root).partition("/")
+        labels = (operation, first, rest.partition("/")[0]) if "." in first else (operation, "", first)
+        durations = self.statistics.durations
+        histogram = durations.get(labels)
+        if histogram is None:
+            histogram = durations[labels] = Histogram(BUCKETS)
+        histogram.observe(time.perf_counter() - begin)
+        return labels
+
+    def _saw(self, revision: int) -> None:
+        self._newest = max(self._newest, revision)

@@ -1,0 +1,207 @@
+"""A plugin: its current seed, and the transformer that uses it (apiserver pkg/storage/value/encrypt/envelope/kmsv2/envelope.go)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.meta.random_uuid import random_uuid
+from apiext.scheduling.tasks import shared_task
+from apiext.storage.value.aes import KEY_SIZES, GCMTransformer
+from apiext.storage.value.kms.encrypted_object import HKDF_SEED, CacheKey, cache_key, check, decode, key_id_problem
+from apiext.storage.value.kms.extended_nonce import SEED_SIZE, ExtendedNonceTransformer
+from apiext.storage.value.kms.kms_stats import KMSStats, hash_of
+from apiext.storage.value.kms.messages import EncryptedObject
+from apiext.storage.value.transformer import FROM_STORAGE, TO_STORAGE, MissingKeyError, Transformer, TransformError
+
+if TYPE_CHECKING:
+    from apiext.storage.value.kms.service import KMSService
+
+_WRITES_SECONDS: Final = 180.0
+"""How long a seed encrypts after the plugin last confirmed its key."""
+_CACHE_SECONDS: Final = 24 * 3600.0
+"""How long a decrypted seed is kept after it was made."""
+_FAILURE_SECONDS: Final = 1.0
+"""How long the plugin is not asked again for a seed that it did not decrypt: a list has many values with the same one."""
+_VERSIONS: Final = ("v2", "v2beta1")
+_EMPTY: Final = "got unexpected nil transformer"
+
+
+@dataclass(slots=True)
+class _State:
+    """The seed that encrypts."""
+
+    transformer: Transformer
+    message: Any
+    """The EncryptedObject, without data."""
+    key: CacheKey
+    expires: float
+
+
+class Plugin:
+    """Implements Transformer with seeds that a plugin encrypts. `check` asks the plugin for its key, and makes a seed for a new one."""
+
+    def __init__(self, name: str, service: KMSService, stats: KMSStats, clock: Callable[[], float] = time.time) -> None:
+        self.name = name
+        self.service = service
+        self.changes = 0
+        """Grows when the key changes, and when seeds may be decrypted that could not be before."""
+        self._stats = stats
+        self._clock = clock
+        self._state: _State | None = None
+        self._version = ""
+        self._seeds: dict[CacheKey, tuple[Transformer, float]] = {}
+        self._fetches: dict[CacheKey, asyncio.Task[None]] = {}
+        self._failed: dict[CacheKey, tuple[float, TransformError]] = {}
+        self._has_failed = False
+
+    def from_storage(self, data: bytes, context: bytes) -> tuple[bytes, bool]:
+        """Implement Transformer.from_storage. A value is stale if the plugin's key has changed since it was written."""
+        message = decode(data)
+        state = self._state
+        if state is None:
+            self._has_failed = True
+            raise TransformError(_EMPTY)
+        key = cache_key(message)
+        found = self._seeds.get(key)
+        if found is None:
+            failed = self._failed.get(key)
+            if failed is not None and self._clock() < failed[0]:
+                raise TransformError(str(failed[1]), failed[1].code)
+            self._stats.cache_misses += 1
+            raise MissingKeyError(partial(self._fetch, key, message))
+        self._stats.use(FROM_STORAGE, self.name, message.key_id)
+        result, _ = found[0].from_storage(message.data, context)
+        own = state.message
+        return result, message.key_id != own.key_id or message.dek_source_type != own.dek_source_type
+
+    def to_storage(self, data: bytes, context: bytes) -> bytes:
+        """Implement Transformer.to_storage."""
+        state = self._state
+        if state is None:
+            raise TransformError(_EMPTY)
+        own = state.message
+        if (now := self._clock()) > state.expires:
+            why = f"expired at {_time(state.expires)} (current time is {_time(now)})"
+            raise TransformError(f'encryptedDEKSource with keyID hash "{hash_of(own.key_id)}" {why}')
+        if state.key not in self._seeds:
+            self._keep(state.key, state.transformer)
+        encrypted = state.transformer.to_storage(data, context)
+        self._stats.use(TO_STORAGE, self.name, own.key_id)
+        # the other fields follow those of the same type in any order
+        found: bytes = EncryptedObject(data=encrypted).SerializeToString() + own.SerializeToString()
+        return found
+
+    async def _fetch(self, key: CacheKey, message: Any) -> None:
+        """Decrypt the seed of a value; values with the same seed share the call. Raises TransformError."""
+        task = self._fetches.get(key)
+        if task is None:
+            task = self._fetches[key] = shared_task(self._decrypt(key, message))
+            task.add_done_callback(lambda _: self._fetches.pop(key, None))
+        await asyncio.shield(task)
+
+    async def _decrypt(self, key: CacheKey, message: Any) -> None:
+        try:
+            plaintext = await self.service.decrypt(random_uuid(), message)
+        except TransformError as error:
+            failure = TransformError(f"failed to decrypt DEK, error: {error}", error.code)
+            self._has_failed = True
+            self._failed = {one: what for one, what in self._failed.items() if self._clock() < what[0]}
+            self._failed[key] = self._clock() + _FAILURE_SECONDS, failure
+            raise failure from error
+        if message.dek_source_type == HKDF_SEED:
+            self._keep(key, ExtendedNonceTransformer(plaintext))
+        elif len(plaintext) in KEY_SIZES:
+            self._keep(key, GCMTransformer(plaintext))
+        else:
+            raise TransformError(f"crypto/aes: invalid key size {len(plaintext)}")
+
+    def _keep(self, key: CacheKey, transformer: Transformer) -> None:
+        now = self._clock()
+        self._seeds = {one: kept for one, kept in self._seeds.items() if now < kept[1]}
+        self._seeds[key] = transformer, now + _CACHE_SECONDS
+        self._stats.cached_seeds[self.name] = len(self._seeds)
+
+    async def check(self) -> None:
+        """Ask the plugin for its state, and make a seed if its key has changed; otherwise the present one encrypts for longer.
+
+        Raises:
+            TransformError: the plugin does not answer, or is not healthy. The present seed encrypts for some minutes more.
+        """
+        try:
+            status = await self.service.status()
+        except TransformError as error:
+            prefix = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: "
+            raise TransformError(f"{prefix}{error}", error.code) from error
+        problems = []
+        if status.healthz != "ok":
+            problems.append(f"got unexpected healthz status: {status.healthz}")
+        if status.version not in _VERSIONS:
+            problems.append(f"expected KMSv2 API version v2, got {status.version}")
+        else:
+            self._version = self._version or status.version
+            if status.version != self._version:
+                change = f"version {self._version}, got {status.version}"
+                problems.append(f"KMSv2 API version should not change after the initial status response {change}")
+        code, problem = key_id_problem(status.key_id)
+        if problem:
+            self._stats.refuse(self.name, code)
+            problems.append(f'got invalid KMSv2 KeyID hash "{hash_of(status.key_id)}": {problem}')
+        else:
+            self._stats.report(self.name, status.key_id)
+            problems += [why] if (why := await self._rotate(status.key_id)) else []
+        if problems:
+            text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+            raise TransformError(f"kmsv2 Provider {self.name} is not healthy, error: {text}")
+        if self._has_failed:
+            self._has_failed = False
+            self._failed.clear()
+            self.changes += 1
+
+    async def _rotate(self, key_id: str) -> str:
+        """Use a seed of the key. Return the problem, empty without one."""
+        state, expires = self._state, self._clock() + _WRITES_SECONDS
+        if state is not None and state.message.key_id == key_id:
+            state.expires = expires
+            return ""
+        uid, made, problem = random_uuid(), None, "<nil>"
+        try:
+            made = await self._new_state(uid, expires)
+        except TransformError as error:
+            problem = str(error)
+        if made is not None and made.message.key_id == key_id:
+            self._keep(made.key, made.transformer)
+            self._state = made
+            self.changes += 1
+            return ""
+        hashes = [hash_of(key_id), hash_of(made.message.key_id) if made else "", hash_of(state.message.key_id) if state else ""]
+        named = ", ".join(f'{name}KeyIDHash="{value}"' for name, value in zip(("status", "encrypt", "state"), hashes, strict=True))
+        return (
+            f'failed to rotate DEK uid="{uid}", useSeed=true, errState={"<nil>" if state else _EMPTY}, errGen={problem}, {named}, '
+            f"expirationTimestamp={_time(state.expires) if state else '0001-01-01T00:00:00Z'}"
+        )
+
+    async def _new_state(self, uid: str, expires: float) -> _State:
+        begun = time.perf_counter()
+        seed = os.urandom(SEED_SIZE)
+        self._stats.data_keys.observe(time.perf_counter() - begun)
+        try:
+            answer = await self.service.encrypt(uid, seed)
+        except TransformError as error:
+            raise TransformError(f"failed to encrypt DEK, error: {error}", error.code) from error
+        message = EncryptedObject(
+            data=b"\0", key_id=answer.key_id, dek_source=answer.ciphertext, annotations=dict(answer.annotations), dek_source_type=HKDF_SEED
+        )
+        check(message)
+        message.ClearField("data")
+        return _State(ExtendedNonceTransformer(seed), message, cache_key(message), expires)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,221 @@
+"""A backend that encrypts values."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_RENDERING_BYTES
+from apiext.scheduling.time_slice import Pace
+from apiext.storage.backend import (
+    Backend,
+    BackendEvent,
+    Guard,
+    KeyValue,
+    RangeResult,
+    UnreadableValue,
+    UntransformableError,
+    WatchBatch,
+    WriteResult,
+)
+from apiext.storage.value.resource_keys import ResourceKeys
+from apiext.storage.value.transformer import MissingKeyError, TransformError
+
+if TYPE_CHECKING:
+    from apiext.storage.value.encryption import Encryption
+    from apiext.storage.value.transformer import Transformer
+
+_MOST_WRITTEN: Final = 64
+"""Writes whose objects are remembered: those under way at a time, with 4 MiB at most."""
+_MOST_FETCHES: Final = 3
+"""Calls of KMS plugins for one value."""
+
+
+@dataclass(slots=True)
+class _Opened:
+    value: bytes
+    stale: bool = False
+
+
+class TransformingBackend:
+    """Implements Backend over another one: writes and reads the values of configured resources through their transformers.
+
+    A value that cannot be decrypted is an UnreadableValue. Values of other resources, and the records of apiext, pass unchanged. Work
+    gives way to other tasks in time; a thread transforms large values.
+    """
+
+    def __init__(self, backend: Backend, prefix: str, encryption: Encryption) -> None:
+        """Encrypt the values below a prefix. Closing this backend closes the given one and the encryption."""
+        self.encryption = encryption
+        self.inner = backend
+        """The backend with the stored values."""
+        self._keys = ResourceKeys(prefix)
+        self._transformers: dict[str, Transformer | None] = {}
+        self._generation = encryption.generation
+        self._written: dict[str, tuple[bytes, bytes]] = {}
+        """The stored value and the object of writes whose events have not come: they need no decryption."""
+
+    def _transformer(self, key: str) -> Transformer | None:
+        if self._generation != self.encryption.generation:
+            self._generation = self.encryption.generation
+            self._transformers.clear()
+        place = self._keys.place(key)
+        try:
+            return self._transformers[place]
+        except KeyError:
+            resource = self._keys.resource(place)
+            found = self._transformers[place] = self.encryption.transformer(resource) if resource is not None else None
+            return found
+
+    async def _open(self, key: str, value: bytes) -> _Opened:
+        """Return the object of a stored value, or the value as unreadable."""
+        transformer = self._transformer(key)
+        if transformer is None:
+            return _Opened(value)
+        context, fetches = _context(key), 0
+        while True:
+            try:
+                if len(value) > MAX_INLINE_RENDERING_BYTES:
+                    return _Opened(*await asyncio.to_thread(transformer.from_storage, value, context))
+                return _Opened(*transformer.from_storage(value, context))
+            except TransformError as error:
+                return _Opened(UnreadableValue(value, str(error)))
+            except MissingKeyError as missing:
+                fetches += 1
+                if fetches > _MOST_FETCHES:
+                    return _Opened(UnreadableValue(value, "the keys of the KMS plugin change too often"))
+                try:
+                    await missing.fetch()
+                except TransformError as error:
+                    return _Opened(UnreadableValue(value, str(error)))
+
+    async def _seal(self, key: str, value: bytes) -> bytes:
+        transformer = self._transformer(key)
+        if transformer is None:
+            return value
+        try:
+            if len(value) > MAX_INLINE_RENDERING_BYTES:
+                return await asyncio.to_thread(transformer.to_storage, value, _context(key))
+            return transformer.to_storage(value, _context(key))
+        except TransformError as error:
+            raise UntransformableError(str(error)) from error
+
+    async def _expected(self, key: str, value: bytes) -> bytes:
+        """Return the value to store for an object, and remember both for the event of the write."""
+        stored = await self._seal(key, value)
+        if stored is not value and len(value) <= MAX_INLINE_BYTES:
+            if len(self._written) >= _MOST_WRITTEN:
+                # nothing watches, or writes have failed
+                self._written.clear()
+            self._written[key] = stored, value
+        return stored
+
+    async def _event_value(self, key: str, value: bytes) -> bytes:
+        written = self._written.pop(key, None)
+        return written[1] if written is not None and written[0] == value else (await self._open(key, value)).value
+
+    async def _pair(self, pair: KeyValue) -> KeyValue:
+        opened = await self._open(pair.key, pair.value)
+        return pair if opened.value is pair.value and not opened.stale else KeyValue(pair.key, opened.value, pair.revision, opened.stale)
+
+    async def _result(self, result: WriteResult) -> WriteResult:
+        if result.current is not None:
+            result.current = await self._pair(result.current)
+        return result
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implement Backend.get."""
+        pair, revision = await self.inner.get(key)
+        return pair and await self._pair(pair), revision
+
+    async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
+        """Implement Backend.list."""
+        found = await self.inner.list(prefix, start=start, revision=revision, limit=limit)
+        pace, items = Pace(), list[KeyValue]()
+        for pair in found.items:
+            items.append(await self._pair(pair))
+            if pace.due:
+                await pace.pause()
+        return RangeResult(items, found.revision, found.count)
+
+    async def count(self, prefix: str) -> int:
+        """Implement Backend.count."""
+        return await self.inner.count(prefix)
+
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.create.
+
+        Raises:
+            UntransformableError: the value cannot be encrypted.
+        """
+        return await self._result(await self.inner.create(key, await self._expected(key, value), guard=guard))
+
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.update.
+
+        Raises:
+            UntransformableError: the value cannot be encrypted.
+        """
+        return await self._result(await self.inner.update(key, await self._expected(key, value), expected=expected, guard=guard))
+
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Implement Backend.delete."""
+        return await self._result(await self.inner.delete(key, expected=expected, guard=guard))
+
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
+        """Implement Backend.watch."""
+        async with contextlib.aclosing(self.inner.watch(prefix, start=start, previous=previous)) as batches:
+            async for batch in batches:
+                yield WatchBatch(await self._events(batch.events), batch.revision) if batch.events else batch
+
+    async def _events(self, events: Sequence[BackendEvent]) -> Sequence[BackendEvent]:
+        pace, opened = Pace(urgent=True), list[BackendEvent]()
+        for event in events:
+            # other watches share the event
+            value = event.value if event.value is None else await self._event_value(event.key, event.value)
+            previous = event.previous and await self._pair(event.previous)
+            opened.append(BackendEvent(event.key, event.revision, value, previous))
+            if pace.due:
+                await pace.pause()
+        return opened
+
+    async def request_progress(self) -> None:
+        """Implement Backend.request_progress."""
+        await self.inner.request_progress()
+
+    async def revision(self) -> int:
+        """Implement Backend.revision."""
+        return await self.inner.revision()
+
+    def known_revision(self) -> int | None:
+        """Implement Backend.known_revision."""
+        return self.inner.known_revision()
+
+    async def compact(self, revision: int) -> None:
+        """Implement Backend.compact."""
+        await self.inner.compact(revision)
+
+    async def compact_aged(self) -> None:
+        """Implement Backend.compact_aged."""
+        await self.inner.compact_aged()
+
+    async def healthy(self) -> None:
+        """Implement Backend.healthy."""
+        await self.inner.healthy()
+
+    async def writable(self) -> None:
+        """Implement Backend.writable."""
+        await self.inner.writable()
+
+    async def close(self) -> None:
+        """Implement Backend.close."""
+        await self.inner.close()
+        await self.encryption.close()
+
+
+def _context(key: str) -> bytes:
+    # the backend refuses a lone surrogate
+    return key.encode(errors="surrogatepass")

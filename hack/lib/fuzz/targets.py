@@ -1,0 +1,269 @@
+"""One function for each parser of clients' input: it takes any bytes, and raises nothing but a failure.
+
+A target accepts the errors that the parser promises. Where a parser has an inverse, it also checks that what was read and written
+again is read as the same.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any, Final
+
+Target = Callable[[bytes], None]
+
+_SAMPLE: Final[dict[str, Any]] = {
+    "apiVersion": "example.com/v1",
+    "kind": "Sample",
+    "metadata": {"name": "a", "labels": {"a": "b"}, "annotations": {"c/d": "e"}},
+    "spec": {"items": [{"name": "x", "n": 1}, {"name": "y", "n": 2.5}], "flag": True, "none": None, "text": "é"},
+}
+_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "maxLength": 10},
+        "number": {"type": "integer"},
+        "ratio": {"type": "number"},
+        "flag": {"type": "boolean"},
+        "items": {"type": "array", "maxItems": 5, "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "time": {"type": "string", "format": "date-time"},
+        "any": {"x-kubernetes-int-or-string": True},
+    },
+}
+
+
+def _stable(parsed: Any, parse: Callable[[bytes], Any], write: Callable[[Any], bytes]) -> None:
+    """Assert that what is written is read as the same. Once, a float may become an integer, as in Go: 1e20, -0E2."""
+    written = write(parse(write(parsed)))
+    again = write(parse(written))
+    assert again == written, (written, again)
+
+
+def json_body(data: bytes) -> None:
+    """Parse a body in JSON, write it, and parse it again."""
+    from apiext.endpoints.serializers import json_decoder
+    from apiext.meta.encoding import json_codec
+
+    with suppress(json_decoder.BodyDecodeError):
+        parsed, _ = json_decoder.parse_unique(data)
+        _stable(parsed, json_decoder.parse, json_codec.dumps)
+        json_decoder.find_duplicates(data)
+
+
+def yaml_body(data: bytes) -> None:
+    """Parse a body in YAML, write it, and parse it again."""
+    from apiext.endpoints.serializers import json_decoder, yaml_codec
+
+    with suppress(json_decoder.BodyDecodeError):
+        parsed, _ = yaml_codec.parse(data)
+        _stable(parsed, lambda written: yaml_codec.parse(written)[0], yaml_codec.dumps)
+
+
+def cbor_body(data: bytes) -> None:
+    """Parse a body in CBOR, write it, and parse it again."""
+    from apiext.endpoints.serializers import cbor_decoder, json_decoder
+    from apiext.meta.encoding import cbor_codec
+
+    with suppress(json_decoder.BodyDecodeError):
+        _stable(cbor_decoder.parse(data), cbor_decoder.parse, cbor_codec.dumps)
+
+
+def protobuf_body(data: bytes) -> None:
+    """Parse a CustomResourceDefinition in Protobuf."""
+    from apiext.endpoints.handlers.body import parse_body
+    from apiext.endpoints.serializers.json_decoder import BodyDecodeError
+    from apiext.endpoints.serializers.negotiation import PROTOBUF
+    from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
+    from apiext.registry.protobuf.kinds import PREFIX
+
+    with suppress(BodyDecodeError):
+        parse_body(PREFIX + data, PROTOBUF, DEFINITION_WIRE)
+
+
+def applied_configuration(data: bytes) -> None:
+    """Parse the configuration of a server-side apply."""
+    from apiext.endpoints.serializers.apply_configuration import parse_configuration
+    from apiext.meta.errors import StatusError
+
+    with suppress(StatusError):
+        parse_configuration(data)
+
+
+def label_selector(data: bytes) -> None:
+    """Parse a label selector, and match it."""
+    from apiext.meta.selector_parser import parse_label_selector
+
+    with suppress(ValueError):
+        parse_label_selector(data.decode()).matches(_SAMPLE["metadata"]["labels"])
+
+
+def field_selector(data: bytes) -> None:
+    """Parse a field selector."""
+    from apiext.meta.selector_parser import parse_field_selector
+
+    with suppress(ValueError):
+        parse_field_selector(data.decode())
+
+
+def json_path(data: bytes) -> None:
+    """Compile the JSONPath of a column, and evaluate it."""
+    from apiext.meta.jsonpath.meter import EvalError, Meter
+    from apiext.meta.jsonpath.paths import PathError, compile_path
+
+    with suppress(PathError, EvalError, UnicodeDecodeError):
+        compile_path(data.decode())(_SAMPLE, Meter())
+
+
+def cel_rule(data: bytes) -> None:
+    """Compile a validation rule in CEL, and its program."""
+    from apiext.schema.cel.errors import CelError
+    from apiext.schema.cel.program import compile_program
+    from apiext.schema.cel.rule_compiler import check_rule
+    from apiext.schema.cel.syntax.source import CompileError
+    from apiext.schema.cel.values.json_conversion import Shape
+
+    structural, environment = _rule_environment()
+    with suppress(CompileError, CelError, UnicodeDecodeError):
+        checked = check_rule(data.decode(), environment)
+        shape = Shape(structural)
+        compile_program(checked, {"self": shape, "oldSelf": shape}, environment.functions).source(counting=True)
+
+
+@cache
+def _rule_environment() -> Any:
+    from apiext.schema.cel.declarations import DeclaredTypes, declare
+    from apiext.schema.cel.rule_compiler import rule_environment
+    from apiext.schema.cel.versions import new_environment
+    from apiext.schema.model import Structural
+
+    structural = Structural(_SCHEMA)
+    declaration = declare(structural)
+    assert declaration is not None
+    return structural, rule_environment(new_environment(), DeclaredTypes(declaration))
+
+
+def json_patch(data: bytes) -> None:
+    """Parse a JSON patch, and apply it."""
+    from apiext.endpoints.serializers import json_decoder
+    from apiext.meta import patch
+    from apiext.meta.errors import StatusError
+
+    with suppress(json_decoder.BodyDecodeError, StatusError):
+        operations, _ = patch.parse_json_patch(json_decoder.parse(data))
+        patched = patch.json_patch(_SAMPLE, operations)
+        json.dumps(patched)
+
+
+def merge_patch(data: bytes) -> None:
+    """Parse a merge patch, and apply it twice, which changes nothing more."""
+    from apiext.endpoints.serializers import json_decoder
+    from apiext.meta import patch
+    from apiext.meta.encoding import json_values
+    from apiext.meta.errors import StatusError
+
+    with suppress(json_decoder.BodyDecodeError, StatusError):
+        change = patch.parse_merge_patch(json_decoder.parse(data))
+        once = patch.merge_patch(_SAMPLE, change)
+        assert json_values.equal(patch.merge_patch(once, change), once)
+
+
+def field_set(data: bytes) -> None:
+    """Parse the field set of a manager; it is the same with itself, and nothing without itself."""
+    from apiext.endpoints.serializers import json_decoder
+    from apiext.managedfields import field_set as sets
+
+    with suppress(json_decoder.BodyDecodeError, ValueError):
+        parsed = sets.parse(json_decoder.parse(data))
+        assert sets.union(parsed, parsed) == parsed
+        assert sets.difference(parsed, parsed) == sets.LEAF
+
+
+def continue_token(data: bytes) -> None:
+    """Parse the token of a page, write it, and parse it again."""
+    from apiext.meta.errors import StatusError
+    from apiext.storage import continue_token as tokens
+
+    with suppress(StatusError, UnicodeDecodeError):
+        token = tokens.decode(data.decode())
+        assert tokens.decode(tokens.encode(*token)) == token
+
+
+def accept_header(data: bytes) -> None:
+    """Parse an Accept header."""
+    from apiext.endpoints.serializers.negotiation import clauses
+
+    clauses(data.decode("latin-1"))
+
+
+def http_head(data: bytes) -> None:
+    """Parse requests on a connection, in one piece and in two."""
+    from unittest import mock
+
+    from aiohttp.base_protocol import BaseProtocol
+    from aiohttp.http_exceptions import HttpProcessingError
+
+    from apiext.server.http.request_parser import RequestParser
+
+    async def feed(*pieces: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        connection = BaseProtocol(loop)
+        connection.transport = mock.Mock()
+        parser = RequestParser(connection, loop, on_timeout=lambda: None, on_broken_body=lambda: None, buffer_size=1 << 16)
+        try:
+            with suppress(HttpProcessingError):
+                for piece in pieces:
+                    parser.feed_data(piece)
+        finally:
+            parser.close()
+
+    middle = len(data) // 2
+    _loop().run_until_complete(feed(data))
+    _loop().run_until_complete(feed(data[:middle], data[middle:]))
+
+
+def http2_frames(data: bytes) -> None:
+    """Receive frames of an etcd, on a connection with an open call."""
+    from unittest import mock
+
+    from apiext.storage.etcd.http2.connection import Connection
+
+    async def receive() -> None:
+        connection = Connection(lambda _connection, _reason: None)
+        connection.connection_made(mock.Mock())
+        try:
+            connection.data_received(data)
+        finally:
+            connection.connection_lost(None)
+
+    _loop().run_until_complete(receive())
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.new_event_loop()
+
+
+TARGETS: Final[Mapping[str, Target]] = {
+    target.__name__.replace("_", "-"): target
+    for target in (
+        json_body,
+        yaml_body,
+        cbor_body,
+        protobuf_body,
+        applied_configuration,
+        label_selector,
+        field_selector,
+        json_path,
+        cel_rule,
+        json_patch,
+        merge_patch,
+        field_set,
+        continue_token,
+        accept_header,
+        http_head,
+        http2_frames,
+    )
+}
+"""All targets by name."""

@@ -1,0 +1,87 @@
+"""The administrator, who changes the definition during the run (columns, and the storage version with a migration), and the keys."""
+
+import http.client
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from hack.lib.pausable import Pausable
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.caller import Caller
+from hack.lib.soak.long.collection import CRDS, DEFINITION, VERSIONS, definition
+from hack.lib.soak.long.key_ring import KeyRing
+from hack.lib.waiting import until
+
+_REST: Final = (3.0, 10.0)
+"""Minimum and maximum of seconds between two changes."""
+_WITHIN: Final = 150.0
+"""Seconds that a migration, or the reading of new keys, may take beside faults."""
+_LOOK: Final = 0.5
+
+
+class Administrator(Pausable):
+    """Changes the definition and the keys in a thread. `counts` has the changes, `problems` what did not come about."""
+
+    def __init__(self, client: Caller, keys: KeyRing, servers: Sequence[ApiextServer]) -> None:
+        super().__init__()
+        self._client = client
+        self._keys = keys
+        self._servers = servers
+        self._random = random.Random()  # noqa: S311 -- no secret
+        self._columns = 0
+        self._storage = VERSIONS[0]
+        self.counts: Counter[str] = Counter()
+        self.problems: list[str] = []
+
+    def define(self) -> None:
+        """Create the definition."""
+        self._client.must("POST", CRDS, definition())
+
+    def _run(self) -> None:
+        changes = (self._change_columns, self._change_storage, self._rotate_keys)
+        while not self._ended.wait(self._random.uniform(*_REST)):
+            self._random.choice(changes)()
+
+    def _change_columns(self) -> None:
+        self._columns = (self._columns + 1) % 3
+        self._change("the columns of the definition change")
+
+    def _change_storage(self) -> None:
+        """Change the storage version, and wait until all objects are stored in the new one."""
+        self._storage = next(version for version in VERSIONS if version != self._storage)
+        self._change("the storage version changes, and objects are migrated")
+        self._await(self._migrated, f"objects were not migrated to {self._storage}")
+
+    def _rotate_keys(self) -> None:
+        """Let a new key take over, and write all objects with it."""
+        for step in (self._keys.announce, self._keys.promote):
+            step()
+            self._await(lambda: self._keys.in_use(self._servers), "a server does not read the new keys")
+        self._change_storage()
+        self._keys.forget()
+        self.counts["the key of the store changes, and objects are written with the new one"] += not self._ended.is_set()
+
+    def _change(self, name: str) -> None:
+        until(lambda: self._ended.is_set() or self._put(), f"an update of the definition: {name}")
+        self.counts[name] += 1
+
+    def _put(self) -> bool:
+        """Write the definition once, and report whether that succeeded."""
+        code, found = self._client.ask("GET", DEFINITION)
+        if code != http.HTTPStatus.OK:
+            return False
+        found["spec"]["versions"] = definition(storage=self._storage, columns=self._columns)["spec"]["versions"]
+        return self._client.ask("PUT", DEFINITION, found)[0] == http.HTTPStatus.OK
+
+    def _await(self, condition: Callable[[], bool], problem: str) -> None:
+        """Wait for a condition until the end of the run; note a problem if it does not hold in time."""
+        try:
+            until(lambda: self._ended.wait(_LOOK) or condition(), patience=_WITHIN)
+        except AssertionError:
+            self.problems.append(f"{problem} within {_WITHIN:g} s")
+
+    def _migrated(self) -> bool:
+        """Report whether the definition says that no object of another version is stored."""
+        code, found = self._client.ask("GET", DEFINITION)
+        return code == http.HTTPStatus.OK and found["status"].get("storedVersions") == [self._storage]

@@ -1,1 +1,0 @@
-"""Tests that compare discovery and OpenAPI with the documents of the reference."""

@@ -1,0 +1,388 @@
+"""Backends: what requests wait for, what is lost, and what is counted."""
+
+import asyncio
+import gzip
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from apiext.audit import buffered_backend
+from apiext.audit.backend import UnionBackend
+from apiext.audit.batch_options import BatchOptions, TruncateOptions
+from apiext.audit.buffered_backend import BufferedBackend
+from apiext.audit.event import AuditEvent
+from apiext.audit.levels import AuditLevel, AuditMode
+from apiext.audit.log_backend import BlockingLog, buffered_log
+from apiext.audit.log_writer import LogWriter
+from apiext.audit.rotation import RotatedFile, RotationLimits
+from apiext.audit.statistics import AuditStats
+from apiext.audit.truncating_backend import TruncatingBackend
+from apiext.audit.webhook_backend import BlockingWebhook, EventWebhook
+from apiext.webhook.client import WebhookClient, WebhookError
+from tests.unit.audit.events import Taken, context, events, uris
+
+MEGABYTE = 1024 * 1024
+
+
+class Output:
+    """An output that may be blocked or broken."""
+
+    def __init__(self, problem: str = "") -> None:
+        self.data = b""
+        self.max_line = 0
+        self.writes = 0
+        self.problem = problem
+        self.free = threading.Event()
+        self.free.set()
+
+    def write(self, lines: Iterable[bytes]) -> None:
+        """Keep the lines."""
+        self.free.wait()
+        self.writes += 1
+        if self.problem:
+            raise OSError(self.problem)
+        self.data += b"".join(lines)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Server:
+    """A client whose server answers with the given codes, then with 200."""
+
+    def __init__(self, *codes: int) -> None:
+        self.codes = list(codes)
+        self.bodies: list[Any] = []
+
+    async def ask(self, path: str, *, method: str, body: bytes) -> tuple[int, bytes]:
+        """Keep the list."""
+        code = self.codes.pop(0) if self.codes else 200
+        if not code:
+            raise WebhookError("no answer")
+        self.bodies.append((code, json.loads(body)["items"]))
+        return code, b"why"
+
+
+def _webhook(server: Server, stats: AuditStats) -> EventWebhook:
+    return EventWebhook(cast("WebhookClient", server), stats, initial_backoff=0.0)
+
+
+async def test_blocking_log() -> None:
+    """Let writes wait until all events before are written, and reads not."""
+    output = Output()
+    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
+    assert log.process(events(2)) is None
+    waiting = log.process(events(1, verb="update"))
+    assert waiting is not None
+    assert await waiting
+
+    assert uris(output.data) == ["/0", "/1", "/0"]
+    log.process(events(1))
+    await log.close()
+    assert len(uris(output.data)) == 4
+
+
+async def test_slow_log() -> None:
+    """Let reads wait while the output is far behind."""
+    output = Output()
+    output.free.clear()
+    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
+    log.process(events(1500))
+    waiting = log.process(events(1))
+    assert waiting is not None
+    output.free.set()
+    assert await waiting
+    await log.close()
+
+    assert len(uris(output.data)) == 1501
+
+
+@pytest.mark.parametrize("mode, taken", [(AuditMode.BLOCKING, True), (AuditMode.BLOCKING_STRICT, False)])
+async def test_broken_log(mode: AuditMode, taken: bool) -> None:  # noqa: FBT001
+    """Count lost events; fail requests in mode blocking-strict only, and by their first event only."""
+    stats, sink = AuditStats(), Taken()
+    log = BlockingLog(LogWriter(Output("disk full"), stats), mode)
+    audit = context(sink, verb="create")
+    audit.receive()
+    audit.complete()
+    answers = [wait is None or await wait for wait in (log.process([event]) for event in sink.events)]
+    await log.close()
+
+    assert answers == [taken, True]
+    assert dict(stats.errors) == {"log": 2}
+
+
+async def test_writes_of_a_turn() -> None:
+    """Write the events of all requests that end together at once."""
+    output = Output()
+    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING_STRICT)
+    waits = [log.process(events(1, verb="update")) for _ in range(3)]
+    assert all(await asyncio.gather(*(wait for wait in waits if wait is not None)))
+    await log.close()
+
+    assert (output.writes, len(uris(output.data)), len(waits)) == (1, 3, 3)
+
+
+async def test_large_answer() -> None:
+    """Let a read with a large answer wait, so that unwritten events keep few of them."""
+    output, sink = Output(), Taken()
+    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
+    audit = context(sink, AuditLevel.REQUEST_RESPONSE)
+    audit.response = (b'"', b"x" * 70_000, b'"')
+    audit.complete()
+    waiting = log.process(sink.events)
+    assert waiting is not None
+    assert await waiting
+    await log.close()
+
+    assert len(output.data) > 70_000
+
+
+async def test_long_line() -> None:
+    """Lose an event that is too long for the output, and no other one."""
+    output, stats = Output(), AuditStats()
+    output.max_line = 1000
+    log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING)
+    log.process(events(2))
+    log.process(events(1, AuditLevel.REQUEST, body=b'"%b"' % (b"x" * 1000)))
+    log.process(events(1))
+    await log.close()
+
+    assert uris(output.data) == ["/0", "/1", "/0"]
+    assert dict(stats.errors) == {"log": 1}
+
+
+async def test_end_of_the_log() -> None:
+    """End the thread while it collects events, and count those that come later."""
+    output, stats = Output(), AuditStats()
+    for count in range(1, 4):
+        writer = LogWriter(output, stats)
+        writer.put(events(1))
+        # the thread waits for further events now
+        await asyncio.to_thread(events, 1)
+        await writer.close()
+        late = writer.put_and_wait(events(1), strict=False)
+        writer.put(events(1))
+        assert await late
+        assert len(uris(output.data)) == count
+
+    assert dict(stats.errors) == {"log": 6}
+
+
+async def test_buffered_log() -> None:
+    """Lose what the buffer cannot take, count it, and write the rest at the end."""
+    output, stats = Output(), AuditStats()
+    log = buffered_log(LogWriter(output, stats), BatchOptions(buffer_size=3, max_size=1, throttled=False), stats)
+    assert log.process(events(5)) is None
+    await log.close()
+    log.process(events(1))
+
+    assert uris(output.data) == ["/0", "/1", "/2"]
+    assert dict(stats.errors) == {"buffered": 3}
+
+
+async def test_batches() -> None:
+    """Send batches of the maximum size, the rest after the wait or at the end."""
+    sent: list[int] = []
+    partial = asyncio.Event()
+
+    async def send(batch: Sequence[AuditEvent]) -> bool:
+        sent.append(len(batch))
+        if len(batch) < 4:
+            partial.set()
+        return True
+
+    options = BatchOptions(max_size=4, max_wait=0.01, throttled=True, qps=1000, burst=1)
+    backend = BufferedBackend(send, options, AuditStats(), concurrent=True)
+    backend.process(events(10))
+    await partial.wait()
+    backend.process(events(3))
+    await backend.close()
+
+    assert sorted(sent) == [2, 3, 4, 4]
+
+
+async def test_truncation() -> None:
+    """Remove large objects, lose events that are large without them, and split batches."""
+    sink, stats = Taken(), AuditStats()
+    size = len(events(1)[0].line())
+    backend = TruncatingBackend(sink, TruncateOptions(2 * size + 200, size + 100), stats)
+    backend.process(events(3))
+    large = events(1, AuditLevel.REQUEST, body=b'{"a":"%b"}' % (b"x" * 1000))
+    backend.process(large)
+    wide = events(1)
+    wide[0].annotations = {"a": "x" * 1000}
+    backend.process(wide)
+    await backend.close()
+
+    assert [len(batch) for batch in sink.batches] == [2, 1, 1]
+    assert json.loads(sink.events[-1].line())["annotations"] == {"audit.k8s.io/truncated": "true"}
+    assert dict(stats.errors) == {"truncate": 1}
+    assert sink.closed
+
+
+async def test_sizes() -> None:
+    """Measure events without copies of their objects."""
+    for event in (*events(1), *events(1, AuditLevel.REQUEST, body=b'{"a": 1}')):
+        assert event.size == len(event.line())
+
+
+async def test_union() -> None:
+    """Give events to all backends, and fail if one of them fails."""
+    loop = asyncio.get_running_loop()
+    refused, taken = loop.create_future(), loop.create_future()
+    refused.set_result(False)
+    taken.set_result(True)
+    backends = [Taken(), Taken(taken), Taken(refused)]
+    union = UnionBackend(backends)
+    waiting = union.process(events(1))
+    await union.close()
+
+    assert waiting is not None
+    assert not await waiting
+    assert UnionBackend(backends[:1]).process(events(1)) is None
+    assert [(len(each.events), each.closed) for each in backends] == [(2, True), (1, True), (1, True)]
+
+
+async def test_webhook_retries() -> None:
+    """Send events again after any failure, and count them as lost after five attempts."""
+    stats = AuditStats()
+    patient, server = Server(0, 400), Server(*[500] * 6)
+
+    assert await _webhook(patient, stats).send(events(2))
+    assert [code for code, _ in patient.bodies] == [400, 200]
+    assert not await _webhook(server, stats).send(events(101))
+    assert [len(items) for _, items in server.bodies] == [101] * 5
+    assert dict(stats.errors) == {"webhook": 101}
+
+
+async def test_webhook_defects() -> None:
+    """Count events that a defect loses."""
+    stats = AuditStats()
+    broken = events(1)
+    broken[0].status = {"code": object()}
+
+    assert not await _webhook(Server(), stats).send(broken)
+    assert dict(stats.errors) == {"webhook": 1}
+
+
+async def test_slow_webhook() -> None:
+    """Bound the batches that are sent at the same time; others wait in the buffer, and are lost when it is full."""
+    stats, answer = AuditStats(), asyncio.Event()
+    most = buffered_backend._MOST_SENDING
+    sent: list[int] = []
+    full = asyncio.Event()
+
+    async def send(batch: Sequence[AuditEvent]) -> bool:
+        sent.append(len(batch))
+        if len(sent) == most:
+            full.set()
+        return await answer.wait()
+
+    options = BatchOptions(buffer_size=most + 2, max_size=1, throttled=False)
+    backend = BufferedBackend(send, options, stats, concurrent=True)
+    backend.process(events(most + 2))
+    await full.wait()
+    await asyncio.sleep(0)
+    assert len(sent) == most
+    backend.process(events(most + 3))
+    answer.set()
+    await backend.close()
+
+    # one event had left the buffer, and waited for its turn
+    assert len(sent) == 2 * most + 3
+    assert dict(stats.errors) == {"buffered": 2}
+
+
+@pytest.mark.parametrize("mode, taken", [(AuditMode.BLOCKING, True), (AuditMode.BLOCKING_STRICT, False)])
+async def test_blocking_webhook(mode: AuditMode, taken: bool) -> None:  # noqa: FBT001
+    """Let requests wait for the webhook, and fail in mode blocking-strict."""
+    sink = Taken()
+    context(sink).receive()
+    backend = BlockingWebhook(_webhook(Server(*[500] * 5), AuditStats()), mode)
+    waiting = backend.process(sink.events)
+    assert waiting is not None
+
+    assert await waiting is taken
+    late = backend.process(events(1))
+    assert late is not None
+    await backend.close()
+    assert await late
+
+
+def test_rotation(tmp_path: Path) -> None:
+    """Rotate a file before a line for which it has no room; keep its mode and the newest backups."""
+    path = tmp_path / "logs" / "audit.log"
+    output = RotatedFile(path, RotationLimits(max_size=1, max_backups=2, compress=True))
+    line = b"x" * (MEGABYTE // 2 - 1) + b"\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o640)
+    for old in ("2020-01-01T00-00-00.000", "2020-01-01T00-00-01.000"):
+        (path.parent / f"audit-{old}.log").write_bytes(b"old")
+    (path.parent / "audit-other.log").write_bytes(b"kept")
+    for number in range(3):
+        output.write([line] * (number + 1))
+    output.close()
+    for thread in [each for each in threading.enumerate() if each.name == "audit-backups"]:
+        thread.join()
+    backups = sorted(each.name for each in path.parent.iterdir() if each != path)
+
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert path.read_bytes() == line * 2
+    assert len(backups) == 3
+    assert backups[-1] == "audit-other.log"
+    for name in backups[:-1]:
+        assert name.endswith(".log.gz")
+        assert gzip.decompress((path.parent / name).read_bytes()) == line * 2
+    with pytest.raises(OSError, match="exceeds maximum file size 1048576"):
+        output.write([b"x" * (MEGABYTE + 1)])
+
+
+class _Stopped(datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "_Stopped":
+        return cls(2026, 1, 1, tzinfo=tz)
+
+
+def test_rotations_at_one_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rename no file to the name of another backup."""
+    monkeypatch.setattr("apiext.audit.rotation.datetime", _Stopped)
+    output = RotatedFile(tmp_path / "log", RotationLimits(max_size=1, max_age=0, max_backups=0))
+    line = b"x" * (MEGABYTE - 2) + b"\n"
+    output.write([line] * 3)
+    output.close()
+
+    names = ["log", "log-2026-01-01T00-00-00.000", "log-2026-01-01T00-00-00.001"]
+    assert [(each.name, each.stat().st_size) for each in sorted(tmp_path.iterdir())] == [(name, len(line)) for name in names]
+
+
+def test_old_backups(tmp_path: Path) -> None:
+    """Delete backups by their age, and append to a file of an earlier run."""
+    path = tmp_path / "audit.log"
+    path.write_bytes(b"first\n")
+    old = tmp_path / "audit-2020-01-01T00-00-00.000.log.gz"
+    old.write_bytes(b"")
+    output = RotatedFile(path, RotationLimits(max_age=1, max_backups=0))
+    output.write([b"second\n"])
+    for thread in [each for each in threading.enumerate() if each.name == "audit-backups"]:
+        thread.join()
+    output.close()
+
+    assert path.read_bytes() == b"first\nsecond\n"
+    assert not old.exists()
+
+
+def test_without_rotation(tmp_path: Path) -> None:
+    """Write lines of any size without a limit."""
+    output = RotatedFile(tmp_path / "log", RotationLimits(max_size=0))
+    output.write([b"x" * MEGABYTE, b"x" * MEGABYTE])
+    output.close()
+
+    assert [each.name for each in tmp_path.iterdir()] == ["log"]
