@@ -46,7 +46,7 @@ class NamedPart(NamedTuple):
 
     key: str
     resource: GroupVersionResource
-    """The part is shown to users who may list this resource in all namespaces."""
+    """Only users who may list this resource in all namespaces see the names."""
     items: Sequence[Object]
 
 

@@ -32,7 +32,7 @@ async def archive(tmp_path: Path) -> Path:
 
 
 def test_a_backup_describes_itself(archive: Path) -> None:
-    """Hold all values as bytes, readable by the owner only, with a manifest of what is there and where it comes from."""
+    """Store the values unchanged in a file of mode 0600, with a manifest that names the store, its revision and the counts."""
     with open_backup(archive) as opened:
         manifest = verified(opened)
 

@@ -1,4 +1,4 @@
-"""The administrator, who changes the definition during the run (columns, and the storage version with a migration), and the keys."""
+"""The administrator of the long run, who changes printer columns, the storage version and the encryption keys."""
 
 import http.client
 import random

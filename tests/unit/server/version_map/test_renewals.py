@@ -30,7 +30,7 @@ class _Map:
 
 @pytest.fixture
 async def renewed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Map]:
-    """Provide a map that is renewed after changes only, and at once only for those who wait."""
+    """Provide a map whose timers never end within a test: it is renewed only when a caller waits for new data."""
     monkeypatch.setattr(module, "_TICK_SECONDS", 3600.0)
     monkeypatch.setattr(module, "_DEBOUNCE_SECONDS", 3600.0)
     found = _Map()

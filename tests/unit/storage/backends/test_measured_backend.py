@@ -10,7 +10,7 @@ KEY = "/registry/example.com/widgets/default/one"
 
 
 class Broken(FixedBackend):
-    """Fails as it is told to."""
+    """A backend whose lists raise `error`, if it is set."""
 
     error: Exception | None = None
 
