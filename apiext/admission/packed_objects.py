@@ -1,4 +1,4 @@
-"""Objects of informers as JSON, without managedFields: decoded ones take several times as much memory, and few are ever read."""
+"""Objects of informers as JSON: decoded ones take several times as much memory, and few are ever read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _INDEXED: Final = ("name", "namespace", "labels")
 
 
 def strip(found: Mapping[str, Any], *, typed: bool = True) -> Object:
-    """Return an object without managedFields; a typed one without apiVersion and kind, as upstream's informers have it."""
-    kept = {name: value for name, value in found.items() if not (typed and name in _TYPE)}
+    """Return an object as upstream's informers have it: a typed one without managedFields, apiVersion and kind, another one as it is."""
+    if not typed:
+        return dict(found)
+    kept = {name: value for name, value in found.items() if name not in _TYPE}
     metadata = found.get("metadata") or {}
     if "managedFields" in metadata:
         kept["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}

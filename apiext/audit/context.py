@@ -16,27 +16,33 @@ if TYPE_CHECKING:
     from apiext.audit.policy import AuditSettings
     from apiext.meta.request import RequestInfo, UserInfo
 
+_DECISION: Final = "authorization.k8s.io/decision"
+_REASON: Final = "authorization.k8s.io/reason"
+_RECEIVED: Final = AuditStage.REQUEST_RECEIVED
+_COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
 _STATUS_MEMBERS: Final = ("status", "message", "reason", "details", "code")
 
 
 class AuditContext(RequestFacts):
     """Collects the event of one request, and gives it to the sink at each stage."""
 
-    _sink: AuditSink | None = None
-    _started = False
-    deprecated = False
-    """Whether the requested version is deprecated."""
-    long_running = False
+    __slots__ = ("_authenticated", "_authorized", "_authorizing", "_sink", "_started", "deprecated", "long_running")
 
     def __init__(self, audit_id: str) -> None:
-        self.audit_id = audit_id
-        self.received = time.time()
+        super().__init__(audit_id, time.time_ns())
+        self._sink: AuditSink | None = None
+        self._started = self.long_running = False
+        # nanoseconds since 1970; 0 before
+        self._authenticated = self._authorizing = self._authorized = 0
+        self.deprecated = False
+        """Whether the requested version is deprecated."""
 
     def begin(self, settings: AuditSettings, sink: AuditSink, user: UserInfo | None, info: RequestInfo) -> None:
         """Take the settings that the policy has for the request. `user` is None if its authentication has failed."""
         self.settings, self._sink = settings, sink
         self.user, self.info = user, info
         self.long_running = info.long_running
+        self._authenticated = time.time_ns()
 
     @property
     def enabled(self) -> bool:
@@ -54,6 +60,26 @@ class AuditContext(RequestFacts):
             self.annotations = {key: value}
         else:
             self.annotations.setdefault(key, value)
+
+    def begin_authorization(self) -> None:
+        """Note that authorization begins."""
+        self._authorizing = time.time_ns()
+
+    def decide(self, reason: str, *, allowed: bool) -> None:
+        """Add the decision of authorization."""
+        self._authorized = time.time_ns()
+        decision = "allow" if allowed else "forbid"
+        if self.annotations is None:
+            # nearly all requests
+            self.annotations = {_DECISION: decision, _REASON: reason}
+        else:
+            self.annotate(_DECISION, decision)
+            self.annotate(_REASON, reason)
+
+    def fail_decision(self) -> None:
+        """Note that authorization has failed."""
+        self._authorized = time.time_ns()
+        self.annotate(_REASON, "internal error")
 
     def write_record(self) -> RequestRecord:
         """Return the record for the execution of the request's write."""
@@ -82,12 +108,18 @@ class AuditContext(RequestFacts):
         self.latencies[part] = self.latencies.get(part, 0.0) + seconds
 
     def all_latencies(self) -> dict[str, float]:
-        """Return the seconds by the parts of the server, including admission."""
-        return {**(self.latencies or {}), **(self.record.latencies if self.record is not None else {})}
+        """Return the seconds by the parts of the server, including admission; those of a watch have no meaning."""
+        if self.info is None or self.info.verb == "watch":
+            return {}
+        found = {"authentication": (self._authenticated - self.received) / 1e9}
+        if self._authorizing:
+            # a request that was cut off meanwhile has no decision
+            found["authorization"] = ((self._authorized or time.time_ns()) - self._authorizing) / 1e9
+        return {**found, **(self.latencies or {}), **(self.record.latencies if self.record is not None else {})}
 
     def receive(self) -> Awaitable[bool] | None:
         """Emit the event of the request's arrival. Return the awaitable of `AuditSink.process`."""
-        return self._emit(AuditStage.REQUEST_RECEIVED, self.received)
+        return self._emit(_RECEIVED, self.received)
 
     def start(self, code: int) -> Awaitable[bool] | None:
         """Emit the event of the beginning of a long answer, once. Return an awaitable as `receive`."""
@@ -95,21 +127,21 @@ class AuditContext(RequestFacts):
             return None
         self._started = True
         self.take_code(code)
-        return self._emit(AuditStage.RESPONSE_STARTED, time.time())
+        return self._emit(AuditStage.RESPONSE_STARTED, time.time_ns())
 
-    def complete(self, moment: float | None = None) -> Awaitable[bool] | None:
+    def complete(self, moment: int | None = None) -> Awaitable[bool] | None:
         """Emit the event of the request that was answered at a `moment`, by default now. Return an awaitable as `receive`."""
         if self.deprecated:
             self.annotate("k8s.io/deprecated", "true")
-        return self._emit(AuditStage.RESPONSE_COMPLETE, time.time() if moment is None else moment)
+        return self._emit(_COMPLETE, time.time_ns() if moment is None else moment)
 
     def panic(self, error: Exception) -> Awaitable[bool] | None:
         """Emit the event of a request that failed by a defect of the server. Return an awaitable as `receive`."""
         message = f"APIServer panic'd: {error}"
         self.status = {"status": "Failure", "message": message, "reason": "InternalError", "code": 500}
-        return self._emit(AuditStage.PANIC, time.time())
+        return self._emit(AuditStage.PANIC, time.time_ns())
 
-    def _emit(self, stage: AuditStage, moment: float) -> Awaitable[bool] | None:
+    def _emit(self, stage: AuditStage, moment: int) -> Awaitable[bool] | None:
         omitted = self.settings.omit_stages
         if self._sink is None or (omitted and stage in omitted):
             return None

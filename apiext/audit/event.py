@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -14,46 +14,71 @@ from apiext.meta.encoding import json_codec, utf8
 from apiext.meta.golang import formatting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from apiext.audit.request_record import RequestRecord
     from apiext.meta.request import RequestInfo, UserInfo
 
 _TRUNCATED: Final = "audit.k8s.io/truncated"
-_TYPE_META: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
+_TYPE_META: Final = len('{"kind":"Event","apiVersion":"audit.k8s.io/v1",')
+"""The length of the beginning of a line that events in lists have not."""
+_LINE_HEADS: Final = [f'{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"{name}","auditID":' for name in LEVEL_NAMES]
+"""The beginning of a line by level."""
 _MAX_KEPT: Final = 512
-T = TypeVar("T")
 _LIST_HEAD: Final = b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":['
 
 
-class RequestFacts:
-    """What is known of a request. Attributes of the class are its defaults: most requests set few of them."""
+_BEFORE_POLICY: Final = AuditSettings(AuditLevel.METADATA)
+"""Before the policy is evaluated, annotations are collected."""
+_LAST: Final = frozenset({AuditStage.RESPONSE_COMPLETE, AuditStage.PANIC})
 
-    audit_id: str
-    received: float
-    """The time of its arrival, in seconds since 1970."""
-    settings = AuditSettings(AuditLevel.METADATA)
-    """Those of the policy; before it is evaluated, annotations are collected."""
-    info: RequestInfo | None = None
-    user: UserInfo | None = None
-    """None if authentication has failed."""
-    uri = ""
-    user_agent = ""
-    source_ips: tuple[str, ...] = ()
-    impersonated: UserInfo | None = None
-    constraint = ""
-    """The mode of constrained impersonation."""
-    record: RequestRecord | None = None
-    """What the execution of a write records."""
-    status: dict[str, Any] | None = None
-    """The response's Status, or its code only."""
-    response: Sequence[bytes] | None = None
-    """The JSON of the response's object, in parts."""
-    annotations: dict[str, str] | None = None
-    latencies: dict[str, float] | None = None
-    """Seconds by the part of the server that took them."""
-    texts: tuple[str, str, str, str, str] | None = None
-    """JSON that all events of the request have, once one is encoded."""
+
+class RequestFacts:
+    """What is known of a request."""
+
+    __slots__ = (
+        "annotations",
+        "audit_id",
+        "constraint",
+        "impersonated",
+        "info",
+        "latencies",
+        "received",
+        "record",
+        "response",
+        "settings",
+        "source_ips",
+        "status",
+        "texts",
+        "uri",
+        "user",
+        "user_agent",
+    )
+
+    def __init__(self, audit_id: str, received: int) -> None:
+        self.audit_id = audit_id
+        self.received = received
+        """The time of its arrival, in nanoseconds since 1970."""
+        self.settings = _BEFORE_POLICY
+        self.info: RequestInfo | None = None
+        self.user: UserInfo | None = None
+        """None if authentication has failed."""
+        self.uri = self.user_agent = ""
+        self.source_ips: tuple[str, ...] = ()
+        self.impersonated: UserInfo | None = None
+        self.constraint = ""
+        """The mode of constrained impersonation."""
+        self.record: RequestRecord | None = None
+        """What the execution of a write records."""
+        self.status: dict[str, Any] | None = None
+        """The response's Status, or its code only."""
+        self.response: Sequence[bytes] | None = None
+        """The JSON of the response's object, in parts."""
+        self.annotations: dict[str, str] | None = None
+        self.latencies: dict[str, float] | None = None
+        """Seconds by the part of the server that took them."""
+        self.texts: tuple[str, str, str, str, str] | None = None
+        """JSON that all events of the request have, once one is encoded."""
 
     def all_annotations(self) -> dict[str, str] | None:
         """Return a copy of the annotations of filters and of admission; None without any."""
@@ -67,7 +92,7 @@ class AuditEvent:
     """The event of a request at one stage. Its JSON is made once, in the thread that asks for it first; threads may share the event."""
 
     __slots__ = (
-        "_parts",
+        "_pieces",
         "annotations",
         "context",
         "impersonated",
@@ -79,16 +104,16 @@ class AuditEvent:
         "status",
     )
 
-    def __init__(self, context: RequestFacts, stage: AuditStage, moment: float) -> None:
+    def __init__(self, context: RequestFacts, stage: AuditStage, moment: int) -> None:
         self.context = context
         self.stage = stage
         self.moment = moment
-        """The time of the stage, in seconds since 1970."""
+        """The time of the stage, in nanoseconds since 1970."""
         self.status = context.status
         self.impersonated = context.impersonated
         self.record = record = context.record
         self.response_object = context.response
-        self._parts: Sequence[bytes] | None = None
+        self._pieces: Sequence[bytes] | None = None
         if record is None:
             self.request_object: bytes | None = None
             annotations = context.annotations
@@ -99,7 +124,7 @@ class AuditEvent:
     @property
     def is_last(self) -> bool:
         """Return whether no event of the request follows."""
-        return self.stage is AuditStage.RESPONSE_COMPLETE or self.stage is AuditStage.PANIC
+        return self.stage in _LAST
 
     def truncated(self) -> AuditEvent:
         """Return the event without the objects of request and response, marked as truncated."""
@@ -116,36 +141,38 @@ class AuditEvent:
 
     def line(self) -> bytes:
         """Return the event as a line of JSON."""
-        return b"".join((_TYPE_META, *self.members(), b"}\n"))
+        pieces = self.pieces()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     @property
     def size(self) -> int:
         """Return the length of the line."""
-        return len(_TYPE_META) + sum(map(len, self.members())) + 2
+        return sum(map(len, self.pieces()))
 
     def text(self) -> bytes:
         """Return the event as a line of the format `legacy`."""
         return _legacy(self).encode(errors="replace")
 
-    def members(self) -> Sequence[bytes]:
-        """Return the JSON without its braces and its type, in parts: objects may be large, and are not copied."""
-        parts = self._parts
-        if parts is None:
-            parts = self._parts = _encode(self)
-        return parts
+    def pieces(self) -> Sequence[bytes]:
+        """Return the line in pieces: objects may be large, and are not copied. An event without objects has one piece."""
+        pieces = self._pieces
+        if pieces is None:
+            pieces = self._pieces = _encode(self)
+        return pieces
 
 
 def event_list(events: Sequence[AuditEvent]) -> bytes:
     """Return the JSON of a list of events."""
-    pieces = [_LIST_HEAD]
+    found = [_LIST_HEAD]
     for number, event in enumerate(events):
-        pieces += [b",{" if number else b"{", *event.members(), b"}"]
-    pieces.append(b"]}")
-    return b"".join(pieces)
+        first, *more = event.pieces()
+        found += [b",{" if number else b"{", first[_TYPE_META:], *more]
+    found.append(b"]}")
+    return b"".join(found)
 
 
 def _encode(event: AuditEvent) -> Sequence[bytes]:
-    """Return the members of an event without its type, in the order of the reference's struct."""
+    """Return the line of an event in pieces. Its members have the order of the reference's struct."""
     context = event.context
     info, status = context.info, event.status
     texts = context.texts
@@ -161,12 +188,12 @@ def _encode(event: AuditEvent) -> Sequence[bytes]:
         response = f',"responseStatus":{shown}'
     moment = received if event.moment == context.received else micro_time(event.moment)
     notes = f',"annotations":{_json(event.annotations)}' if event.annotations else ""
-    # a list of pieces only for events with objects, since most have none
-    text = f"{head}{event.stage}{user}{impersonated}{client}{reference}{response}"
-    tail = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"{moment}"{notes}'
+    head = f"{head}{event.stage}{user}{impersonated}{client}{reference}{response}"
+    tail = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"{moment}"{notes}}}\n'
     if event.request_object is None and event.response_object is None:
-        return (f"{text}{tail}".encode(),)
-    pieces = [text.encode()]
+        # most events
+        return (f"{head}{tail}".encode(),)
+    pieces = [head.encode()]
     if event.request_object is not None:
         pieces += [b',"requestObject":', event.request_object]
     if event.response_object is not None:
@@ -191,15 +218,35 @@ def _common(context: RequestFacts) -> tuple[str, str, str, str, str]:
     These are the members before the stage, those after it, those after the users, the object's reference before a write is decoded, and
     the time of the arrival.
     """
-    info = context.info
-    verb = info.verb if info is not None else ""
+    target, reference = _target(context.info, context.uri)
     return (
-        f'"level":"{LEVEL_NAMES[context.settings.level]}","auditID":{_quoted(context.audit_id)},"stage":"',
-        f'","requestURI":{_quoted(context.uri)},"verb":{_quoted(verb)},"user":{_user(context.user)}',
+        f'{_LINE_HEADS[context.settings.level]}{_quoted(context.audit_id)},"stage":"',
+        f"{target}{_user(context.user)}",
         _client(context.source_ips, context.user_agent),
-        f',"objectRef":{_REFERENCES.text(info)}' if info is not None and info.is_resource else "",
+        reference,
         micro_time(context.received),
     )
+
+
+_TARGETS: Final[dict[int, tuple[RequestInfo, str, tuple[str, str]]]] = {}
+"""URIs, verbs and references by the attributes of paths, which many requests share."""
+
+
+def _target(info: RequestInfo | None, uri: str) -> tuple[str, str]:
+    """Return the members from the stage's end to the user, and the reference to the object before a write is decoded."""
+    known = _TARGETS.get(id(info))
+    if known is not None and known[0] is info and known[1] == uri:
+        return known[2]
+    verb, reference = "", ""
+    if info is not None:
+        verb = info.verb
+        reference = f',"objectRef":{_reference_text(info)}' if info.is_resource else ""
+    found = f'","requestURI":{_quoted(uri)},"verb":{_quoted(verb)},"user":', reference
+    if info is not None:
+        if len(_TARGETS) >= _MAX_KEPT:
+            _TARGETS.clear()
+        _TARGETS[id(info)] = info, uri, found
+    return found
 
 
 @lru_cache(maxsize=_MAX_KEPT)
@@ -223,29 +270,21 @@ def _json(value: Any) -> str:
         return json_codec.dumps(value, sort_keys=False).decode()
 
 
-class _Kept(Generic[T]):
-    """The JSON of objects that many requests share: users of connections, and attributes of paths.
-
-    Threads may use it at the same time: a text that one of them drops is made again.
-    """
-
-    def __init__(self, make: Callable[[T], str]) -> None:
-        self._make = make
-        self._kept: dict[int, tuple[T, str]] = {}
-
-    def text(self, of: T) -> str:
-        found = self._kept.get(id(of))
-        if found is not None and found[0] is of:
-            return found[1]
-        if len(self._kept) >= _MAX_KEPT:
-            self._kept.clear()
-        text = self._make(of)
-        self._kept[id(of)] = of, text
-        return text
+_USERS: Final[dict[int, tuple[UserInfo, str]]] = {}
+"""The JSON of the users of connections. Threads may use it at the same time: a text that one of them drops is made again."""
 
 
 def _user(user: UserInfo | None) -> str:
-    return "{}" if user is None else _USERS.text(user)
+    if user is None:
+        return "{}"
+    known = _USERS.get(id(user))
+    if known is not None and known[0] is user:
+        return known[1]
+    if len(_USERS) >= _MAX_KEPT:
+        _USERS.clear()
+    text = _user_text(user)
+    _USERS[id(user)] = user, text
+    return text
 
 
 def _user_text(user: UserInfo) -> str:
@@ -267,26 +306,23 @@ def _reference_text(info: RequestInfo, record: RequestRecord | None = None) -> s
     return _json({name: member for name, member in members.items() if member})
 
 
-_USERS: Final = _Kept(_user_text)
-_REFERENCES: Final = _Kept(_reference_text)
+_SECONDS: Final[dict[str, str]] = {}
+"""The text of the last second. Threads may use it at the same time: a text that one of them drops is made again."""
+_DIGITS: Final = 19
+"""Digits of the nanoseconds from 2001 to 2286."""
 
 
-def micro_time(moment: float) -> str:
-    """Return a time in seconds since 1970 as Kubernetes' MicroTime."""
-    second = int(moment)
-    return f"{_second(second)}.{int((moment - second) * 1_000_000):06d}Z"
-
-
-_LAST: Final = [(0, "")]
-"""The last second and its text. A tuple is replaced at once, so that threads may share it."""
-
-
-def _second(second: int) -> str:
-    known, text = _LAST[0]
-    if known != second:
-        text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        _LAST[0] = (second, text)
-    return text
+def micro_time(moment: int) -> str:
+    """Return a time in nanoseconds since 1970 as Kubernetes' MicroTime."""
+    digits = str(moment)
+    if len(digits) != _DIGITS:
+        digits = digits.zfill(_DIGITS)
+    second = digits[:10]
+    text = _SECONDS.get(second)
+    if text is None:
+        _SECONDS.clear()
+        text = _SECONDS[second] = datetime.fromtimestamp(int(second), UTC).strftime("%Y-%m-%dT%H:%M:%S.")
+    return f"{text}{digits[10:16]}Z"
 
 
 def _legacy(event: AuditEvent) -> str:
@@ -310,9 +346,9 @@ def _legacy(event: AuditEvent) -> str:
     )
 
 
-def _local_time(moment: float) -> str:
+def _local_time(moment: int) -> str:
     """Return a time in the local zone, as Go's RFC3339Nano: without final zeros."""
-    local = datetime.fromtimestamp(moment).astimezone()
+    local = datetime.fromtimestamp(moment / 1e9).astimezone()
     fraction = f".{local.microsecond:06d}".rstrip("0").rstrip(".")
     zone = local.strftime("%z")
     return f"{local:%Y-%m-%dT%H:%M:%S}{fraction}{'Z' if zone == '+0000' else f'{zone[:3]}:{zone[3:]}'}"

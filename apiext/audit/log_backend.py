@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from apiext.audit.log_writer import LogWriter
     from apiext.audit.statistics import AuditStats
 
-_BACKLOG: Final = 1000
-"""Unwritten events above which every request waits."""
+_RECEIVED: Final = AuditStage.REQUEST_RECEIVED
+_STARTED: Final = AuditStage.RESPONSE_STARTED
 _LARGE: Final = 64 * 1024
 """Bytes of an object above which its request waits: the backlog must not keep many of them."""
 
@@ -37,13 +37,13 @@ class BlockingLog:
         """Write events. Return an awaitable if the request must wait."""
         writer = self._writer
         for event in events:
-            if self._strict and event.stage is AuditStage.REQUEST_RECEIVED:
-                return writer.put_and_wait(events)
-            if event.is_last and _waits(event):
+            if event.stage is _RECEIVED:
+                if self._strict:
+                    return writer.put_and_wait(events)
+            elif event.stage is not _STARTED and _waits(event):
                 return writer.put_and_wait(events, strict=False)
-        if writer.backlog > _BACKLOG:
-            return writer.put_and_wait(events, strict=False)
-        writer.put(events)
+        if writer.put(events):
+            return writer.put_and_wait((), strict=False)
         return None
 
     async def close(self) -> None:

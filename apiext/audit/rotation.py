@@ -7,16 +7,17 @@ import os
 import shutil
 import stat
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
+
+    from apiext.audit.process_lock import ProcessLock
 
 _LOG: Final = get_logger(__name__)
 _MEGABYTE: Final = 1024 * 1024
@@ -40,10 +41,20 @@ class RotationLimits:
     compress: bool = False
 
 
-class RotatedFile:
-    """A log file. Its methods block, and must be called in one thread at a time."""
+class LogLocks(NamedTuple):
+    """The locks of a log that several processes write."""
 
-    def __init__(self, path: Path, limits: RotationLimits) -> None:
+    writing: ProcessLock
+    backups: ProcessLock
+
+
+class RotatedFile:
+    """A log file. Its methods block, and must be called in one thread at a time.
+
+    With `locks`, several processes may write it: each of them notices when another one has rotated it.
+    """
+
+    def __init__(self, path: Path, limits: RotationLimits, locks: LogLocks | None = None) -> None:
         """Create the file and its folder unless they exist.
 
         Raises:
@@ -51,6 +62,7 @@ class RotatedFile:
         """
         self._path = path
         self._limits = limits
+        self._locks = locks
         self.max_line = limits.max_size * _MEGABYTE
         """Bytes above which a line cannot be written; 0 without a limit."""
         self._fd = -1
@@ -59,27 +71,54 @@ class RotatedFile:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR, _MODE))
 
-    def write(self, lines: Iterable[bytes]) -> None:
+    def write(self, data: bytes) -> None:
         """Append whole lines; rotate the file before a line for which it has no room.
 
         Raises:
             OSError: the file cannot be written or rotated; some lines may have been written.
         """
+        if self._locks is None:
+            self._write(data)
+            return
+        with self._locks.writing.held():
+            self._follow()
+            self._write(data)
+
+    def _follow(self) -> None:
+        """Follow what other processes have done to the file."""
+        if self._fd < 0:
+            return
+        own = os.fstat(self._fd)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self._path.stat(), own):
+                self._size = own.st_size
+                return
+        os.close(self._fd)
+        self._fd = -1
+
+    def _write(self, data: bytes) -> None:
         limit = self.max_line
-        batch: list[bytes] = []
-        room = 0
-        for line in lines:
+        if self._fd >= 0 and (not limit or self._size + len(data) <= limit):
+            self._append(data)
+        else:
+            self._write_lines(data, limit)
+
+    def _write_lines(self, data: bytes, limit: int) -> None:
+        begin = end = 0
+        """The lines that are not written, and for which the file has room."""
+        while end < len(data):
+            line_end = data.index(b"\n", end) + 1
+            size = line_end - end
             if self._fd < 0:
-                self._open(len(line), limit)
-            if limit and len(line) > limit:
-                raise OSError(f"write length {len(line)} exceeds maximum file size {limit}")
-            if limit and self._size + room + len(line) > limit:
-                self._append(batch, room)
-                batch, room = [], 0
+                self._open(size, limit)
+            if limit and size > limit:
+                raise OSError(f"write length {size} exceeds maximum file size {limit}")
+            if limit and self._size + line_end - begin > limit:
+                self._append(memoryview(data)[begin:end])
+                begin = end
                 self._rotate()
-            batch.append(line)
-            room += len(line)
-        self._append(batch, room)
+            end = line_end
+        self._append(memoryview(data)[begin:])
 
     def close(self) -> None:
         """Close the file, and wait until rotated files are compressed."""
@@ -89,13 +128,13 @@ class RotatedFile:
         with self._mill:
             pass
 
-    def _append(self, batch: list[bytes], size: int) -> None:
-        if not batch:
-            return
-        view = memoryview(batch[0] if len(batch) == 1 else b"".join(batch))
+    def _append(self, data: bytes | memoryview) -> None:
+        view = memoryview(data)
         while view:
-            view = view[os.write(self._fd, view) :]
-        self._size += size
+            # a disk that becomes full takes a part
+            written = os.write(self._fd, view)
+            self._size += written
+            view = view[written:]
 
     def _open(self, coming: int, limit: int) -> None:
         """Open the file; rotate it first if it has no room for a line of so many bytes."""
@@ -144,7 +183,7 @@ class RotatedFile:
             threading.Thread(target=self._clean_up_now, name="audit-backups").start()
 
     def _clean_up_now(self) -> None:
-        with self._mill:
+        with self._mill, self._locks.backups.held() if self._locks is not None else nullcontext():
             try:
                 kept = self._delete_old(self._backups())
                 for path in kept if self._limits.compress else ():

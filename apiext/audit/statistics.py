@@ -23,7 +23,7 @@ class AuditStats:
         self.events = 0
         """Events that were given to the backends."""
         self.errors: Counter[str] = Counter()
-        """Lost events by the plugin that lost them: log, webhook, buffered, truncate."""
+        """Lost events by the plugin that lost them: log, webhook, buffered, truncate. Those of used outputs begin with 0."""
         self.levels = [0] * len(LEVEL_NAMES)
         """Requests by level."""
         self.rejected = 0

@@ -6,17 +6,26 @@ Mirrors apiserver pkg/authentication/request/headerrequest.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from apiext.meta.request import UserInfo
+from apiext.meta.request import UserInfo, authenticated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+RawHeaders = Sequence[tuple[bytes, bytes]]
+"""Names and values of the headers of a request as received."""
 _MALFORMED: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_MAX_USERS: Final = 1024
+"""Maximum of cached users of a front proxy."""
+_MAX_NAMES: Final = 1024
+"""Maximum of header names with a cached purpose."""
+_MAX_BYTES: Final = 4096
+"""Maximum of bytes of the headers of a cached user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,49 @@ class RequestHeaders:
             return None
         groups = [text for header in self.group for text in _all(headers, header) if text]
         return UserInfo(name=name, uid=_first(headers, self.uid), groups=tuple(groups), extra=extra_fields(headers, self.extra_prefixes))
+
+
+class FrontProxyUsers:
+    """Reads the users in front-proxy headers. Equal headers are read once: a front proxy sends those of a user with each request."""
+
+    def __init__(self, headers: RequestHeaders) -> None:
+        self._headers = headers
+        self._exact = frozenset(name.lower().encode() for name in (*headers.username, *headers.uid, *headers.group))
+        self._prefixes = tuple(prefix.lower().encode() for prefix in headers.extra_prefixes)
+        self._names: dict[bytes, bool] = {}
+        """Whether a header is one of a user, by its name as received."""
+        self._users: dict[tuple[tuple[bytes, bytes], ...], UserInfo | None] = {}
+
+    @property
+    def count(self) -> int:
+        """Return the number of kept users."""
+        return len(self._users)
+
+    def user(self, headers: Mapping[str, str], raw: RawHeaders) -> UserInfo | None:
+        """Return the authenticated user in the headers, None without a user name. `raw` are the same headers as received."""
+        names = self._names
+        key = tuple([pair for pair in raw if (names[pair[0]] if pair[0] in names else self._names_user(pair[0]))])
+        try:
+            return self._users[key]
+        except KeyError:
+            user = self._headers.user(headers)
+            user = authenticated(user) if user is not None else None
+            self._keep(key, user)
+            return user
+
+    def _names_user(self, name: bytes) -> bool:
+        if len(self._names) >= _MAX_NAMES:
+            self._names.clear()
+        lower = name.lower()
+        found = self._names[name] = lower in self._exact or lower.startswith(self._prefixes)
+        return found
+
+    def _keep(self, key: tuple[tuple[bytes, bytes], ...], user: UserInfo | None) -> None:
+        if sum(len(name) + len(value) for name, value in key) > _MAX_BYTES:
+            return
+        if len(self._users) >= _MAX_USERS:
+            self._users.clear()
+        self._users[key] = user
 
 
 def extra_fields(headers: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, tuple[str, ...]]:

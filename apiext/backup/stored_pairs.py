@@ -12,12 +12,13 @@ from apiext.backup.errors import BackupError
 from apiext.meta.host_annotations import DOMAIN
 from apiext.storage import stored_object
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+from apiext.storage.etcd.companions import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_SERVERS_OWN: Final = (f"{DOMAIN}/replicas/", f"{DOMAIN}/restore", f"{DOMAIN}/{OFFSET_RECORD}", "masterleases/")
-"""Starts of the keys of records about running servers and about this store's revisions. No other store needs them."""
+_SERVERS_OWN: Final = (f"{DOMAIN}/replicas/", f"{DOMAIN}/restore", f"{DOMAIN}/{OFFSET_RECORD}", FOLDER, "masterleases/")
+"""Starts of the keys of records about running servers, and about this store's revisions. No other store needs them."""
 
 
 class StoredPairs(Protocol):

@@ -17,6 +17,7 @@ _SINGLE: Final = {
     "tls-cert-file": ("FILE", "Serving certificate, instead of a generated one."),
     "tls-private-key-file": ("FILE", "Key of --tls-cert-file."),
     "tls-min-version": ("VERSION", "VersionTLS12 or VersionTLS13 (default VersionTLS12)."),
+    "workers": ("N", "Processes that serve, one for each core; auto: one for each usable core; needs etcd (default 1)."),
     # resources and storage
     "crd-dir": ("DIR", "Directory of CRD files to serve and watch."),
     "crd-selector": ("SELECTOR", "Labels of the host's CRDs to serve and watch; empty selects all (default none)."),
@@ -96,7 +97,7 @@ _LISTS: Final = {
     "etcd-servers": ("URLS", "etcd endpoints, as http://host:port,..., instead of --data-dir."),
     "authorization-mode": (
         "MODES",
-        "In order: AlwaysAllow: every authenticated user (default); RBAC: roles and bindings; Webhook (default with a kubeconfig).",
+        "In order: FrontProxy: what the host proxies; AlwaysAllow: every authenticated user (default); RBAC; Webhook (with a kubeconfig).",
     ),
     "api-audiences": (
         "NAMES",

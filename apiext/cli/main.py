@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 
 from apiext import __version__
-from apiext.cli.backup import backup
-from apiext.cli.conversions.convert import convert
-from apiext.cli.doctor import doctor
-from apiext.cli.get_stored import get_stored
-from apiext.cli.operate import operate
-from apiext.cli.releases.explain import explain
-from apiext.cli.releases.plan import plan
-from apiext.cli.releases.record import record
-from apiext.cli.releases.replay import replay
-from apiext.cli.rescue import rescue
-from apiext.cli.restore import restore
-from apiext.cli.serve import serve
-from apiext.cli.suites.test import test
-from apiext.cli.versions import versions
+from apiext.cli.lazy_commands import LazyCommands
+
+_COMMANDS: Final = LazyCommands(
+    {
+        "serve": "apiext.cli.serve",
+        "operate": "apiext.cli.operate",
+        "doctor": "apiext.cli.doctor",
+        "versions": "apiext.cli.versions",
+        "get-stored": "apiext.cli.get_stored",
+        "rescue": "apiext.cli.rescue",
+        "backup": "apiext.cli.backup",
+        "restore": "apiext.cli.restore",
+        "plan": "apiext.cli.releases.plan",
+        "explain": "apiext.cli.releases.explain",
+        "record": "apiext.cli.releases.record",
+        "replay": "apiext.cli.releases.replay",
+        "test": "apiext.cli.suites.test",
+        "convert": "apiext.cli.conversions.convert",
+    }
+)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def apiext() -> None:
     """Serve the custom resources of CustomResourceDefinitions as a Kubernetes API server of its own."""
 
@@ -35,22 +41,6 @@ def version() -> None:
     from apiext.server.routes.version import GIT_VERSION
 
     click.echo(f"apiext {__version__} (serves Kubernetes {GIT_VERSION})")
-
-
-apiext.add_command(serve)
-apiext.add_command(operate)
-apiext.add_command(doctor)
-apiext.add_command(versions)
-apiext.add_command(get_stored)
-apiext.add_command(rescue)
-apiext.add_command(backup)
-apiext.add_command(restore)
-apiext.add_command(plan)
-apiext.add_command(explain)
-apiext.add_command(record)
-apiext.add_command(replay)
-apiext.add_command(test)
-apiext.add_command(convert)
 
 
 def main() -> NoReturn:

@@ -57,13 +57,27 @@ def _run(options: ServerOptions, begin: float) -> None:
     options.feature_gates.log_warnings()
     options.admission_plugins.log_warnings()
 
-    def started(facts: dict[str, str]) -> None:
+    def welcome(facts: dict[str, str]) -> None:
         click.echo(_welcome(facts, time.perf_counter() - begin))
-        gc.freeze()
-        gc.set_threshold(*_GC_THRESHOLDS)
-        gc.enable()
+
+    if options.workers > 1:
+        from apiext.server.multiprocess.start import serve_with_workers
+
+        serve_with_workers(options, started=welcome, settle=_settle)
+        return
+
+    def started(facts: dict[str, str]) -> None:
+        welcome(facts)
+        _settle()
 
     uvloop.run(serve_until_stopped(options, started=started))
+
+
+def _settle() -> None:
+    """Begin to collect garbage, without what a process that has started keeps."""
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
+    gc.enable()
 
 
 def _welcome(facts: dict[str, str], seconds: float) -> str:

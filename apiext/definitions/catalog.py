@@ -27,7 +27,7 @@ class Catalog:
     part acts on a definition while its old state is still served.
     """
 
-    __slots__ = ("_all", "_by_name", "_listeners", "_removed", "_served", "generation", "revision")
+    __slots__ = ("_all", "_by_name", "_groups", "_listeners", "_removed", "_served", "generation", "revision")
 
     def __init__(self) -> None:
         self.generation = 0
@@ -38,6 +38,7 @@ class Catalog:
         self._served: dict[tuple[str, str], Definition] = {}
         self._removed: dict[str, int] = {}
         self._all: tuple[Definition, ...] | None = ()
+        self._groups: frozenset[str] | None = frozenset()
         self._listeners: list[Listener] = []
 
     def lookup(self, group: str, resource: str) -> Definition | None:
@@ -56,6 +57,12 @@ class Catalog:
         if self._all is None:
             self._all = tuple(self._by_name[name] for name in sorted(self._by_name))
         return self._all
+
+    def has_group(self, group: str) -> bool:
+        """Return whether a definition has the group, served or not."""
+        if self._groups is None:
+            self._groups = frozenset(definition.group for definition in self._by_name.values())
+        return group in self._groups
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call a listener with every later change. Return a function that ends the subscription."""
@@ -121,7 +128,7 @@ class Catalog:
 
     def _notify(self, old: Definition | None, new: Definition | None) -> None:
         self.generation += 1
-        self._all = None
+        self._all = self._groups = None
         for listener in tuple(self._listeners):
             try:
                 listener(old, new)

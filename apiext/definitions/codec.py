@@ -28,11 +28,11 @@ _VERSION_LISTS: Final = frozenset({"additionalPrinterColumns", "selectableFields
 
 def canonical(obj: Object) -> Object:
     """Return a definition with exactly the fields that Go's encoder writes, in its order, with defaults."""
-    return _complete(types.DEFINITION, obj)
+    return _complete(types.DEFINITION, types.DEFINITION.canonical(obj))
 
 
-def _complete(struct: Struct, obj: Object) -> Object:
-    crd: Object = struct.canonical(obj)
+def _complete(struct: Struct, crd: Object) -> Object:
+    """Set the kind and defaults of a canonical definition, in place, and return it in the order of its type."""
     crd["kind"], crd["apiVersion"] = GVK.kind, GVK.api_version
     _set_defaults(crd)
     return struct.order(crd)
@@ -78,9 +78,8 @@ class CRDCodec:
         if not isinstance(obj, dict) or obj.get("kind") != GVK.kind:
             msg = f"not a {GVK.kind}"
             raise ValueError(msg)
-        if obj.get("apiVersion") == v1beta1.API_VERSION:
-            obj = v1beta1.from_storage(obj)
-        return _complete(v1beta1.READ, obj)
+        is_v1beta1 = obj.get("apiVersion") == v1beta1.API_VERSION
+        return _complete(v1beta1.READ, v1beta1.from_storage(obj) if is_v1beta1 else v1beta1.READ.canonical(obj))
 
     def recall(self, obj: Object) -> None:
         """Implement Codec.recall: the codec remembers nothing."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import conditions
 from apiext.meta import host_annotations
+from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupKind, GroupResource
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class Definition:
         Raises:
             ValueError: the definition has no storage version.
         """
-        head = _without_schemas(item.object())
+        # outside the schemas no number is long
+        head = _without_schemas(json_codec.loads(item.data, narrow=False))
         spec, metadata = head["spec"], head["metadata"]
         versions = tuple(_version(version, partial(_schema, item, index)) for index, version in enumerate(spec["versions"] or ()))
         storage_version = next((version for version in versions if version.storage), None)

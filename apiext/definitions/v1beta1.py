@@ -55,7 +55,8 @@ _SPEC: Final = struct(
 
 _STORED: Final = types.definition(_SPEC)
 
-READ: Final = types.definition(types.spec(_SCHEMA))
+_READ_SPEC: Final = types.spec(_SCHEMA)
+READ: Final = types.definition(_READ_SPEC)
 """The v1 type without defaulting and decoding of schemas."""
 
 
@@ -67,7 +68,7 @@ def to_storage(crd: Object) -> Object:
 
 
 def from_storage(stored: Object) -> Object:
-    """Return the v1 definition for a stored form, with the defaults of v1beta1."""
+    """Return the v1 definition for a stored form, canonical as of type READ, with the defaults of v1beta1."""
     crd: Object = _STORED.canonical(stored)
     spec = crd["spec"]
     versions = spec.get("versions") or []
@@ -76,7 +77,7 @@ def from_storage(stored: Object) -> Object:
     for shared, name in _SHARED.items():
         if shared in spec:
             versions = [{**version, name: spec[shared]} for version in versions]
-    crd["spec"] = {
+    converted = {
         "group": spec["group"],
         "names": spec["names"],
         "scope": spec["scope"] or "Namespaced",
@@ -84,6 +85,8 @@ def from_storage(stored: Object) -> Object:
         "conversion": _conversion_to_v1(spec.get("conversion")),
         "preserveUnknownFields": spec.get("preserveUnknownFields", True),
     }
+    # metadata and status are the same in both
+    crd["spec"] = _READ_SPEC.canonical(converted)
     return crd
 
 

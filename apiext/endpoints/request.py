@@ -29,6 +29,8 @@ def bound(handler: Handler) -> Handler:
 
 INFO: web.RequestKey[RequestInfo] = web.RequestKey("info", RequestInfo)
 USER: web.RequestKey[UserInfo] = web.RequestKey("user", UserInfo)
+PROXIED_USER: web.RequestKey[UserInfo] = web.RequestKey("proxied_user", UserInfo)
+"""The user whom a front proxy named, over its own client certificate. Missing on other requests."""
 AUTHORIZE: web.RequestKey[Authorize] = web.RequestKey("authorize", object)  # type: ignore[arg-type]
 """Authorizes creates by apply and update, and deletions of unreadable objects. Missing on such deletions if they are disabled."""
 WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)
@@ -43,6 +45,8 @@ FLOW: web.RequestKey[tuple[Classification, WorkEstimate]] = web.RequestKey("flow
 """The request's flow and its estimated work. Missing if flow control does not limit the request."""
 SERVES_CBOR: web.RequestKey[bool] = web.RequestKey("serves_cbor", bool)
 """Present if the server reads and writes CBOR."""
+SERVES_SHARDS: web.RequestKey[bool] = web.RequestKey("serves_shards", bool)
+"""Present if the server lists and watches parts of a collection."""
 QUERY: web.RequestKey[dict[str, list[str]]] = web.RequestKey("query", dict)
 """The parsed query. Missing before its first use."""
 TIMEOUT: web.RequestKey[float] = web.RequestKey("timeout", float)

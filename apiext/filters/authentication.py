@@ -12,8 +12,9 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authentication.bearer_token import WebSocketTokenError, bearer_token, websocket_token
+from apiext.authentication.request_header import RawHeaders
 from apiext.authentication.token_review import TokenReviewError
-from apiext.endpoints.request import AUDIT, PEER, PROTOCOLS, USER, WARNINGS, Handler, attach
+from apiext.endpoints.request import PEER, PROTOCOLS, PROXIED_USER, USER, WARNINGS, Handler, attach
 from apiext.endpoints.responsewriters.websocket import upgrades
 from apiext.filters.before_request import FilterStep
 from apiext.filters.metrics import CertificateExpirations
@@ -25,8 +26,8 @@ _LOG: Final = get_logger(__name__)
 _EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
-FrontProxyUser = Callable[[Mapping[str, str]], UserInfo | None]
-"""Returns the user in the headers of a front proxy, None without a user name."""
+FrontProxyUser = Callable[[Mapping[str, str], RawHeaders], UserInfo | None]
+"""Returns the authenticated user in the headers of a front proxy, parsed and as received, None without a user name."""
 Reviewer = Callable[[str], Awaitable[UserInfo | None]]
 """Asks another server for the user of a token; returns None for an unauthenticated token. Raises TokenReviewError."""
 
@@ -79,10 +80,7 @@ class Authentication(FilterStep):
 
     async def _review(self, request: web.BaseRequest, token: str, reviewer: Reviewer) -> None:
         """Ask the reviewer and set the user. Raises StatusError (401)."""
-        begun = time.perf_counter()
         user = await _reviewed(reviewer, token)
-        if AUDIT in request:
-            request[AUDIT].track("authentication", time.perf_counter() - begun)
         if user is None:
             protocol_token = self._protocol_token(request)
             user = self._tokens.get(protocol_token) or await _reviewed(reviewer, protocol_token)
@@ -96,9 +94,10 @@ class Authentication(FilterStep):
             return None
         left = peer.ends - time.time()
         if peer.is_front_proxy and self._front_proxy is not None and left > 0:
-            user = self._front_proxy(request.headers)
+            user = self._front_proxy(request.headers, request.raw_headers)
             if user is not None:
-                return authenticated(user)
+                attach(request, PROXIED_USER, user)
+                return user
         self._expirations.observe(left)
         return peer.user if left > 0 else None
 

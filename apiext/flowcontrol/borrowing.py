@@ -11,6 +11,7 @@ from apiext.flowcontrol.concurrency_allocation import AllocationItem, allocate
 
 if TYPE_CHECKING:
     from apiext.flowcontrol.configuration.priority_level import PriorityLevel
+    from apiext.flowcontrol.seat_part import SeatPart
     from apiext.flowcontrol.statistics import Moments
 
 _SMOOTHING: Final = 0.977
@@ -57,6 +58,12 @@ class SeatLimits:
         """The seats that the level needs now."""
         peak = self.demand.peak
         return max(self.minimum, peak if self.exempt else min(self.nominal, peak))
+
+    def take_part(self, part: SeatPart, turn: int) -> None:
+        """Replace the limits of the server by the part of a worker process."""
+        self.nominal = part.at_least_one(self.nominal, turn)
+        self.minimum = part.of(self.minimum, turn)
+        self.maximum = max(self.nominal, part.of(self.maximum, turn))
 
 
 def rounded(value: float) -> int:

@@ -14,8 +14,10 @@ from apiext.flowcontrol.fairqueuing.flow_queue import FlowRequest
 from apiext.flowcontrol.fairqueuing.phase import ENDED, Phase
 from apiext.flowcontrol.fairqueuing.queue_set import QueueSet
 from apiext.flowcontrol.rejected import TIMED_OUT, Rejected
+from apiext.flowcontrol.seat_part import WHOLE
 from apiext.flowcontrol.statistics import ReadWriteSamples
 from apiext.meta.limits import MAX_QUEUE_WAIT_SECONDS
+from apiext.scheduling.ticks import until_tick
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from apiext.flowcontrol.configuration.classifier import Classification
     from apiext.flowcontrol.configuration.priority_level import PriorityLevel
     from apiext.flowcontrol.estimation.estimate import WorkEstimate
+    from apiext.flowcontrol.seat_part import SeatPart
     from apiext.flowcontrol.statistics import FlowStats
     from apiext.meta.request import RequestInfo, UserInfo
 
@@ -50,9 +53,10 @@ class LevelState:
 class Controller:
     """Divides the seats of the server among priority levels, and the seats of a level among flows."""
 
-    def __init__(self, *, seats: int, clock: Clock | None = None) -> None:
-        """Create a controller without levels. `seats` is the number of seats of the server."""
+    def __init__(self, *, seats: int, part: SeatPart = WHOLE, clock: Clock | None = None) -> None:
+        """Create a controller without levels. `seats` is the number of seats of the server, of which this process has a part."""
         self.seats: Final = seats
+        self._part = part
         self.clock: Clock = clock or LoopClock()
         self.levels: dict[str, LevelState] = {}
         """The priority levels by name."""
@@ -94,9 +98,12 @@ class Controller:
     def _divide_seats(self) -> None:
         """Set the limits of all levels."""
         share_sum = sum(state.level.nominal_concurrency_shares for state in self.levels.values())
-        for state in self.levels.values():
+        # by name: all workers must give the levels the same turns
+        for turn, (_, state) in enumerate(sorted(self.levels.items())):
             limits, level = state.limits, state.level
             configure_limits(limits, level, server_seats=self.seats, share_sum=share_sum)
+            if self._part.workers > 1:
+                limits.take_part(self._part, turn)
             if state.is_new:
                 state.is_new = False
                 limits.current = limits.nominal - (limits.nominal - limits.minimum) // 2
@@ -116,13 +123,13 @@ class Controller:
         self.fair_proportion = adjust_limits([state.limits for state in self.levels.values()])
         for state in self.levels.values():
             current = state.limits.current
-            state.queues.configure(state.level, limit=current, denominator=current or max(1, rounded(self.seats / 10)))
+            state.queues.configure(state.level, limit=current, denominator=current or max(1, rounded(self._part.of(self.seats) / 10)))
 
     async def run(self) -> None:
         """Sample the requests every second, and adjust the limits every ten seconds, until cancelled."""
         while True:
             for _ in range(_SAMPLES_PER_ADJUSTMENT):
-                await asyncio.sleep(_SAMPLE_SECONDS)
+                await until_tick(_SAMPLE_SECONDS)
                 self.sample(_SAMPLE_SECONDS * 1_000_000_000)
             self.adjust()
 

@@ -35,10 +35,23 @@ _REQUEST_COLUMNS: Final = (
 _DETAIL_COLUMNS: Final = ("UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource")
 _NEVER: Final = "0001-01-01T00:00:00Z"
 
+Row = tuple[str, ...]
+"""The cells of a line of a table."""
+
 
 def dump_priority_levels(controller: Controller) -> Steps[str]:
+    """Return a table with a row for each priority level."""
+    return priority_level_table(priority_level_rows(controller))
+
+
+def priority_level_table(rows: Iterable[Row]) -> Steps[str]:
+    """Return the table of rows of priority levels."""
+    return _table(_LEVEL_COLUMNS, rows)
+
+
+def priority_level_rows(controller: Controller) -> list[Row]:
     """Return a row for each priority level."""
-    rows = []
+    rows: list[Row] = []
     for name, state in sorted(controller.levels.items()):
         queues = state.queues
         active = sum(bool(queue.waiting) for queue in queues.queues)
@@ -46,27 +59,46 @@ def dump_priority_levels(controller: Controller) -> Steps[str]:
         # the reference counts no request as timed out
         counts = (queues.waiting, queues.executing, queues.dispatched, queues.rejected, 0, queues.cancelled)
         rows.append((name, str(active), *flags, *map(str, counts)))
-    return _table(_LEVEL_COLUMNS, rows)
+    return rows
 
 
 def dump_queues(controller: Controller) -> Steps[str]:
-    """Return a row for each queue."""
+    """Return a table with a row for each queue."""
+    return queue_table(queue_rows(controller))
+
+
+def queue_table(rows: Iterable[Row]) -> Steps[str]:
+    """Return the table of rows of queues."""
+    return _table(_QUEUE_COLUMNS, rows)
+
+
+def queue_rows(controller: Controller) -> Iterator[Row]:
+    """Return a row for each present queue."""
     queues = [(name, queue) for name, state in sorted(controller.levels.items()) for queue in state.queues.queues]
-    return _table(_QUEUE_COLUMNS, (_queue_row(name, queue) for name, queue in queues))
+    return (_queue_row(name, queue) for name, queue in queues)
 
 
-def _queue_row(name: str, queue: FlowQueue) -> tuple[str, ...]:
+def _queue_row(name: str, queue: FlowQueue) -> Row:
     counts = (queue.index, len(queue.waiting), len(queue.executing), queue.seats_in_use)
     start, work = seat_seconds.text(queue.next_dispatch), seat_seconds.text(queue.work)
     return (name, *map(str, counts), start, str(queue.initial_seats), str(queue.seats), work)
 
 
 def dump_requests(controller: Controller, *, details: bool = False, wall_clock: Callable[[], int] = time.time_ns) -> Steps[str]:
-    """Return a row for each waiting or running request; with `details` it includes the user and the path."""
+    """Return a table with a row for each waiting or running request; with `details` it includes the user and the path."""
+    return request_table(request_rows(controller, details=details, wall_clock=wall_clock), details=details)
+
+
+def request_table(rows: Iterable[Row], *, details: bool) -> Steps[str]:
+    """Return the table of rows of requests."""
+    return _table(_REQUEST_COLUMNS + (_DETAIL_COLUMNS if details else ()), rows)
+
+
+def request_rows(controller: Controller, *, details: bool, wall_clock: Callable[[], int] = time.time_ns) -> Iterator[Row]:
+    """Return a row for each present request."""
     offset = wall_clock() - controller.clock.now()
     found = [(name, *placed) for name, state in sorted(controller.levels.items()) for placed in _requests(state.queues)]
-    rows = (_request_row(*each, offset) + (_details(each[-1]) if details else ()) for each in found)
-    return _table(_REQUEST_COLUMNS + (_DETAIL_COLUMNS if details else ()), rows)
+    return (_request_row(*each, offset) + (_details(each[-1]) if details else ()) for each in found)
 
 
 def _requests(queues: QueueSet) -> Iterator[tuple[int, int, FlowRequest]]:
@@ -80,7 +112,7 @@ def _requests(queues: QueueSet) -> Iterator[tuple[int, int, FlowRequest]]:
         yield -1, -1, request
 
 
-def _request_row(name: str, queue: int, position: int, request: FlowRequest, offset: int) -> tuple[str, ...]:
+def _request_row(name: str, queue: int, position: int, request: FlowRequest, offset: int) -> Row:
     estimate = request.estimate
     return (
         *(name, request.flow_schema, str(queue), str(position), request.distinguisher, _timestamp(request.arrival + offset)),
@@ -89,13 +121,13 @@ def _request_row(name: str, queue: int, position: int, request: FlowRequest, off
     )
 
 
-def _details(request: FlowRequest) -> tuple[str, ...]:
+def _details(request: FlowRequest) -> Row:
     user, info = request.digest
     version = f"{info.group}/{info.version}" if info.group else info.version
     return (user.name, info.verb, info.path, info.namespace, info.name, version, info.resource, info.subresource)
 
 
-def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Steps[str]:
+def _table(header: Row, rows: Iterable[Row]) -> Steps[str]:
     """Return rows aligned as by Go's text/tabwriter: each cell but the last ends with a comma and a space."""
     known, widths = [header], [max(_MIN_COLUMN, 2 + len(cell)) for cell in header[:-1]]
     for row in rows:

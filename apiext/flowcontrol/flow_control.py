@@ -9,6 +9,7 @@ from apiext.flowcontrol.configuration.configuration import MANDATORY
 from apiext.flowcontrol.controller import Controller
 from apiext.flowcontrol.estimation.watch_tracker import WatchTracker
 from apiext.flowcontrol.estimation.work_estimator import WorkEstimator
+from apiext.flowcontrol.seat_part import WHOLE
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from apiext.flowcontrol.configuration.configuration import Configuration
     from apiext.flowcontrol.estimation.work_estimator import ObjectStats
+    from apiext.flowcontrol.seat_part import SeatPart
 
 _LOG = get_logger(__name__)
 
@@ -23,9 +25,9 @@ _LOG = get_logger(__name__)
 class FlowControl:
     """Classifies requests and limits them by one configuration at a time, at first by the mandatory objects."""
 
-    def __init__(self, *, seats: int, objects: Callable[[str, str], ObjectStats | None]) -> None:
-        """Create flow control over the seats of the server. `objects` is the parameter of WorkEstimator."""
-        self.controller = Controller(seats=seats)
+    def __init__(self, *, seats: int, part: SeatPart = WHOLE, objects: Callable[[str, str], ObjectStats | None]) -> None:
+        """Create flow control over the seats of the server, or a part of them. `objects` is the parameter of WorkEstimator."""
+        self.controller = Controller(seats=seats, part=part)
         self.watches = WatchTracker()
         self.estimator = WorkEstimator(self.controller, objects=objects, watches=self.watches)
         self.classifier = Classifier(MANDATORY)

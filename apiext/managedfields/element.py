@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.golang import formatting
+from apiext.meta.golang.foreign_values import NullNumber
 
 _INDEX: Final = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
 _FIRST_BEYOND_INT64: Final = 2**63
@@ -162,6 +163,8 @@ def value_text(value: Any) -> str:
 def _printed(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, NullNumber):
+        return "{{undefined}}"
     if isinstance(value, str):
         return formatting.quote(value)
     if isinstance(value, list):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from apiext.managedfields.merge_types import BOOLEAN, DEDUCED, NUMERIC, STRING, UNTYPED_ATOMIC, ItemError, ListType, MapType, MergeType
 from apiext.meta.golang import formatting
+from apiext.meta.golang.foreign_values import NullNumber, OpaqueList, OpaqueMap
 from apiext.meta.unstructured import go_string, type_name
 
 Problem = tuple[str, str]
 """Path and message."""
 COMPARED_LEVELS: Final = 8
 """Levels of nesting at which values are compared as a whole before field by field. More would be quadratic in deep values."""
-_ANYTHING = frozenset({DEDUCED, UNTYPED_ATOMIC})
+_ANYTHING: Final = frozenset({DEDUCED, UNTYPED_ATOMIC})
+_DUPLICATES: Final = 1
+"""Bit of a check's mode: several items may have one key."""
+_FOREIGN: Final = 2
+"""Bit of a check's mode: there may be values that are no JSON."""
 
 
 class InvalidValueError(ValueError):
@@ -24,13 +29,15 @@ class InvalidValueError(ValueError):
         super().__init__(lines[0] if len(lines) == 1 else "\n  ".join(("errors:", *lines)))
 
 
-def check(merge_type: MergeType, value: Any, *, duplicates: bool = False) -> None:
+def check(merge_type: MergeType, value: Any, *, duplicates: bool = False, foreign: bool = False) -> None:
     """Check a value. With `duplicates`, sets and list maps may have several items with one key.
+
+    With `foreign`, it may have values that are no JSON, which do not fit even where a schema takes anything.
 
     Raises:
         InvalidValueError: the value does not have the type.
     """
-    problems = _problems(merge_type, value, duplicates)
+    problems = _problems(merge_type, value, (_DUPLICATES if duplicates else 0) | (_FOREIGN if foreign else 0))
     if problems:
         raise InvalidValueError(problems)
 
@@ -54,19 +61,32 @@ def check_changed(merge_type: MergeType, value: Any, checked: Any, *, levels: in
         check_changed(below, item, other, levels=levels - 1)
 
 
-def _problems(merge_type: MergeType, value: Any, duplicates: bool) -> list[Problem] | None:  # noqa: FBT001
-    if type(value) in merge_type.scalars or merge_type in _ANYTHING:
+def _problems(merge_type: MergeType, value: Any, mode: int) -> list[Problem] | None:
+    if type(value) in merge_type.scalars:
         return None
+    if merge_type in _ANYTHING:
+        return list(_foreign_problems(value)) if mode & _FOREIGN else None
     if type(value) is dict and merge_type.map is not None:
-        return _map_problems(merge_type.map, value, duplicates)
+        return _map_problems(merge_type.map, value, mode)
     kind = merge_type.kind(value)
     if kind is dict:
         return [("", f"expected map, got &{{{go_string(value)}}}")]
     if kind is list and merge_type.list is not None:
         if type(value) is list:
-            return _list_problems(merge_type.list, value, duplicates)
+            return _list_problems(merge_type.list, value, mode)
         return [("", f"expected list, got &{{{go_string(value)}}}")]
     return [("", _scalar_problem(merge_type.scalar, value))]
+
+
+def _foreign_problems(value: Any) -> Iterator[Problem]:
+    """Yield the parts of a value of any type that are no JSON."""
+    if isinstance(value, NullNumber | OpaqueList | OpaqueMap):
+        yield "", f"expected map, got &{{{go_string(value)}}}"
+        return
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in steps:
+        step = f"[{key}]" if isinstance(value, list) else f".{key}"
+        yield from ((step + path, message) for path, message in _foreign_problems(member))
 
 
 def _scalar_problem(scalar: str, value: Any) -> str:
@@ -77,7 +97,7 @@ def _scalar_problem(scalar: str, value: Any) -> str:
     return f"expected {'boolean' if scalar == BOOLEAN else 'any scalar'}, got &{{{go_string(value)}}}"
 
 
-def _map_problems(map_type: MapType, value: dict[str, Any], duplicates: bool) -> list[Problem]:  # noqa: FBT001
+def _map_problems(map_type: MapType, value: dict[str, Any], mode: int) -> list[Problem]:
     found: list[Problem] = []
     scalars, others = map_type.scalars, map_type.other_scalars
     for name, item in value.items():
@@ -87,18 +107,18 @@ def _map_problems(map_type: MapType, value: dict[str, Any], duplicates: bool) ->
         if below is None:
             found.append((f".{name}", "field not declared in schema"))
             break
-        if problems := _problems(below, item, duplicates):
+        if problems := _problems(below, item, mode):
             found += [(f".{name}{path}", message) for path, message in problems]
     return found
 
 
-def _list_problems(list_type: ListType, value: list[Any], duplicates: bool) -> list[Problem]:  # noqa: FBT001
+def _list_problems(list_type: ListType, value: list[Any], mode: int) -> list[Problem]:
     found: list[Problem] = []
     below, seen = list_type.element, set()
     for index, item in enumerate(value):
         if list_type.associative:
             try:
-                if duplicates:
+                if mode & _DUPLICATES:
                     list_type.check_item(item)
                 elif (element := list_type.element_of(item)) in seen:
                     found.append(("", f"duplicate entries for key {list_type.text_of(item)}"))
@@ -107,7 +127,7 @@ def _list_problems(list_type: ListType, value: list[Any], duplicates: bool) -> l
             except ItemError as error:
                 found.append(("", f"element {index}: {error}"))
                 break
-        if type(item) not in below.scalars and (problems := _problems(below, item, duplicates)):
+        if type(item) not in below.scalars and (problems := _problems(below, item, mode)):
             step = list_type.text_of(item) if list_type.associative else f"[{index}]"
             found += [(f"{step}{path}", message) for path, message in problems]
     return found

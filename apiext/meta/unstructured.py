@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apiext.meta.golang import formatting
+from apiext.meta.golang.foreign_values import NullNumber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +80,7 @@ def go_string(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{go_string(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(go_string, value))}]"
-    return formatting.value(value)
+    return "NULL_VALUE" if isinstance(value, NullNumber) else formatting.value(value)
 
 
 _TYPES = {
@@ -89,4 +90,5 @@ _TYPES = {
     str: "string",
     list: "[]interface {}",
     dict: "map[string]interface {}",
+    NullNumber: "structpb.NullValue",
 }

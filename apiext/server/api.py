@@ -55,7 +55,7 @@ from apiext.serving.builtin.endpoints import BuiltinEndpoints
 from apiext.serving.builtin.kinds import endpoints_of
 from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
-from apiext.serving.handler import ResourceHandler
+from apiext.serving.handler import RefreshDefinition, ResourceHandler
 from apiext.serving.import_handler import ImportHandler
 from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.namespace_controller import NamespaceController
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from apiext.server.composition.access import AccessControl
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
+    from apiext.server.process_role import ProcessRole
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
     from apiext.storage.replicas.roll_call import Replicas
@@ -187,19 +188,19 @@ def _is_reconciled(definition: Definition | None) -> bool:
 async def open_api(
     stores: StoreFactory,
     options: ServerOptions,
-    url: str,
+    role: ProcessRole,
     clients: HostClients,
     workers: WorkerPool,
     access: AccessControl,
     stack: AsyncExitStack,
 ) -> API:
-    """Compose and start the API of the server at `url`; `stack` stops it. A standalone server adds its tokens to `access`.
+    """Compose and start the API of the server; `stack` stops it. A standalone server adds its tokens to `access`.
 
     Raises:
         StartError: the host's address or credentials, or a key file are invalid.
         StatusError, BackendError, StorageError: the store cannot be read.
     """
-    admission = (opened := await open_admission(options, url, stores, clients, access, stack)).chain
+    admission = (opened := await open_admission(options, role.url, stores, clients, access, stack)).chain
     builtins, catalog, watches = _builtins(options), Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
@@ -207,20 +208,20 @@ async def open_api(
     cache = ServingCache(stores, admission, guards, converters, workers, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
     stack.push_async_callback(cache.close)
     definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
-    replicas = await start_replicas(options.storage, url, catalog, cache, stack)
+    replicas = await start_replicas(options.storage, role.name, catalog, cache, stack)
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
     endpoints = await _stored_endpoints(builtins, stores, opened, watches, access, stack)
     further = open_builtin_kinds(stores, admission, watches) if options.builtin_kinds else NO_KINDS
     await _start_core_controllers([*endpoints, *further.endpoints], catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
-    await start_storage_versions(own, options.storage, url, catalog, cache, stack)
+    await start_storage_versions(own, options.storage, role.name, catalog, cache, stack)
     migration = start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
     versions = VersionMapParts(catalog, cache, workers, watches, opened, access.authorize, own, migration, options.migrates, stack)
-    served, openid = _with_reviews(options, url, own, access, admission)
+    served, openid = _with_reviews(options, role.url, own, access, admission)
     fixed, builtins = _fixed_endpoints(builtins, stores, admission, watches), further.beside(builtins)
-    opened.serve_resources([*served, *further.endpoints], catalog, cache, workers, stack)
+    opened.serve_resources(stored := [*served, *further.endpoints], catalog, cache, workers, stack)
     return API(
-        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*served, *fixed, *further.endpoints]), workers),
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*stored, *fixed]), workers, _refresh(informer, role)),
         discovery=DiscoveryHandler(catalog, builtins),
         others={**_others(catalog, cache, workers, replicas, builtins, versions), **openid},
         catalog=catalog,
@@ -234,6 +235,11 @@ async def open_api(
         admission=opened,
         migrations=migration,
     )
+
+
+def _refresh(informer: DefinitionInformer, role: ProcessRole) -> RefreshDefinition | None:
+    """Return what reads a definition that is unknown here, if another worker may have told a client already that it is established."""
+    return None if role.whole is None else informer.refresh
 
 
 def _others(

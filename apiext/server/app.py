@@ -15,6 +15,8 @@ from apiext.server.composition.flow_control import open_flow_control
 from apiext.server.composition.storage_backend import describe_storage, encryption_of, open_backend
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.observability.tracing import open_tracing
+from apiext.server.options.feature_gates import CBOR_GATE, SHARDS_GATE
+from apiext.server.preparation import RequestPreparation
 from apiext.server.routes.admission_metrics import AdmissionMetrics
 from apiext.server.routes.conversion_metrics import ConversionMetrics
 from apiext.server.routes.definition_metrics import DefinitionMetrics
@@ -33,7 +35,7 @@ from apiext.storage.replicas.host_records import HostRecords
 from apiext.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AsyncExitStack
     from pathlib import Path
 
@@ -45,8 +47,10 @@ if TYPE_CHECKING:
     from apiext.server.host.conversions import HostConversions
     from apiext.server.host.definitions import HostDefinitions
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options.options import ServerOptions
+    from apiext.server.options.options import ServerOptions, StorageOptions
+    from apiext.server.process_role import ProcessRole, WholeServer
     from apiext.server.tls.credentials import ServerCredentials
+    from apiext.storage.value.encryption import Encryption
 
 _MAX_PROBLEM: Final = 160
 """Characters of a definition's problem in the startup message; the log shows the whole problem."""
@@ -67,13 +71,20 @@ class App:
         backend: MeasuredBackend,
         parts: ChainParts,
         *,
-        workers: WorkerPool,
         certificates: Callable[[], Mapping[str, float]],
         encryption: EncryptionParts = NO_ENCRYPTION,
+        readiness: Sequence[HealthCheck] = (),
+        whole: WholeServer | None = None,
     ) -> None:
-        """Compose the server. `certificates` returns the expirations of the serving certificates by name."""
+        """Compose the server. `certificates` returns the expirations of the serving certificates by name, `readiness` are more checks.
+
+        `whole` answers for all workers; None for the only process.
+        """
         self.shutting_down = False
         """Whether readyz fails because the server shuts down."""
+        enabled = options.feature_gates.enabled
+        self.preparation = RequestPreparation(cbor=enabled(CBOR_GATE), shards=enabled(SHARDS_GATE))
+        """To run once the server is ready."""
         self._options = options
         self._api = api
         self._backend = backend
@@ -86,21 +97,16 @@ class App:
         debug: dict[str, Handler] = {}
         if parts.flow_control is not None:
             collectors.append(FlowControlMetrics(parts.flow_control.controller))
-            debug["debug"] = FlowControlDebug(parts.flow_control.controller)
+            controller = parts.flow_control.controller
+            debug["debug"] = FlowControlDebug(controller) if whole is None else whole.flow_control_debug(controller)
+        metrics = _metrics(api, parts, certificates, collectors)
+        health = self._health(readiness)
         router = Router(
-            resources=api.resources,
+            resources=self.preparation.before_writes(api.resources),
             discovery=api.discovery,
             others={**api.others, **debug},
-            health=self._health(),
-            metrics=Metrics(
-                stats=parts.stats,
-                requests=parts.current_requests,
-                objects=api.count_objects,
-                stored=api.count_stored,
-                workers=workers,
-                certificates=certificates,
-                more=collectors,
-            ),
+            health=health if whole is None else whole.health(health),
+            metrics=metrics if whole is None else whole.metrics(metrics),
             api_paths=api.paths,
             has_core=api.has_core,
         )
@@ -165,7 +171,7 @@ class App:
         """End all watches gracefully, spread over so many seconds at most."""
         await self._api.watches.end(seconds)
 
-    def _health(self) -> list[HealthEndpoint]:
+    def _health(self, more: Sequence[HealthCheck]) -> list[HealthEndpoint]:
         store = "etcd" if self._options.storage.etcd else "sqlite"
         probe = CachedProbe(self._check_backend, _HEALTH_TTL)
         checks = [PING, HealthCheck(store, probe), *self._encryption.checks]
@@ -176,7 +182,7 @@ class App:
             informers.append(HealthCheck("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
         readiness = [HealthCheck("etcd-readiness", probe)] if store == "etcd" else [HealthCheck("sqlite-writes", self._check_writes)]
         files = HealthCheck("crd-dir", self._check_loaded, lambda: self._files.remarks if self._files is not None else ())
-        ready = [*checks, *readiness, *informers, files, HealthCheck("shutdown", self._check_shutdown)]
+        ready = [*checks, *readiness, *informers, files, *more, HealthCheck("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
 
     async def _check_backend(self) -> None:
@@ -222,6 +228,18 @@ class App:
             raise UnhealthyError("process is shutting down")
 
 
+def _metrics(api: API, parts: ChainParts, certificates: Callable[[], Mapping[str, float]], more: Sequence[Collector]) -> Metrics:
+    return Metrics(
+        stats=parts.stats,
+        requests=parts.current_requests,
+        objects=api.count_objects,
+        stored=api.count_stored,
+        workers=api.workers,
+        certificates=certificates,
+        more=more,
+    )
+
+
 def _collectors(api: API, backend: MeasuredBackend) -> list[Collector]:
     """Return the metrics of the parts of the server, besides those of requests."""
     collectors: list[Collector] = [
@@ -237,53 +255,66 @@ def _collectors(api: API, backend: MeasuredBackend) -> list[Collector]:
     return collectors
 
 
+def _stores(backend: MeasuredBackend, options: StorageOptions, encryption: Encryption | None) -> StoreFactory:
+    return StoreFactory(
+        backend,
+        prefix=options.prefix,
+        watch_cache=options.watch_cache,
+        compaction_interval=options.compaction_interval,
+        encryption=encryption,
+    )
+
+
 async def open_app(
     options: ServerOptions,
-    url: str,
+    role: ProcessRole,
     *,
     clients: HostClients,
     credentials: ServerCredentials,
     delegation: Delegation | None,
     stack: AsyncExitStack,
 ) -> App:
-    """Open the backend and start the parts of the server at `url`; `stack` stops and closes them.
+    """Open the backend and start the parts of the server; `stack` stops and closes them.
 
     Raises:
         StartError: the backend does not answer, the kubeconfig for authorization, the tracing configuration or the audit policy is
             invalid, or the client authentication is found neither in the cluster nor in the store.
     """
-    auditing = await open_audit(options.audit, stack)
-    storage = options.storage
+    auditing, storage = await open_audit(options.audit, stack, role.shared_log), options.storage
     backend = await open_backend(storage, follows_host=options.crd_selector is not None)
     stack.push_async_callback(backend.close)
     encryption = encryption_of(backend)
     workers = WorkerPool()
     stack.push_async_callback(workers.close)
-    stores = StoreFactory(
-        measured := MeasuredBackend(backend, storage.prefix),
-        prefix=storage.prefix,
-        watch_cache=storage.watch_cache,
-        compaction_interval=storage.compaction_interval,
-        encryption=encryption,
-    )
+    stores = _stores(measured := MeasuredBackend(backend, storage.prefix), storage, encryption)
     access = open_access(options, clients, credentials, delegation)
     try:
         if delegation is not None and options.crd_selector is not None:
             await delegation.lookup.recall(HostRecords(backend, storage.prefix))
         await stores.start()
         stack.push_async_callback(stores.close)
-        api = await open_api(stores, options, url, clients, workers, access, stack)
+        api = await open_api(stores, options, role, clients, workers, access, stack)
     except (BackendError, StorageError, StatusError) as error:
-        hint = "; see apiext rescue" if isinstance(error, StatusError) and error.reason == "StorageReadError" else ""
-        raise StartError(f"cannot read the store: {error}{hint}") from error
+        raise _unreadable(error) from error
     parts = ChainParts(
         tokens=credentials.tokens,
         flow_control=open_flow_control(options, stores, clients, stack),
         delegation=delegation,
         modes=access.modes,
+        authorized_by_host=access.authorized_by_host(api.catalog.has_group),
         reviewer=access.reviewer(),
         tracer=open_tracing(options.tracing_config_file, stack),
         auditing=auditing,
     )
-    secrets = open_encryption_parts(storage, encryption, url, stack)
-    return App(options, api, measured, parts, workers=workers, certificates=credentials.expirations, encryption=secrets)
+    return App(
+        *(options, api, measured, parts),
+        certificates=credentials.expirations,
+        encryption=open_encryption_parts(storage, encryption, role.url, stack),
+        readiness=access.readiness,
+        whole=role.whole,
+    )
+
+
+def _unreadable(error: Exception) -> StartError:
+    hint = "; see apiext rescue" if isinstance(error, StatusError) and error.reason == "StorageReadError" else ""
+    return StartError(f"cannot read the store: {error}{hint}")

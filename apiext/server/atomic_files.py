@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
 
@@ -29,6 +32,18 @@ def write_file(path: Path, text: str, *, mode: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)  # noqa: PTH108 -- mkstemp returns a str
         raise
+
+
+@contextlib.contextmanager
+def folder_locked(folder: Path) -> Generator[None]:
+    """Wait until no other process that uses this function works in a folder, and exclude others while the block runs.
+
+    Raises:
+        OSError: the lock file cannot be written.
+    """
+    with open(folder / ".lock", "wb", opener=partial(os.open, mode=0o600)) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def sync(path: Path) -> None:

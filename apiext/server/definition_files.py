@@ -135,7 +135,13 @@ async def _apply(scope: Scope, call: WriteCall) -> None:
         if error.code != 404:
             raise
         await scope.fields.update({}, definition, _MANAGER)
-        await scope.rest.create(call.context, definition, CreateOptions())
+        try:
+            await scope.rest.create(call.context, definition, CreateOptions())
+        except StatusError as conflict:
+            if conflict.code != 409:
+                raise
+            # another server with the same files was faster
+            await scope.rest.update(call.context, name, updated, UpdateOptions())
 
 
 def _is_mirror(definition: Object) -> bool:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.request import bound
+from apiext.authentication.request_header import FrontProxyUsers
+from apiext.endpoints.request import SERVES_CBOR, SERVES_SHARDS, bound
 from apiext.filters.audit_id import AuditID
 from apiext.filters.authentication import Authentication, FrontProxyUser, Refused, Reviewer
 from apiext.filters.authorization import Authorization
 from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
+from apiext.filters.enabled_features import EnabledFeatures
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.hsts import HSTS
 from apiext.filters.impersonation import ImpersonationFilter
@@ -25,10 +27,9 @@ from apiext.filters.priority_and_fairness import PriorityAndFairness
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.request_logging import RequestLogging
-from apiext.filters.serve_cbor import ServeCBOR
 from apiext.filters.warning import WarningRecorder
 from apiext.flowcontrol.fairqueuing.phase import Phase
-from apiext.server.options.feature_gates import CBOR_GATE
+from apiext.server.options.feature_gates import CBOR_GATE, SHARDS_GATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from apiext.endpoints.request import Handler
     from apiext.filters.audit import Auditing
     from apiext.flowcontrol.flow_control import FlowControl
-    from apiext.meta.request import UserInfo
+    from apiext.meta.request import RequestInfo, UserInfo
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import AuthenticationOptions, LimitOptions, ServerOptions
 
@@ -54,6 +55,8 @@ class ChainParts:
     tokens: Mapping[str, UserInfo]
     """Static tokens."""
     modes: AuthorizationModes
+    authorized_by_host: Callable[[RequestInfo], bool] | None = None
+    """Decides on requests of front proxies in mode FrontProxy."""
     reviewer: Reviewer | None = None
     """Authenticates other tokens."""
     stats: RequestStats = field(default_factory=RequestStats)
@@ -100,7 +103,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         AuditID,
         *init,
         WithRequestInfo,
-        *([ServeCBOR] if options.feature_gates.enabled(CBOR_GATE) else []),
+        *_features(options),
         *hsts,
         CacheControl,
         WarningRecorder,
@@ -121,11 +124,18 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         partial(
             Authorization,
             modes=modes,
+            authorized_by_host=parts.authorized_by_host,
             unsafe_deletion=unsafe_deletion,
             audited=audited,
         ),
         partial(RequestMetrics, stats=parts.stats),
     ]
+
+
+def _features(options: ServerOptions) -> list[Callable[[Handler], Handler]]:
+    gates = {CBOR_GATE: SERVES_CBOR, SHARDS_GATE: SERVES_SHARDS}
+    features = [feature for gate, feature in gates.items() if options.feature_gates.enabled(gate)]
+    return [partial(EnabledFeatures, features=features)] if features else []
 
 
 def _limit(limits: LimitOptions, parts: ChainParts) -> Callable[[Handler], Handler]:
@@ -151,7 +161,7 @@ def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callab
     """Return the authentication filter."""
     front_proxy: FrontProxyUser | None = parts.delegation.front_proxy if parts.delegation else None
     if options.front_proxy_ca_file:
-        front_proxy = options.front_proxy_headers.user
+        front_proxy = FrontProxyUsers(options.front_proxy_headers).user
     return partial(
         Authentication,
         anonymous=options.anonymous,

@@ -15,11 +15,10 @@ from apiext.server.app import open_app
 from apiext.server.host.clients import HostClients
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
-from apiext.server.lazy_imports import preload_modules
 from apiext.server.loop_errors import ignore_closed_connections
-from apiext.server.options.feature_gates import CBOR_GATE
 from apiext.server.parent_process import parent_followed
 from apiext.server.process_resources import raise_open_files_limit, return_free_memory
+from apiext.server.process_role import ProcessRole
 from apiext.server.shutdown import shut_down
 from apiext.server.stop_signal import stop_signal
 from apiext.server.tls.credentials import load_credentials
@@ -35,7 +34,7 @@ _LOG: Final = get_logger(__name__)
 
 
 async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], None]) -> None:
-    """Serve until SIGTERM or SIGINT, or until the parent process ends (`exits_with_parent`).
+    """Serve as the only process until SIGTERM or SIGINT, or until the parent process ends (`exits_with_parent`).
 
     Call `started` with facts to print once the server is ready.
 
@@ -43,33 +42,47 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         StartError: the server cannot start. All resources are released.
     """
     stopping = stop_signal()
-    ignore_closed_connections()
-    raise_open_files_limit()
     async with AsyncExitStack() as stack:
         if options.exits_with_parent:
             stack.enter_context(parent_followed(stopping))
         listener = listen(options.serving.bind_address, options.serving.port)
-        stack.callback(listener.close)
+        url = url_of(listener)
+        role = ProcessRole(connections=listener, url=url, name=url, stopping=stopping, hurry=stop_signal)
+        await run_server(options, role, started=started)
+
+
+async def run_server(options: ServerOptions, role: ProcessRole, *, started: Callable[[dict[str, str]], None]) -> None:
+    """Serve the connections of `role` until it says to stop. Call `started` once the server is ready.
+
+    Raises:
+        StartError: the server cannot start. All resources are released.
+    """
+    ignore_closed_connections()
+    raise_open_files_limit()
+    async with AsyncExitStack() as stack:
+        stack.callback(role.connections.close)
         credentials = load_credentials(options)
         clients = HostClients(stack)
         delegation = await _delegation(options, credentials, clients, stack)
-        url = url_of(listener)
-        app = await open_app(options, url, clients=clients, credentials=credentials, delegation=delegation, stack=stack)
-        credentials.write_kubeconfig(url)
+        app = await open_app(options, role, clients=clients, credentials=credentials, delegation=delegation, stack=stack)
+        credentials.write_kubeconfig(role.url)
         http = HTTPServer(app.handler, credentials.dynamic_tls)
-        acceptor = Acceptor(listener, http, credentials.dynamic_tls.context)
+        role.serving(http)
+        acceptor = Acceptor(role.connections, http, credentials.dynamic_tls.context)
         await app.load(clients, stack)
-        facts = {"address": url, **app.describe()}
+        facts = {"address": role.url, **app.describe()}
         if credentials.kubeconfig is not None:
             facts["kubeconfig"] = str(credentials.kubeconfig)
         started(facts)
-        run_until_closed(stack, credentials.rotation(options, url).run())
+        run_until_closed(stack, credentials.rotation(options, role.url).run())
         run_until_closed(stack, return_free_memory())
-        preloading = asyncio.create_task(preload_modules(cbor=options.feature_gates.enabled(CBOR_GATE)))
-        await stopping.wait()
-        await preloading
+        preparing = asyncio.create_task(app.preparation.run())
+        await role.stopping.wait()
+        # a second signal counts from now on
+        hurry = role.hurry()
+        await preparing
         _LOG.info("server shutting down")
-        await shut_down(app, http, acceptor, options.limits, hurry=stop_signal())
+        await shut_down(app, http, acceptor, options.limits, hurry=hurry)
 
 
 async def _delegation(

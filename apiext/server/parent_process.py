@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def parent_followed(ended: asyncio.Event) -> Generator[None]:
-    """Set an event when the parent process ends, however it ends, while the block runs.
+def parent_descriptor() -> Generator[int | None]:
+    """Yield a descriptor that becomes readable when the parent process ends, None if it has ended.
 
     A signal of the kernel (PR_SET_PDEATHSIG) would also come when the thread ends that started the server, as threads of Go programs do.
 
@@ -26,20 +26,32 @@ def parent_followed(ended: asyncio.Event) -> Generator[None]:
         handle = os.pidfd_open(os.getppid())
     except ProcessLookupError:
         # it ended before the call
-        ended.set()
-        yield
+        yield None
         return
     except OSError as error:
         raise StartError(f"--exit-with-parent: {error.strerror}: it needs Linux 5.3 or newer") from error
-    loop = asyncio.get_running_loop()
-
-    def end() -> None:
-        loop.remove_reader(handle)
-        ended.set()
-
-    loop.add_reader(handle, end)
     try:
-        yield
+        yield handle
     finally:
-        loop.remove_reader(handle)
         os.close(handle)
+
+
+@contextmanager
+def parent_followed(ended: asyncio.Event) -> Generator[None]:
+    """Set an event when the parent process ends, however it ends, while the block runs. Raises as `parent_descriptor`."""
+    with parent_descriptor() as handle:
+        if handle is None:
+            ended.set()
+            yield
+            return
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            loop.remove_reader(handle)
+            ended.set()
+
+        loop.add_reader(handle, end)
+        try:
+            yield
+        finally:
+            loop.remove_reader(handle)

@@ -8,6 +8,7 @@ import resource
 from typing import Final
 
 from apiext.scheduling.backoff import Backoff
+from apiext.scheduling.ticks import until_tick
 from apiext.workers.free_memory import resident_bytes, trimmer
 
 _INTERVAL: Final = 10.0
@@ -39,7 +40,7 @@ async def return_free_memory() -> None:
     kept = looks = 0
     backoff = Backoff(1, _MOST_LOOKS)
     while True:
-        await asyncio.sleep(_INTERVAL)
+        await until_tick(_INTERVAL)
         resident = resident_bytes()
         looks -= 1
         if resident > kept + _NOTABLE:

@@ -5,10 +5,13 @@ Mirrors apiextensions-apiserver pkg/apiserver/customresource_handler.go (ServeHT
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from apiext.definitions.definition_informer import FAILURES
 from apiext.endpoints.handlers.watch import watch
 from apiext.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, attach
 from apiext.endpoints.responsewriters.status import text_reply
@@ -25,13 +28,24 @@ if TYPE_CHECKING:
     from apiext.serving.info import ServingInfo, ServingVersion
     from apiext.workers.pool import WorkerPool
 
+RefreshDefinition = Callable[[str], Awaitable[None]]
+"""Reads a definition by its name."""
 _ACROSS_NAMESPACES: Final = frozenset({"list", "watch"})
 
 
 class ResourceHandler:
     """Answers requests for custom and built-in resources."""
 
-    def __init__(self, catalog: Catalog, cache: ServingCache, builtins: BuiltinEndpoints, workers: WorkerPool) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: ServingCache,
+        builtins: BuiltinEndpoints,
+        workers: WorkerPool,
+        refresh: RefreshDefinition | None = None,
+    ) -> None:
+        """Create the handler. With `refresh`, a definition is read from the store before a request for it is answered 404."""
+        self._refresh = refresh
         self._catalog = catalog
         self._cache = cache
         self._builtins = builtins
@@ -47,8 +61,11 @@ class ResourceHandler:
         info = request[INFO]
         if self._builtins.serves(info):
             return await self._builtins.answer(request)
-        serving = self._serving(info)
-        served = self._cache.version(serving, info.version) if serving is not None else None
+        serving, served = self._served(info)
+        if served is None and self._refresh is not None and info.api_prefix == "apis":
+            with suppress(*FAILURES):
+                await self._refresh(f"{info.resource}.{info.group}")
+                serving, served = self._served(info)
         if serving is None or served is None:
             return text_reply("404 page not found", status=404)
         if served.notices:
@@ -64,6 +81,10 @@ class ResourceHandler:
             return await verb(request, scope)
         finally:
             serving.leave()
+
+    def _served(self, info: RequestInfo) -> tuple[ServingInfo | None, ServingVersion | None]:
+        serving = self._serving(info)
+        return serving, self._cache.version(serving, info.version) if serving is not None else None
 
     def _serving(self, info: RequestInfo) -> ServingInfo | None:
         """Return the serving info for a request, None if the resource, its scope or its version is not served."""

@@ -39,7 +39,7 @@ class ServingVersion:
         return [warning for notice in self.notices for warning in notice(request)]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class ServingInfo:
     """The requested versions of a definition, and a count of the running requests."""
 

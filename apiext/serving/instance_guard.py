@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
 from apiext.serving import mirror_phases
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.storage.write_guards import WriteGuard
+
+_LARGE_BYTES: Final = 16 << 10
+"""Size of a definition above which etcd would notice that each write reads it."""
 
 
 class InstanceGuards:
@@ -123,7 +126,7 @@ class _InstanceGuard:
             self._known, self._guard = definition, None
         self._check(definition)
         if self._guard is None:
-            self._guard = Guard(self._key, definition.revision)
+            self._guard = Guard(self._key, definition.revision, len(definition.item.data) > _LARGE_BYTES)
             self._head = stored_object.head(_stored_version(definition))
         if value is not None and not self._any_version and not value.startswith(self._head):
             _check_version(definition, stored_object.api_version(value))

@@ -57,6 +57,8 @@ class Guard:
     key: str
     expected: int
     """The required revision of the key; 0 if the key must be absent."""
+    is_large: bool = False
+    """Whether the key's value is large: a backend that would read it for this may look at a small companion instead."""
 
 
 @dataclass(slots=True)
@@ -103,6 +105,10 @@ class BackendError(Exception):
 
 class UnavailableError(BackendError):
     """The backend did not answer before the deadline, or there is no connection."""
+
+
+class NotStreamedError(UnavailableError):
+    """The server does not stream ranges. It serves pages."""
 
 
 class ValueTooLargeError(BackendError):
@@ -153,6 +159,16 @@ class Backend(Protocol):
         Raises:
             CompactedError: the revision is compacted.
             FutureRevisionError: the store has not reached the revision.
+        """
+        ...
+
+    def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
+        """Return the keys of a prefix from `start` on at a revision, as they arrive; None if pages (`list`) are as fast.
+
+        It may end early with UnavailableError, or NotStreamedError from the beginning: then continue with pages.
+
+        Raises:
+            CompactedError: the revision was compacted meanwhile.
         """
         ...
 

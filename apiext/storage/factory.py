@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.gvk import GroupResource
 from apiext.meta.log import get_logger
 from apiext.scheduling.tasks import end_tasks
+from apiext.scheduling.ticks import until_tick
 from apiext.storage import keys
 from apiext.storage.backend import Backend, BackendError, CompactedError, FutureRevisionError
 from apiext.storage.backends.fixed_backend import FixedBackend
@@ -211,7 +212,7 @@ class StoreFactory:
     async def _tick(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(_TICK_SECONDS)
+            await until_tick(_TICK_SECONDS)
             for store in tuple(self._stores.values()):
                 try:
                     if isinstance(store, CachedStore):

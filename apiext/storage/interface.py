@@ -11,30 +11,14 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.objectmeta.raw_metadata import read_metadata
+from apiext.meta.objectmeta.sharding import UID, ShardSelector, namespace_hash, shard_hash
 from apiext.meta.selectors import FieldSelector, LabelSelector
 from apiext.scheduling.call_log import CallLog
 from apiext.storage.backend import KeyValue, WriteResult
+from apiext.storage.codec_conversion import Conversion
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject
 from apiext.storage.errors import CorruptObjectError
-
-
-class Conversion(Protocol):
-    """A codec's asynchronous conversion between stored objects and the codec's version."""
-
-    async def from_storage(self, objects: Sequence[Object], log: CallLog | None = None) -> Sequence[Object | ValueError]:
-        """Return decoded objects in the codec's version, in the same order; in the place of one that fails stands its error.
-
-        The given objects may be changed. With a log, calls of other servers are made by it.
-        """
-        ...
-
-    async def to_storage(self, obj: Object) -> Object:
-        """Return an object in the storage version. Do not change the given one.
-
-        Raises:
-            StatusError: it cannot be converted.
-        """
-        ...
 
 
 class RenderingJob(CallLog, Protocol):
@@ -127,12 +111,24 @@ class Item:
     """The cached table row."""
     is_checked: bool = False
     """See EncodedObject."""
+    uid_hash: int | None = None
+    """The hash of the uid; None until a shard selector needs it."""
 
     def object(self) -> Object:
         """Return the decoded object; each call parses a new one."""
         # checked objects have no float and no integer outside int64
         obj: Object = json_codec.loads(self.data, narrow=not self.is_checked)
         return obj
+
+    def shard_hash(self, selector: ShardSelector) -> int:
+        """Return the hash of the field by which a selector divides objects. That of the uid is computed once."""
+        if selector.field != UID:
+            return namespace_hash(self.fields.get("metadata.namespace", ""))
+        found = self.uid_hash
+        if found is None:
+            uid = read_metadata(self.data).get("uid")
+            found = self.uid_hash = shard_hash(uid if type(uid) is str else "")
+        return found
 
 
 StoredBytes = tuple[str, bytes, int]
@@ -153,20 +149,24 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Label and field selectors of a list or watch."""
+    """Label, field and shard selectors of a list or watch."""
 
     labels: LabelSelector | None = None
     fields: FieldSelector | None = None
+    shard: ShardSelector | None = None
 
     @property
     def size(self) -> int:
         """Return the number of requirements. With 0, all objects are selected."""
         labels, fields = self.labels, self.fields
-        return (labels.size if labels is not None else 0) + (fields.size if fields is not None else 0)
+        return (labels.size if labels is not None else 0) + (fields.size if fields is not None else 0) + (self.shard is not None)
 
-    def matches(self, labels: dict[str, str], fields: dict[str, str]) -> bool:
-        """Report whether the selection includes an object with these labels and selectable fields."""
-        return (self.labels is None or self.labels.matches(labels)) and (self.fields is None or self.fields.matches(fields))
+    def matches(self, item: Item) -> bool:
+        """Report whether the selection includes an object."""
+        labels, fields, shard = self.labels, self.fields, self.shard
+        if shard is not None and not shard.contains(item.shard_hash(shard)):
+            return False
+        return (labels is None or labels.matches(item.labels)) and (fields is None or fields.matches(item.fields))
 
 
 EVERYTHING = Selection()

@@ -1,13 +1,14 @@
-"""Reads of a whole key prefix, page by page. Number and, if known, size of the values limit a page."""
+"""Reads of a whole key prefix: by a stream, or page by page. Number and, if known, size of the values limit a page."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from typing import Final
 
 from apiext.scheduling.tasks import end_tasks
-from apiext.storage.backend import Backend, KeyValue, RangeResult
+from apiext.storage.backend import Backend, KeyValue, RangeResult, UnavailableError
 
 _FIRST_KEYS: Final = 8
 """Keys of the first page, whose sizes are unknown: 12 MiB of the largest objects that etcd accepts by default."""
@@ -34,7 +35,7 @@ class PageLimit:
 
 
 async def pages(backend: Backend, prefix: str, *, start: str = "", revision: int = 0) -> AsyncGenerator[RangeResult]:
-    """Yield pages of a prefix from a key on, all at one revision (0: that of the first page). Read one page ahead.
+    """Yield pages of a prefix from a key on, all at one revision (0: that of the first page). Read ahead: a page, or a stream's window.
 
     Raises:
         CompactedError: the revision was compacted meanwhile.
@@ -43,9 +44,22 @@ async def pages(backend: Backend, prefix: str, *, start: str = "", revision: int
     size = PageLimit()
     result = await backend.list(prefix, start=start, revision=revision, limit=size.keys)
     revision = revision or result.revision
+    stream = backend.stream(prefix, start=_after(result), revision=revision) if result.more else None
+    if stream is not None:
+        yield result
+        # where a stream ends early, lists go on
+        with suppress(UnavailableError):
+            async with aclosing(stream):
+                async for items in stream:
+                    result = RangeResult(items, revision, result.count - len(result.items))
+                    yield result
+        if not result.more:
+            return
+        size.adapt(result.items)
+        result = await backend.list(prefix, start=_after(result), revision=revision, limit=size.keys)
     while result.more:
         size.adapt(result.items)
-        following = asyncio.create_task(backend.list(prefix, start=f"{result.items[-1].key}\0", revision=revision, limit=size.keys))
+        following = asyncio.create_task(backend.list(prefix, start=_after(result), revision=revision, limit=size.keys))
         try:
             yield result
             result = await following
@@ -53,6 +67,11 @@ async def pages(backend: Backend, prefix: str, *, start: str = "", revision: int
             # the caller may stop, or be cancelled
             await end_tasks(following)
     yield result
+
+
+def _after(result: RangeResult) -> str:
+    """Return the key from which the next page starts."""
+    return f"{result.items[-1].key}\0"
 
 
 async def latest_pages(backend: Backend, prefix: str) -> AsyncGenerator[Sequence[KeyValue]]:

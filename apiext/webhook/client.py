@@ -15,11 +15,11 @@ import orjson
 
 from apiext.meta.encoding import json_codec
 from apiext.webhook.clientcmd.credentials import CredentialError
-from apiext.webhook.transport import Transport
 
 if TYPE_CHECKING:
     from apiext.webhook.clientcmd.credentials import Credential
     from apiext.webhook.clientcmd.kubeconfig import Endpoint
+    from apiext.webhook.transport import Transport
 
 TIMEOUT: Final = 10.0
 """Seconds for one attempt."""
@@ -119,7 +119,7 @@ class WebhookClient:
         url = f"{self._endpoint.url}{path}"
         call = f'{method.capitalize()} "{url}"'
         content_type = {} if data is None else {"Content-Type": "application/json"}
-        transport = self._transport = self._transport or Transport(self._endpoint)
+        transport = self._opened()
 
         async def attempt(credential: Credential) -> aiohttp.ClientResponse:
             authorization = {"Authorization": credential.authorization} if credential.authorization else {}
@@ -141,6 +141,14 @@ class WebhookClient:
             raise WebhookError(f"{call}: context deadline exceeded") from error
         except (aiohttp.ClientError, OSError) as error:
             raise WebhookError(f"{call}: {_cause(error)}", again=isinstance(error, ConnectionResetError)) from error
+
+    def _opened(self) -> Transport:
+        if self._transport is None:
+            # imported with the first call: many servers never call another one
+            from apiext.webhook.transport import Transport
+
+            self._transport = Transport(self._endpoint)
+        return self._transport
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""

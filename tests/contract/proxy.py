@@ -19,6 +19,8 @@ class Proxy:
         self.port = 0
         self.replaced = b"", b""
         """A text in the answers, and the text of the same length that the client gets."""
+        self.asked = b"", b""
+        """A text in the requests, and the text of the same length that the server gets."""
 
     @property
     def url(self) -> str:
@@ -72,7 +74,9 @@ class Proxy:
             while data := await reader.read(1 << 16):
                 if held:
                     await self._answering.wait()
-                    data = data.replace(*self.replaced) if self.replaced[0] else data
+                old, new = self.replaced if held else self.asked
+                if old:
+                    data = data.replace(old, new)
                 writer.write(data)
                 await writer.drain()
         writer.close()

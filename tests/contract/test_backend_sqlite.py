@@ -313,7 +313,7 @@ async def test_names_the_size_of_the_largest_values(path: Path) -> None:
             (backend.create(PREFIX + "b", b"x" * (2 << 20)), 0),
             (backend.update(PREFIX + "a", b"x" * (2 << 20), expected=small.revision), small.revision),
         ):
-            request = rpc.TxnRequest.FromString(messages.conditional(messages.encode(PREFIX + "a"), b"x" * (2 << 20), revision, None))
+            request = rpc.TxnRequest.FromString(messages.conditional(messages.encode(PREFIX + "a"), b"x" * (2 << 20), revision))
             if not revision:
                 request.ClearField("failure")
             with pytest.raises(ValueTooLargeError, match=rf"^rpc error: .* larger than max \({request.ByteSize()} vs. 2097152\)$"):

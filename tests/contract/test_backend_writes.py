@@ -241,6 +241,6 @@ async def test_names_the_size_of_the_largest_values(backend: Backend, prefix: st
 
 def _request_size(key: str, length: int) -> int:
     """Return the bytes of the reference's request that creates a value of some length."""
-    request = rpc.TxnRequest.FromString(messages.conditional(messages.encode(key), b"x" * length, 0, None))
+    request = rpc.TxnRequest.FromString(messages.conditional(messages.encode(key), b"x" * length, 0))
     request.ClearField("failure")
     return int(request.ByteSize())

@@ -2,9 +2,12 @@
 
 import asyncio
 import contextlib
+import json
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import cast
@@ -272,3 +275,16 @@ def _copy_without_log(store: Path, to: Path) -> None:
     to.parent.mkdir()
     for suffix in ("", ".lock"):
         shutil.copyfile(f"{store}{suffix}", f"{to}{suffix}")
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """Fail a write for which the disk has no room, keep all others, and go on when there is room again."""
+    alone = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*alone, "mount", "-t", "tmpfs", "none", tmp_path], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a small disk in a namespace")
+    filler = [*alone, sys.executable, "-m", "tests.contract.sqlite_filler", str(tmp_path)]
+    done = subprocess.run(filler, capture_output=True, text=True, timeout=120, check=True)
+    told = json.loads(done.stdout)
+
+    assert told.pop("written") > 10
+    assert told == {"problem": "the store's file: database or disk is full", "found": True, "again": True, "kept": True}

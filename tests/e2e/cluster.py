@@ -10,7 +10,7 @@ from hack.lib.servers.apiext_operator import QUICK_ELECTION
 from hack.lib.waiting import until
 from tests.support.builders.crds import widget_crd
 
-__all__ = ["CONFIG_MAP", "GROUP", "LABELLED", "PLAIN", "SERVED", "Cluster", "until"]
+__all__ = ["AUDITED", "CONFIG_MAP", "GROUP", "LABELLED", "PLAIN", "SERVED", "Cluster", "until"]
 
 GROUP: Final = "aggregated.example.com"
 """Its definition is in a folder."""
@@ -20,6 +20,10 @@ SERVED: Final = (GROUP, LABELLED)
 PLAIN: Final = "plain.example.com"
 """The same definition, served by the kube-apiserver itself."""
 
+AUDITED: Final = "audited"
+"""A namespace whose requests both servers record."""
+_POLICY: Final = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata", "namespaces": [AUDITED]}]}
+
 
 class Cluster(AggregatedCluster):
     """The cluster with both groups ready. The operator has stopped, so that tests can change what it would repair."""
@@ -28,7 +32,20 @@ class Cluster(AggregatedCluster):
         crds = folder / "crds"
         crds.mkdir()
         (crds / "widgets.json").write_text(json.dumps(widget_crd(group=GROUP)))
-        super().__init__(folder, selector=SELECTOR, crd_dir=crds, controller_manager=False, operate_args=QUICK_ELECTION)
+        policy = folder / "policy.json"
+        policy.write_text(json.dumps(_POLICY))
+        self.audit_logs = folder / "host-audit.log", folder / "apiext-audit.log"
+        """Events of the host and of apiext about the namespace AUDITED."""
+        host, own = ([f"--audit-policy-file={policy}", f"--audit-log-path={log}"] for log in self.audit_logs)
+        super().__init__(
+            folder,
+            selector=SELECTOR,
+            crd_dir=crds,
+            controller_manager=False,
+            host_args=host,
+            serve_args=own,
+            operate_args=QUICK_ELECTION,
+        )
 
     def __enter__(self) -> Self:
         """Start all programs, and let the operator register both groups."""

@@ -1,9 +1,8 @@
 """Where configurations of admission come from on standalone servers: their own store, other servers on it, and files."""
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,7 +126,7 @@ def test_restart(server: Server) -> None:
 
 
 def test_servers_on_one_store(etcd: Etcd, tmp_path: Path) -> None:
-    """Apply on a server within a second what another one has written, although neither had any policy at its start."""
+    """Apply on a server what another one has written, although neither had any policy at its start."""
     prefix = f"/{uuid.uuid4().hex}"
     with (
         ApiextServer(tmp_path / "a", etcd_url=etcd.url, etcd_prefix=prefix) as first,
@@ -138,15 +137,9 @@ def test_servers_on_one_store(etcd: Etcd, tmp_path: Path) -> None:
         until(reader.admits)
         writer.must("POST", POLICIES, policy("shared"))
         writer.must("POST", BINDINGS, binding("shared"))
-        _within_a_second(lambda: not reader.admits())
+        until(lambda: not reader.admits())
         writer.must("DELETE", f"{BINDINGS}/shared")
-        _within_a_second(reader.admits)
-
-
-def _within_a_second(check: Callable[[], bool]) -> None:
-    begun = time.monotonic()
-    until(check)
-    assert time.monotonic() - begun < 1
+        until(reader.admits)
 
 
 def test_files(tmp_path: Path) -> None:

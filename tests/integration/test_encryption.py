@@ -32,6 +32,7 @@ PREFIXES: Final = {
     "others": "k8s:enc:aesgcm:v1:rest:",
 }
 """The beginning of the stored values of each resource."""
+MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 WRITERS: Final = ("reference", "apiext")
 
 
@@ -140,6 +141,37 @@ def test_definitions_are_encrypted(store: Etcd) -> None:
 
 
 def test_plugins_are_healthy(callers: dict[str, Caller], plugin: KMSPlugin) -> None:
-    """Both servers report the plugin, and asked it once for the seed of the other one."""
+    """Both servers report the plugin, and asked it once for each seed of the other one."""
     assert [caller.ask("GET", "/healthz/kms-providers") for caller in callers.values()] == [(200, "ok")] * 2
-    assert plugin.decrypted <= len(WRITERS)
+    assert plugin.decrypted <= plugin.encrypted
+
+
+def test_new_key_of_the_plugin(callers: dict[str, Caller], store: Etcd, plugin: KMSPlugin) -> None:
+    """Both servers write with the plugin's new key, and read what has the old one; a migration rewrites it."""
+    path, keys = f"/apis/{GROUP}/v1/namespaces/default/plugins", f"/registry/{GROUP}/plugins/default"
+    names = {writer: f"old-{writer}" for writer in WRITERS}
+    for writer, name in names.items():
+        document = {"apiVersion": f"{GROUP}/v1", "kind": "Plugins", "metadata": {"name": name}, "spec": {"text": "b"}}
+        callers[writer].must("POST", path, document)
+    plugin.key = "key-2"
+    for writer in WRITERS:
+        until(partial(uses_the_new_key, callers[writer], store, writer), f"the new key of {writer}")
+    for writer, other in zip(WRITERS, reversed(WRITERS), strict=True):
+        assert b"sealed by key-1" in stored(store, f"{keys}/{names[writer]}")
+        assert callers[other].must("GET", f"{path}/{names[writer]}") == callers[writer].must("GET", f"{path}/{names[writer]}")
+    resource = {"group": GROUP, "resource": "plugins"}
+    callers["apiext"].must("POST", MIGRATIONS, {"metadata": {"name": "rewrite"}, "spec": {"resource": resource}})
+    until(lambda: all(b"sealed by key-2" in stored(store, f"{keys}/{name}") for name in names.values()), "the migration")
+
+    lists = [callers[writer].must("GET", path)["items"] for writer in WRITERS]
+    assert lists[0] == lists[1]
+    for writer, name in names.items():
+        callers[writer].must("DELETE", f"{path}/{name}")
+
+
+def uses_the_new_key(caller: Caller, store: Etcd, name: str) -> bool:
+    """Write an object without a change, and report whether its value has the new key."""
+    # a server asks the plugin for its key when it is asked for the plugin's health
+    caller.ask("GET", "/healthz/kms-providers")
+    caller.must("PATCH", f"/apis/{GROUP}/v1/namespaces/default/plugins/{name}", {}, [("Content-Type", "application/merge-patch+json")])
+    return b"sealed by key-2" in stored(store, f"/registry/{GROUP}/plugins/default/{name}")

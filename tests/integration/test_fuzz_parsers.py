@@ -1,4 +1,4 @@
-"""Tests the parsers of clients' input with inputs that reach ever more of their code: a minute of hack/fuzz."""
+"""Tests the parsers of clients' input with inputs that reach ever more of their code: a minute of hack/fuzz, the same for the same code."""
 
 import importlib.util
 
@@ -9,6 +9,8 @@ from hack.lib.fuzz.targets import TARGETS
 
 _SECONDS = 4
 """For each target; a minute in all."""
+_SEED = 1
+"""hack/fuzz finds new failures; a change of the code should not fail because of an older one."""
 
 
 @pytest.mark.slow
@@ -16,7 +18,7 @@ _SECONDS = 4
 @pytest.mark.parametrize("name", TARGETS)
 def test_new_inputs(name: str) -> None:
     """Raise no unexpected error, end in time, and read again what was written, for inputs that no one wrote."""
-    run = fuzz(name, _SECONDS)
+    run = fuzz(name, _SECONDS, seed=_SEED)
 
     assert run.failure == ""
     assert run.inputs

@@ -38,10 +38,10 @@ class House:
         self.servers = [ApiextServer(folder / name, etcd_url=self.etcd.url, extra_args=["--migrate=auto"]) for name in names]
 
     def under(self, prefix: str) -> dict[str, Any]:
-        """Return the JSON below a key prefix of etcd."""
+        """Return the JSON below a key prefix of etcd, without empty values."""
         start, end = prefix.encode(), prefix[:-1].encode() + b"0"
         found = gateway(self.etcd.url, "kv/range", key=start, range_end=end).get("kvs", [])
-        return {base64.b64decode(pair["key"]).decode(): json.loads(base64.b64decode(pair["value"])) for pair in found}
+        return {base64.b64decode(pair["key"]).decode(): json.loads(base64.b64decode(pair["value"])) for pair in found if "value" in pair}
 
     def versions(self) -> Counter[str]:
         """Return the number of stored objects by version."""

@@ -203,7 +203,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         webhook = self.server.webhook
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        size = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(size)
+        if len(body) < size:
+            self.close_connection = True  # the client went away while it sent the call
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         reply = webhook.answered(self.path, headers, body)
         if reply.code <= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from apiext.meta.request import AdmissionOperation
 from apiext.scheduling.inline_work import HeavyWorkError, current_work
 from apiext.scheduling.side_thread import aside
 from apiext.scheduling.time_slice import Pace
-from apiext.schema.cel.policies.native_values import typed_value
+from apiext.schema.cel.policies.native_values import typed_object, typed_request
 
 if TYPE_CHECKING:
     from apiext.admission.metrics import AdmissionStats
@@ -222,10 +223,13 @@ class _Dispatch:
         self, match: BindingMatch[PolicyMutator], versioned: _Versioned, params: Object | None, namespace: Mapping[str, Any] | None
     ) -> Inputs:
         old = await self._request.old(match.matched.kind)
-        if params is not None and "kind" not in params:
+        kind = match.policy.param_kind
+        if params is not None and kind is not None and "kind" not in params:
             # the informers of built-in kinds have objects without type
-            params = typed_value(params)
-        return self._request.inputs(match.matched, versioned.obj, old, params, typed_value(namespace))
+            params = typed_object(params, kind["apiVersion"].rpartition("/")[2], kind["kind"])
+        found = self._request.inputs(match.matched, versioned.obj, old, params, namespace)
+        request = found.request
+        return dataclasses.replace(found, namespace=typed_object(namespace, "v1", "Namespace"), request=lambda: typed_request(request()))
 
     def _report(self, match: BindingMatch[PolicyMutator], message: str) -> None:
         self._faults.append(_Fault(PolicyFault(match.policy, match.binding, message), _INVALID))

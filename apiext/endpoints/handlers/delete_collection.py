@@ -8,6 +8,7 @@ from apiext.endpoints.parameters.delete_options import read_delete_options, regi
 from apiext.endpoints.parameters.options import list_query, reject_unsafe_delete
 from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.parameters.selector_budget import selector_budget
+from apiext.endpoints.parameters.shard_selector import shard_selector
 from apiext.endpoints.responsewriters.object_response import list_reply
 from apiext.endpoints.scopes.context import Admitter, request_context
 from apiext.endpoints.scopes.scope import Scope
@@ -32,5 +33,6 @@ async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.Strea
         reject_unsafe_delete(deletion)
         admitter = Admitter(scope, write_call(request, deletion), "")
         options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())
-        result = await scope.rest.delete_collection(ctx, options, listed.list_options())
-    return await list_reply(request, scope, media, result)
+        shard = await shard_selector(request, query)
+        result = await scope.rest.delete_collection(ctx, options, listed.list_options(shard))
+    return await list_reply(request, scope, media, result, shard)

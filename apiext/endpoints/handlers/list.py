@@ -7,6 +7,7 @@ from aiohttp import web
 from apiext.endpoints.parameters.options import list_query
 from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.parameters.selector_budget import selector_budget
+from apiext.endpoints.parameters.shard_selector import shard_selector
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.object_response import list_reply
 from apiext.endpoints.scopes.context import request_context
@@ -25,5 +26,6 @@ async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     asked = parse_query(request)
     with selector_budget(asked):
         query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
-        result = await scope.rest.list(request_context(request), query.list_options())
-    return await list_reply(request, scope, media, result)
+        shard = await shard_selector(request, asked)
+        result = await scope.rest.list(request_context(request), query.list_options(shard))
+    return await list_reply(request, scope, media, result, shard)

@@ -11,6 +11,7 @@ from aiohttp import web
 from apiext.endpoints.parameters.options import ListQuery, list_query
 from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.parameters.selector_budget import selector_budget
+from apiext.endpoints.parameters.shard_selector import shard_selector
 from apiext.endpoints.request import INFO, SERVES_CBOR, WATCH_INITIALIZED
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.object_response import table_form
@@ -28,6 +29,7 @@ from apiext.endpoints.scopes.context import request_context
 from apiext.endpoints.scopes.scope import Scope
 from apiext.endpoints.serializers.negotiation import CBOR, CBOR_SEQUENCE, JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.meta.errors import StatusError
+from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.scheduling.time_slice import in_slices
 from apiext.storage.interface import Watch, WatchOptions
 from apiext.storage.rendering.watch_queue import failed
@@ -45,12 +47,12 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     asked = parse_query(request)
     with selector_budget(asked):
         query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
-        return await _watch(request, scope, query)
+        return await _watch(request, scope, query, await shard_selector(request, asked))
 
 
-async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery) -> web.StreamResponse:
+async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery, shard: ShardSelector | None) -> web.StreamResponse:
     seconds = scope.watches.seconds(query.timeout_seconds)
-    options = query.watch_options(timeout=seconds, initialized=request.get(WATCH_INITIALIZED))
+    options = query.watch_options(shard, timeout=seconds, initialized=request.get(WATCH_INITIALIZED))
     running = await _open(request, scope, options, seconds)
     try:
         media = negotiate_stream(request, scope.offers)

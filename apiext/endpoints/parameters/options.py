@@ -18,6 +18,7 @@ from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import errors, field
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupKind
+from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.meta.objectmeta.validation import validate_field_manager
 from apiext.meta.selector_parser import field_selector_steps, label_selector_steps
 from apiext.meta.selectors import FieldRequirement, FieldSelector, Operator
@@ -70,20 +71,22 @@ class ListQuery:
     continue_token: str = ""
     send_initial_events: bool | None = None
 
-    def list_options(self) -> ListOptions:
-        """Convert the options for the registry's list."""
+    def list_options(self, shard: ShardSelector | None = None) -> ListOptions:
+        """Convert the options for the registry's list of all objects, or of those of a shard."""
         return ListOptions(
-            selection=self.selection,
+            selection=self._in_shard(shard),
             resource_version=self.resource_version,
             match=VersionMatch(self.match),
             limit=max(self.limit, 0),
             continue_token=self.continue_token,
         )
 
-    def watch_options(self, *, timeout: float, initialized: Callable[[], None] | None = None) -> WatchOptions:
-        """Convert the options for the registry's watch, with its timeout in seconds."""
+    def watch_options(
+        self, shard: ShardSelector | None = None, *, timeout: float, initialized: Callable[[], None] | None = None
+    ) -> WatchOptions:
+        """Convert the options for the registry's watch of all objects or of those of a shard, with its timeout in seconds."""
         return WatchOptions(
-            selection=self.selection,
+            selection=self._in_shard(shard),
             resource_version=self.resource_version,
             match=VersionMatch(self.match),
             send_initial_events=self.send_initial_events,
@@ -91,6 +94,9 @@ class ListQuery:
             timeout=timeout,
             initialized=initialized,
         )
+
+    def _in_shard(self, shard: ShardSelector | None) -> Selection:
+        return self.selection if shard is None else replace(self.selection, shard=shard)
 
 
 _NO_LIST_OPTIONS: Final = ListQuery()

@@ -11,6 +11,7 @@ from apiext.meta import errors, limits
 
 _MESSAGE: Final = "too many requests with long selectors, please try again later"
 _RETRY_SECONDS: Final = 1
+_SELECTORS: Final = ("labelSelector", "fieldSelector", "shardSelector")
 
 
 class _Budget:
@@ -32,7 +33,7 @@ def selector_budget(query: Query) -> Iterator[None]:
     Raises:
         StatusError: 429 if other requests use the whole budget.
     """
-    size = len(text(query, "labelSelector")) + len(text(query, "fieldSelector"))
+    size = sum(len(text(query, name)) for name in _SELECTORS)
     if size <= limits.LONG_SELECTOR:
         yield
         return

@@ -34,6 +34,7 @@ from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import PROTOBUF, Convert, MediaType
 from apiext.meta import errors, field
 from apiext.meta.encoding import json_codec
+from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.storage.interface import Item, ListResult
 
 _THREAD_THRESHOLD: Final = 16 * 1024
@@ -98,14 +99,19 @@ def _not_a_list(scope: Scope) -> errors.StatusError:
     return errors.not_acceptable(f"{asked} (*{scope.package}.{scope.kind.kind})")
 
 
-async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, result: ListResult) -> web.StreamResponse:
-    """Send a list.
+async def list_reply(
+    request: web.BaseRequest, scope: Scope, media: MediaType, result: ListResult, shard: ShardSelector | None = None
+) -> web.StreamResponse:
+    """Send a list: of all objects, or of those of a shard.
 
     Raises:
         StatusError: 400 for an invalid includeObject, 406 if the list has no such representation.
     """
     convert = media.convert
     metadata = _metadata(result, typed=scope.typed or convert is not None)
+    if shard is not None and scope.typed and convert is None:
+        # the reference's lists of custom resources, and its other forms of lists, have no place for it
+        metadata["shardInfo"] = {"selector": shard.text}
     shape: Hashable = convert
     document: Document | None = None
     if convert is None:
@@ -138,7 +144,7 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
         raise errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
 
     def share(form: Hashable, encode: content_encoding.Encode) -> Awaitable[Sequence[bytes]]:
-        return scope.encodings.encoded(result.items, (form, shape, *metadata.items()), encode)
+        return scope.encodings.encoded(result.items, (form, shape, json_codec.dumps(metadata)), encode)
 
     return await content_encoding.send(request, media, parts, share=share, document=document)
 

@@ -24,7 +24,9 @@ _ADMISSION_REMEDY: Final = (
 )
 
 
-class _HealthCheck(NamedTuple):
+class ReadinessCheck(NamedTuple):
+    """A line of /readyz?verbose."""
+
     passes: bool
     remark: str
 
@@ -42,7 +44,7 @@ async def alive(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 async def store(snapshot: Snapshot, group: str) -> CheckVerdict:
     """Check that apiext's own store answers it, and the KMS plugins that encrypt what is stored."""
-    checks = await _checks(snapshot, group)
+    checks = await readiness_checks(snapshot, group)
     name = next((one for one in STORES if one in checks), "")
     if not name:
         return unknown("/readyz names no store")
@@ -57,7 +59,7 @@ async def store(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 async def follows(snapshot: Snapshot, group: str) -> CheckVerdict:
     """Check that apiext follows the definitions of the host."""
-    checks = await _checks(snapshot, group)
+    checks = await readiness_checks(snapshot, group)
     if HOST not in checks:
         return ok(
             "apiext reads no definitions of the host" if not await snapshot.definitions(group) else "apiext does not wait for the host"
@@ -70,7 +72,7 @@ async def follows(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 async def admission(snapshot: Snapshot, group: str) -> CheckVerdict:
     """Check that apiext knows the webhooks and policies of the host, and the parameters of policies."""
-    checks = await _checks(snapshot, group)
+    checks = await readiness_checks(snapshot, group)
     if ADMISSION not in checks:
         return unknown(
             "apiext does not know the host's webhooks and policies: it has no kubeconfig of the host, or is of an earlier release"
@@ -83,17 +85,17 @@ async def admission(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 async def ready(snapshot: Snapshot, group: str) -> CheckVerdict:
     """Check that no other readiness check of apiext fails."""
-    failing = [name for name, check in (await _checks(snapshot, group)).items() if not check.passes]
+    failing = [name for name, check in (await readiness_checks(snapshot, group)).items() if not check.passes]
     if failing:
         reasons = [f"{name}{await _reason(snapshot, group, name)}" for name in failing]
         return broken(f"apiext is not ready: {'; '.join(reasons)}", "see apiext's log")
     return ok("it is ready")
 
 
-async def _checks(snapshot: Snapshot, group: str) -> dict[str, _HealthCheck]:
+async def readiness_checks(snapshot: Snapshot, group: str) -> dict[str, ReadinessCheck]:
     """Return the checks of /readyz. Raises NoAnswerError."""
     answer = await _request(snapshot, group, "/readyz?verbose")
-    return {name: _HealthCheck(sign == "+", remark) for sign, name, remark in _LINE.findall(answer.text)}
+    return {name: ReadinessCheck(sign == "+", remark) for sign, name, remark in _LINE.findall(answer.text)}
 
 
 async def _request(snapshot: Snapshot, group: str, path: str) -> Answer:

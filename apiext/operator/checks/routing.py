@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from apiext.authorization.front_proxy import HEALTH_CHECK
 from apiext.operator.checks.connections import Answer, NoAnswerError
+from apiext.operator.checks.health import readiness_checks
 from apiext.operator.checks.snapshot import Snapshot
 from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 from apiext.operator.group_state import condition_of
@@ -13,6 +15,10 @@ from apiext.operator.group_state import condition_of
 _REVIEW: Final = re.compile(r"\b(?:subjectaccessreviews|tokenreviews)\b")
 _USER: Final = re.compile(r'User "([^"]+)"')
 _REJECTED: Final = re.compile(r"remote error: tls|bad status from \S+ 40[13]\b")
+_AUTHORIZATION_REMEDY: Final = (
+    "name only the host's own front proxy in its --requestheader-allowed-names (or those of apiext), or take FrontProxy from apiext's "
+    "--authorization-mode"
+)
 _AUTHENTICATION_REMEDY: Final = (
     "let apiext read ConfigMap kube-system/extension-apiserver-authentication (Role extension-apiserver-authentication-reader), "
     "and start it with a --kubeconfig of this host and no --requestheader-client-ca-file of another"
@@ -50,6 +56,16 @@ async def trusted(snapshot: Snapshot, group: str) -> CheckVerdict:
     if answer.code != 200:
         return unknown(f"a request through the host is answered with {answer}")
     return ok("apiext believes the host whom requests are from")
+
+
+async def authorized(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext, if it takes what front proxies send as authorized, has no other front proxy than the host."""
+    check = (await readiness_checks(snapshot, group)).get(HEALTH_CHECK)
+    if check is None:
+        return ok("apiext asks for each request that the host proxies what its user may do")
+    if check.remark:
+        return broken(f"apiext takes what any front proxy sends as authorized: {check.remark}", _AUTHORIZATION_REMEDY)
+    return ok("apiext takes what the host proxies as authorized, and has no other front proxy")
 
 
 async def discovery(snapshot: Snapshot, group: str) -> CheckVerdict:

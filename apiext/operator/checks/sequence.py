@@ -42,6 +42,8 @@ GROUP_CHECKS: Final[Mapping[str, Examine]] = {
     "front proxy": routing.trusted,
     "proxying": routing.through,
     "availability": registration.available,
+    # last, since it explains no broken path
+    "authorization": routing.authorized,
 }
 
 

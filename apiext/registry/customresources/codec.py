@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from apiext.conversion.interface import Converter
     from apiext.scheduling.call_log import CallLog
     from apiext.schema.compiled import CompiledSchema
-    from apiext.storage.interface import Conversion, RemoteCodec
+    from apiext.storage.codec_conversion import Conversion
+    from apiext.storage.interface import RemoteCodec
 
 _KIND: Final = ("kind",)
 _NO_MEMBERS: Final[Object] = {}

@@ -13,7 +13,11 @@ from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import BYTES_OF, Message, Scalar
 
 METADATA: Final = kinds.message_of(OBJECT_META)
-LIST_META: Final = struct("ListMeta", "1 selfLink, 2 resourceVersion, 3 continue, 4 remainingItemCount *int64")
+LIST_META: Final = struct(
+    "ListMeta",
+    "1 selfLink, 2 resourceVersion, 3 continue, 4 remainingItemCount *int64, 5 shardInfo *ShardInfo",
+    struct("ShardInfo", "1 selector!"),
+)
 LIST_METADATA: Final = kinds.message_of(LIST_META)
 PARTIAL: Final = Message({1: ("metadata", METADATA)})
 PARTIAL_LISTS: Final = {

@@ -6,15 +6,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
+from apiext.authorization.front_proxy import HEALTH_CHECK, authorized_by_host, unsafe_front_proxies
 from apiext.server.host.clients import open_authorizer
-from apiext.server.options.authorization_modes import ALWAYS_ALLOW, RBAC, WEBHOOK
+from apiext.server.options.authorization_modes import ALWAYS_ALLOW, FRONT_PROXY, RBAC, WEBHOOK
+from apiext.server.routes.healthz import HealthCheck
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from apiext.authentication.tokens import Authenticate, TokenAuthenticator
     from apiext.authorization.authorizer import Authorize, Decide
     from apiext.authorization.rbac.policy import RolePolicy
     from apiext.authorization.rule_resolver import ResolveRules
     from apiext.filters.authentication import Reviewer
+    from apiext.meta.request import RequestInfo
     from apiext.server.host.clients import HostClients
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import AuthorizationOptions, ServerOptions
@@ -29,15 +34,21 @@ class AccessControl:
     policy: RolePolicy | None = None
     """The roles and bindings of mode RBAC."""
     order: tuple[str, ...] = ()
-    """The authorization modes."""
+    """The authorization modes that decide on every question, thus all but FrontProxy."""
     authenticators: list[TokenAuthenticator] = field(default_factory=list)
     """Those of bearer tokens, in their order. Empty for a server without reviews."""
     delegation: Delegation | None = None
+    readiness: list[HealthCheck] = field(default_factory=list)
+    """The check of mode FrontProxy, which only a server with this mode has."""
 
     @property
     def authorize(self) -> Authorize:
         """Return what authorizes requests."""
         return self.modes.authorize
+
+    def authorized_by_host(self, serves: Callable[[str], bool]) -> Callable[[RequestInfo], bool] | None:
+        """Return what decides on requests of front proxies, None without mode FrontProxy. `serves` says whether a group is the host's."""
+        return authorized_by_host(serves) if self.readiness else None
 
     def authenticate(self) -> Authenticate:
         """Return what authenticates bearer tokens."""
@@ -81,7 +92,10 @@ def open_access(
 
         policy = RolePolicy()
     modes = _modes(options.authorization, clients, policy)
-    access = AccessControl(modes=modes, policy=policy, order=options.authorization.modes, delegation=delegation)
+    order = tuple(mode for mode in options.authorization.modes if mode != FRONT_PROXY)
+    access = AccessControl(modes=modes, policy=policy, order=order, delegation=delegation)
+    if FRONT_PROXY in options.authorization.modes:
+        access.readiness.append(_front_proxy_check(credentials))
     if options.host is None:
         _add_authenticators(access, options, credentials)
     return access
@@ -94,6 +108,20 @@ def _add_authenticators(access: AccessControl, options: ServerOptions, credentia
     access.authenticators.append(static_tokens(credentials.tokens, audiences))
     if access.delegation is not None:
         access.authenticators.append(reviewed_tokens(access.delegation.tokens))
+
+
+def _front_proxy_check(credentials: ServerCredentials) -> HealthCheck:
+    """Return the readiness check of mode FrontProxy, which always passes; its remark is for `apiext doctor`."""
+
+    async def passes() -> None:
+        """Pass: the host would take an unready server out of service, which helps nobody."""
+
+    def remarks() -> list[str]:
+        trust = credentials.dynamic_tls.identification
+        reason = unsafe_front_proxies(trust.proxy_names if trust.proxies is not None else None)
+        return [reason] if reason else []
+
+    return HealthCheck(HEALTH_CHECK, passes, remarks)
 
 
 def _modes(options: AuthorizationOptions, clients: HostClients, policy: RolePolicy | None) -> AuthorizationModes:

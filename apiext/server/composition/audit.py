@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from apiext.audit.statistics import AuditStats
     from apiext.filters.audit import Auditing
     from apiext.server.options.audit import AuditLogOptions, AuditOptions, AuditWebhookOptions
+    from apiext.server.process_role import SharedLog
 
 _LOG: Final = get_logger(__name__)
 _TIMEOUT: Final = 30.0
 """Seconds of one attempt to send events."""
 
 
-async def open_audit(options: AuditOptions, stack: AsyncExitStack) -> Auditing | None:
+async def open_audit(options: AuditOptions, stack: AsyncExitStack, shared_log: SharedLog | None = None) -> Auditing | None:
     """Return the policy with its outputs, None without either; `stack` stores and sends what is buffered, and closes the outputs.
+
+    `shared_log` is for several processes that write one log.
 
     Raises:
         StartError: the policy is invalid, the log cannot be written, or the kubeconfig of the webhook is invalid.
@@ -43,7 +46,7 @@ async def open_audit(options: AuditOptions, stack: AsyncExitStack) -> Auditing |
             policy = load_policy(options.policy_file)
         except PolicyFileError as error:
             raise StartError(f"loading audit policy file: {error}") from error
-    output = _log_output(options.log) if options.log is not None else None
+    output = _log_output(options.log, shared_log) if options.log is not None else None
     if policy is None:
         _LOG.warning("no --audit-policy-file, so no audit events are recorded")
         return None
@@ -71,15 +74,21 @@ def audit_collectors(auditing: Auditing | None) -> list[Collector]:
     return [AuditMetrics(auditing.stats)]
 
 
-def _log_output(options: AuditLogOptions) -> LogOutput:
+def _log_output(options: AuditLogOptions, shared: SharedLog | None) -> LogOutput:
     from apiext.audit.log_writer import StandardOutput
-    from apiext.audit.rotation import RotatedFile, RotationLimits
+    from apiext.audit.rotation import LogLocks, RotatedFile, RotationLimits
 
+    locks = None
+    if shared is not None:
+        # few servers have several workers
+        from apiext.audit.process_lock import ProcessLock
+
+        locks = LogLocks(*map(ProcessLock, shared))
     if options.path is None:
-        return StandardOutput()
+        return StandardOutput(lock=locks and locks.writing)
     limits = RotationLimits(max_size=options.max_size, max_age=options.max_age, max_backups=options.max_backups, compress=options.compress)
     try:
-        return RotatedFile(options.path, limits)
+        return RotatedFile(options.path, limits, locks)
     except OSError as error:
         raise StartError(f"ensureLogFile: open {error.filename or options.path}: {(error.strerror or '').lower()}") from error
 
@@ -89,6 +98,7 @@ def _log(options: AuditLogOptions, output: LogOutput, stats: AuditStats) -> Audi
     from apiext.audit.log_writer import LogWriter
 
     writer = LogWriter(output, stats, legacy=options.legacy)
+    stats.errors["log"] = 0
     if options.mode is AuditMode.BATCH:
         return _truncating(buffered_log(writer, options.batch, stats), options.truncate, stats)
     return _truncating(BlockingLog(writer, options.mode), options.truncate, stats)
@@ -106,6 +116,7 @@ def _webhook(options: AuditWebhookOptions, stats: AuditStats, stack: AsyncExitSt
         raise StartError(f"initializing audit webhook: {error}") from error
     stack.push_async_callback(client.close)
     webhook = EventWebhook(client, stats, initial_backoff=options.initial_backoff)
+    stats.errors["webhook"] = 0
     if options.mode is AuditMode.BATCH:
         return _truncating(BufferedBackend(webhook.send, options.batch, stats, concurrent=True), options.truncate, stats)
     return _truncating(BlockingWebhook(webhook, options.mode), options.truncate, stats)

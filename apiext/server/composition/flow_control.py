@@ -37,7 +37,8 @@ def open_flow_control(options: ServerOptions, stores: StoreFactory, clients: Hos
     limits = options.limits
     if not limits.priority_and_fairness:
         return None
-    control = FlowControl(seats=limits.max_in_flight + limits.max_mutating_in_flight, objects=partial(_objects, stores))
+    seats = limits.max_in_flight + limits.max_mutating_in_flight
+    control = FlowControl(seats=seats, part=limits.part, objects=partial(_objects, stores))
     run_until_closed(stack, control.controller.run())
     if options.host is None:
         control.configure(BOOTSTRAP)

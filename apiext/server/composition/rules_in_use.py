@@ -47,11 +47,12 @@ class RecordedRules:
 
     async def _exchange(self) -> None:
         """Read and write the record. Raises BackendError."""
-        recorded = await self._records.get(_RECORD) or {}
+        await self._records.change(_RECORD, self._exchanged)
+
+    def _exchanged(self, recorded: dict[str, str]) -> dict[str, str]:
+        """Take over what is recorded, and return what to record."""
         current = {one.name: one.digest for one in self._known}
         self._known.in_use.resume({name: digest for name, digest in recorded.items() if current.get(name) == digest})
         # other servers may know Conversions that have not been listed here
         kept = {name: digest for name, digest in recorded.items() if self._known.missing or name in current}
-        found = kept | self._known.in_use.digests(current.keys())
-        if found != recorded:
-            await self._records.put(_RECORD, found)
+        return kept | self._known.in_use.digests(current.keys())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.authentication.serviceaccount.service_account_tokens import Keys, ServiceAccountTokens
 from apiext.meta import errors
 from apiext.registry.request_context import RequestContext
-from apiext.server.atomic_files import read_file, write_file
+from apiext.server.atomic_files import folder_locked, read_file, write_file
 from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:
@@ -68,8 +68,12 @@ def _load(options: ServiceAccountOptions, folder: Path) -> Keys:
     path = options.signing_key_file or folder / _KEY
     pem = path.read_text() if options.signing_key_file is not None else read_file(path)
     if not pem:
-        pem = new_signing_key().decode()
-        write_file(path, pem, mode=0o600)
+        # other workers of the server may need it at the same time
+        with folder_locked(folder):
+            pem = read_file(path)
+            if not pem:
+                pem = new_signing_key().decode()
+                write_file(path, pem, mode=0o600)
     try:
         signing = read_signing_key(pem.encode())
     except KeyFileError as error:

@@ -24,8 +24,8 @@ _MAX_DEFINITIONS: Final = 5000
 """With more definitions, a server's record (some hundred KB) omits those with one version only."""
 
 
-async def start_replicas(options: StorageOptions, url: str, catalog: Catalog, cache: ServingCache, stack: AsyncExitStack) -> Replicas:
-    """Record the server at `url` among those on the store until `stack` closes.
+async def start_replicas(options: StorageOptions, name: str, catalog: Catalog, cache: ServingCache, stack: AsyncExitStack) -> Replicas:
+    """Record the process `name` among those on the store until `stack` closes.
 
     Raises:
         BackendError: the store does not answer, or its restoration has begun since it was opened.
@@ -33,7 +33,7 @@ async def start_replicas(options: StorageOptions, url: str, catalog: Catalog, ca
     replicas = Replicas(
         cache.stores.backend,
         options.prefix,
-        address=url,
+        address=name,
         release=GIT_VERSION,
         encodings=partial(_encodings, catalog, cache),
         is_sole=options.etcd is None,
@@ -55,7 +55,7 @@ def _encodings(catalog: Catalog, cache: ServingCache) -> dict[str, ReplicaEncodi
 async def start_storage_versions(
     endpoints: Sequence[BuiltinEndpoint],
     options: StorageOptions,
-    url: str,
+    name: str,
     catalog: Catalog,
     cache: ServingCache,
     stack: AsyncExitStack,
@@ -72,7 +72,7 @@ async def start_storage_versions(
     from apiext.serving.storage_version_updater import StorageVersionUpdater
     from apiext.storage.replicas.identity_lease import IdentityLease, server_id
 
-    lease = IdentityLease(cache.stores.backend, options.prefix, server_id(url))
+    lease = IdentityLease(cache.stores.backend, options.prefix, server_id(name))
     updater = StorageVersionUpdater(by_resource[STORAGE_VERSIONS], by_resource, catalog, cache, lease)
     await updater.start()
     stack.push_async_callback(updater.close)

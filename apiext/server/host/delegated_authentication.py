@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authentication.client_certificate import CertificateAuthorities
 from apiext.authentication.cluster_config import NAME, NAMESPACE, ClusterConfig
+from apiext.authentication.request_header import FrontProxyUsers, RawHeaders
 from apiext.authentication.token_review import TokenReviews
 from apiext.meta.log import get_logger
 from apiext.scheduling.tasks import run_until_closed
@@ -42,7 +43,7 @@ class Delegation:
 
     tokens: TokenReviews
     lookup: ConfigMapLookup
-    front_proxy: Callable[[Mapping[str, str]], UserInfo | None] | None
+    front_proxy: Callable[[Mapping[str, str], RawHeaders], UserInfo | None] | None
     """Reads the user from the front-proxy headers of the ConfigMap; None if options set the headers."""
 
 
@@ -72,6 +73,7 @@ class ConfigMapLookup:
         self._options = options
         self._dynamic_tls = dynamic_tls
         self._config = ClusterConfig()
+        self._users = FrontProxyUsers(self._config.headers)
         self._failure = ""
         """Why the first read failed."""
         self._records: HostRecords | None = None
@@ -101,9 +103,9 @@ class ConfigMapLookup:
             raise StartError(f"{self._failure} (see --authentication-tolerate-lookup-failure and --authentication-skip-lookup)")
         _LOG.warning("extension-apiserver-authentication ConfigMap not read", error=self._failure)
 
-    def front_proxy_user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """Return the user in the front-proxy headers that the ConfigMap names, None without a user name."""
-        return self._config.headers.user(headers)
+    def front_proxy_user(self, headers: Mapping[str, str], raw: RawHeaders) -> UserInfo | None:
+        """Return the authenticated user in the front-proxy headers that the ConfigMap names, None without a user name."""
+        return self._users.user(headers, raw)
 
     async def recall(self, records: HostRecords) -> None:
         """Use the recorded ConfigMap if the first read failed, and record each valid state from now on.
@@ -160,6 +162,7 @@ class ConfigMapLookup:
             _LOG.error("invalid extension-apiserver-authentication ConfigMap", configmap=_CONFIG_MAP, error=str(error))
             return False
         self._config = config
+        self._users = FrontProxyUsers(config.headers)
         revision = (config_map.get("metadata") or {}).get("resourceVersion", "")
         _LOG.info("extension-apiserver-authentication ConfigMap applied", configmap=_CONFIG_MAP, revision=revision)
         return True

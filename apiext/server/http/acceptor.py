@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from apiext.meta.log import get_logger
 from apiext.server.http.client_hello import ClientHello
@@ -37,10 +37,26 @@ _FAILURE_INTERVAL: Final = 1.0
 """Seconds until the next attempt after the system refused a connection, for example for lack of file descriptors."""
 
 
-class Acceptor:
-    """Accepts the connections of a listening socket for an HTTP server, over TLS if there is a context."""
+class ConnectionSource(Protocol):
+    """Where new connections come from: a listening socket that does not block, or what stands in for one."""
 
-    def __init__(self, listener: socket.socket, http: HTTPServer, context: ssl.SSLContext | None) -> None:
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when a connection is there."""
+        ...
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection and its address. Raises OSError, BlockingIOError if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Take no more connections."""
+        ...
+
+
+class Acceptor:
+    """Accepts the connections of a source for an HTTP server, over TLS if there is a context."""
+
+    def __init__(self, listener: ConnectionSource, http: HTTPServer, context: ssl.SSLContext | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._listener = listener
         self._http = http

@@ -21,6 +21,8 @@ from apiext.server.start_error import StartError
 from apiext.server.tls.client_chain import client_certificate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
     from aiohttp.streams import StreamReader
@@ -79,7 +81,14 @@ class HTTPServer(web.Server):
         self._transports: dict[HTTPConnection, asyncio.Transport] = {}
         self._peers: dict[RequestHandler, Peer] = {}
         self._draining = False
+        self.on_change: Callable[[], None] | None = None
+        """Called after each change of the open connections."""
         self._rechecks: set[asyncio.Task[None]] = set()
+
+    @property
+    def open_connections(self) -> int:
+        """Return about how many connections are open. Those that have not authenticated a request count twice after their handshake."""
+        return len(self._transports) + len(self.unauthenticated.members)
 
     def connection(self, place: UnauthenticatedConnection) -> HTTPConnection:
         """Return the protocol of a new connection."""
@@ -90,6 +99,8 @@ class HTTPServer(web.Server):
         super().connection_made(handler, transport)
         connection = cast("HTTPConnection", handler)
         self._transports[connection] = transport
+        if self.on_change is not None:
+            self.on_change()
         if self._draining:
             self._running_loop.call_later(_LATE_GRACE, connection.close_after_answer)
         certificate, chain = client_certificate(transport)
@@ -108,6 +119,8 @@ class HTTPServer(web.Server):
         """Forget the connection."""
         self._transports.pop(cast("HTTPConnection", handler), None)
         self._peers.pop(handler, None)
+        if self.on_change is not None:
+            self.on_change()
         super().connection_lost(handler, exc)
 
     def drain(self) -> None:

@@ -40,10 +40,11 @@ class UnauthenticatedConnection:
         self._all.members.discard(self)
         # it may refer to the connection
         self.close = _do_nothing
+        self._all.on_leave()
 
 
 def _do_nothing() -> None:
-    """Replace the function that closes a connection."""
+    """Stand in for a function that is not needed."""
 
 
 class UnauthenticatedConnections:
@@ -53,6 +54,10 @@ class UnauthenticatedConnections:
         self.members: set[UnauthenticatedConnection] = set()
         self.waiting: dict[UnauthenticatedConnection, float] = {}
         """The connections that wait for their clients, with the time since when, the longest waiting one first."""
+        self.processes = 1
+        """Processes that share the maximum of members."""
+        self.on_leave: Callable[[], None] = _do_nothing
+        """Called when a connection has left."""
 
     def add(self, close: Callable[[], None]) -> UnauthenticatedConnection:
         """Add a connection that waits for its client."""
@@ -64,7 +69,7 @@ class UnauthenticatedConnections:
     @property
     def has_room(self) -> bool:
         """Report whether a new connection fits beside the others."""
-        return len(self.members) < MAX_UNAUTHENTICATED_CONNECTIONS
+        return len(self.members) < MAX_UNAUTHENTICATED_CONNECTIONS // self.processes
 
     def make_room(self) -> bool:
         """Close the longest waiting connections, each after _PATIENCE, until there is room for a new one. Return whether there is."""

@@ -1,6 +1,6 @@
 """Lines of the log: structlog renders records with their fields.
 
-The import of structlog takes 50 ms; log_output.py and lazy_imports.py defer it until after the start.
+The import of structlog takes 50 ms; log_output.py and preparation.py defer it until after the start.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.limits import MAX_LOG_LINE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from structlog.typing import EventDict, WrappedLogger
 
@@ -29,14 +29,14 @@ if _HIDES_RICH:
     del sys.modules["rich"]
 
 
-def line_formatter() -> structlog.stdlib.ProcessorFormatter:
-    """Return the formatter of records: logfmt, or columns in color on a terminal."""
+def line_formatter(common: Mapping[str, object]) -> structlog.stdlib.ProcessorFormatter:
+    """Return the formatter of records: logfmt, or columns in color on a terminal. All lines have the `common` fields."""
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _take_fields,
+            functools.partial(_take_fields, common),
         ],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -51,9 +51,11 @@ def line_formatter() -> structlog.stdlib.ProcessorFormatter:
     )
 
 
-def _take_fields(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
-    """Add the fields that a log call passed in `extra`."""
+def _take_fields(common: Mapping[str, object], _logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    """Add the common fields, and those that a log call passed in `extra`."""
     fields = getattr(event["_record"], "fields", None)
+    if common:
+        event.update(common)
     return event | fields if fields else event
 
 

@@ -5,4 +5,5 @@ from typing import Final
 ALWAYS_ALLOW: Final = "AlwaysAllow"
 RBAC: Final = "RBAC"
 WEBHOOK: Final = "Webhook"
-MODES: Final = (ALWAYS_ALLOW, RBAC, WEBHOOK)
+FRONT_PROXY: Final = "FrontProxy"
+MODES: Final = (ALWAYS_ALLOW, FRONT_PROXY, RBAC, WEBHOOK)

@@ -29,6 +29,8 @@ MANIFEST_GATE: Final = "ManifestBasedAdmissionControlConfig"
 VIRTUAL_RESOURCES_GATE: Final = "ExcludeAdmissionWebhookVirtualResources"
 MUTATING_POLICY_GATE: Final = "MutatingAdmissionPolicy"
 STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
+SHARDS_GATE: Final = "ShardedListAndWatch"
+RANGE_STREAM_GATE: Final = "EtcdRangeStream"
 _MISTYPED: Final = 0.85
 """Similarity of a mistyped name, by difflib."""
 _ALL_ALPHA: Final = "AllAlpha"
@@ -36,7 +38,9 @@ _ALL_BETA: Final = "AllBeta"
 _GATES: Final = {
     CBOR_GATE: _Gate(default=False, stage=_ALL_ALPHA),
     STORAGE_VERSION_GATE: _Gate(default=False, stage=_ALL_ALPHA),
+    SHARDS_GATE: _Gate(default=False, stage=_ALL_ALPHA),
     MIGRATOR_GATE: _Gate(default=True, stage=""),
+    RANGE_STREAM_GATE: _Gate(default=True, stage=_ALL_BETA),
     MANIFEST_GATE: _Gate(default=True, stage=_ALL_BETA),
     VIRTUAL_RESOURCES_GATE: _Gate(default=True, stage=_ALL_BETA),
     MUTATING_POLICY_GATE: _Gate(default=True, stage=""),
@@ -61,6 +65,10 @@ class FeatureGates:
         """Log gates that this server does not have: those of other resources, and unknown ones."""
         if ignored := sorted(self.explicit.keys() - _GATES.keys() - {_ALL_ALPHA, _ALL_BETA}):
             _LOG.warning("feature gates are not implemented, and their values are ignored", gates=",".join(ignored))
+
+
+DEFAULT_GATES: Final = FeatureGates()
+"""All gates have their defaults."""
 
 
 def parse_feature_gates(pairs: Sequence[str]) -> FeatureGates:

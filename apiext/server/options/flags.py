@@ -14,8 +14,8 @@ from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.options.admission_plugins import AdmissionPlugins
 from apiext.server.options.audit import read_audit
-from apiext.server.options.authorization_modes import MODES, RBAC, WEBHOOK
-from apiext.server.options.feature_gates import FeatureGates, parse_feature_gates
+from apiext.server.options.authorization_modes import FRONT_PROXY, MODES, RBAC, WEBHOOK
+from apiext.server.options.feature_gates import DEFAULT_GATES, RANGE_STREAM_GATE, FeatureGates, parse_feature_gates
 from apiext.server.options.options import (
     FAIR_LIMITS,
     REJECTING_LIMITS,
@@ -29,6 +29,7 @@ from apiext.server.options.options import (
     ServingOptions,
     StorageOptions,
 )
+from apiext.server.options.workers import read_workers
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.webhook.service_addresses import parse_service_addresses
 
@@ -54,12 +55,13 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         OptionsError: a flag is invalid. The error has a line for each invalid flag.
     """
     reader = FlagReader(flags)
+    gates, limits = _feature_gates(reader), _limits(reader)
     options = ServerOptions(
         serving=_serving(reader),
-        storage=read_storage(reader),
+        storage=read_storage(reader, gates),
         authentication=_authentication(reader),
         authorization=_authorization(reader),
-        limits=_limits(reader),
+        limits=limits,
         crd_dir=_folder(reader, "crd_dir"),
         crd_selector=_crd_selector(reader),
         guard_stored_versions=reader.flag("guard_stored_versions", default=False),
@@ -67,13 +69,14 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         host=_host(reader),
         service_addresses=_service_addresses(reader),
         migrates=_migrates(reader),
-        feature_gates=_feature_gates(reader),
+        feature_gates=gates,
         admission_plugins=_admission_plugins(reader),
         admission_config_file=reader.file("admission_control_config_file"),
         cors_origins=_patterns(reader, "cors_allowed_origins"),
         hsts_directives=reader.names("strict_transport_security_directives"),
         verbosity=reader.number("v", 0),
         exits_with_parent=reader.flag("exit_with_parent", default=False),
+        workers=read_workers(reader, limits),
         tracing_config_file=reader.file("tracing_config_file"),
         audit=read_audit(reader),
     )
@@ -132,7 +135,7 @@ def _named(reader: FlagReader, flag: str) -> tuple[NamedCertificateFiles, ...]:
     return tuple(found)
 
 
-def read_storage(reader: FlagReader) -> StorageOptions:
+def read_storage(reader: FlagReader, gates: FeatureGates = DEFAULT_GATES) -> StorageOptions:
     """Return the options of the store."""
     servers = reader.names("etcd_servers")
     for server in servers:
@@ -149,9 +152,17 @@ def read_storage(reader: FlagReader) -> StorageOptions:
     encryption, reload = reader.file("encryption_provider_config"), "encryption_provider_config_automatic_reload"
     if reader.flag(reload, default=False) and not reader.value("encryption_provider_config"):
         reader.add_problem(reload, "needs --encryption-provider-config too")
+    etcd = EtcdConfig(
+        servers=servers,
+        prefix=prefix,
+        cafile=cafile,
+        certfile=certfile,
+        keyfile=keyfile,
+        range_stream=gates.enabled(RANGE_STREAM_GATE),
+    )
     return StorageOptions(
         data_dir=_data_dir(reader),
-        etcd=EtcdConfig(servers=servers, prefix=prefix, cafile=cafile, certfile=certfile, keyfile=keyfile) if servers else None,
+        etcd=etcd if servers else None,
         prefix=prefix,
         compaction_interval=reader.seconds("etcd_compaction_interval", 300.0),
         watch_cache=reader.flag("watch_cache", default=True),
@@ -250,6 +261,8 @@ def _check_modes(reader: FlagReader, modes: Sequence[str]) -> None:
         elif modes.count(mode) > 1:
             reader.add_problem(flag, f"{mode!r} must not be given twice")
             break
+    if FRONT_PROXY in modes and (modes[0] != FRONT_PROXY or len(modes) == 1):
+        reader.add_problem(flag, "FrontProxy must be the first of several modes: the others decide on all that the host has not authorized")
     if RBAC in modes and reader.value("kubeconfig"):
         reader.add_problem(flag, "RBAC needs the roles of a standalone server, without --kubeconfig")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from apiext.authentication.request_header import RequestHeaders
+from apiext.flowcontrol.seat_part import WHOLE, SeatPart
 from apiext.server.options.admission_plugins import AdmissionPlugins
 from apiext.server.options.audit import AuditOptions
 from apiext.server.options.feature_gates import FeatureGates
@@ -134,7 +135,8 @@ class AuthorizationOptions:
     """How requests are authorized. Times are in seconds."""
 
     modes: tuple[str, ...] = ("AlwaysAllow",)
-    """In order: AlwaysAllow (allows every authenticated user), RBAC (roles and bindings), Webhook (sends SubjectAccessReviews)."""
+    """In order: FrontProxy (allows what the host has authorized and proxies), AlwaysAllow (allows every authenticated user), RBAC (roles
+    and bindings), Webhook (sends SubjectAccessReviews)."""
     delegate: KubeconfigSource | None = None
     """The server of SubjectAccessReviews."""
     authorized_ttl: float = 10.0
@@ -152,6 +154,8 @@ class LimitOptions:
     request_timeout: float = 60.0
     min_request_timeout: int = 1800
     """The minimum duration of a watch without timeoutSeconds."""
+    part: SeatPart = WHOLE
+    """The part of a worker process. With priority and fairness it applies to the seats of each level, else to both limits."""
     priority_and_fairness: bool = True
     """Whether FlowSchemas and priority levels limit requests. Their seats are the sum of both limits."""
     max_in_flight: int = FAIR_LIMITS.reading
@@ -194,5 +198,7 @@ class ServerOptions:
     hsts_directives: tuple[str, ...] = ()
     verbosity: int = 0
     exits_with_parent: bool = False
+    workers: int = 1
+    """Processes that serve."""
     tracing_config_file: Path | None = None
     audit: AuditOptions = field(default_factory=AuditOptions)

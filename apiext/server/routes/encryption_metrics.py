@@ -81,7 +81,8 @@ class EncryptionMetrics:
         )
         for status, number in self._reloader.counts.items():
             total.add_metric((status, self._server), number)
-            last.add_metric((status, self._server), self._reloader.times[status])
+            if number:
+                last.add_metric((status, self._server), self._reloader.times[status])
         yield from (total, last)
 
     def _data_keys(self, stats: KMSStats) -> Iterable[Metric]:

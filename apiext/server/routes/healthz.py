@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,6 +64,22 @@ class HealthEndpoint:
     def __init__(self, name: str, checks: Sequence[HealthCheck]) -> None:
         self.name = name
         self._checks = {check.name: check for check in checks}
+
+    @property
+    def checks(self) -> list[HealthCheck]:
+        """Return the checks."""
+        return list(self._checks.values())
+
+    async def failures(self, excluded: Collection[str] = ()) -> dict[str, str]:
+        """Run all checks but the excluded ones. Return the reasons of the failed ones by name."""
+        found = {}
+        for check in self._checks.values():
+            try:
+                if check.name not in excluded:
+                    await check.probe()
+            except UnhealthyError as error:
+                found[check.name] = str(error)
+        return found
 
     @property
     def paths(self) -> list[str]:

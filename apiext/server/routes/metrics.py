@@ -50,7 +50,7 @@ class Metrics:
         self._versions: Mapping[tuple[GroupResource, str], int] = {}
         self._text = MetricsText(self, *more)
 
-    def reset(self) -> None:
+    async def reset(self) -> None:
         """Reset the statistics of finished requests."""
         for labels, series in list(self._stats.series.items()):
             series.reset()
@@ -60,11 +60,19 @@ class Metrics:
 
     async def text(self) -> bytes:
         """Return all metrics, including those of the process and of Python."""
+        await self._count()
+        return await self._text.render()
+
+    async def families(self) -> list[Metric]:
+        """Return the same metrics as values."""
+        await self._count()
+        return await self._text.families()
+
+    async def _count(self) -> None:
         self._counted = await self._objects()
         self._versions = self._stored()
         self._current = self._requests_now()
         self._tasks = len(asyncio.all_tasks())
-        return await self._text.render()
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics (prometheus_client.registry.Collector)."""

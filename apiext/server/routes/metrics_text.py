@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
@@ -27,19 +28,27 @@ class MetricsText:
         # in a thread: many series take long to write, and the library takes long to import
         return await asyncio.to_thread(self._write)
 
+    async def families(self) -> list[Metric]:
+        """Return the same metrics as values."""
+        return await asyncio.to_thread(lambda: list(self._registered().collect()))
+
     def _write(self) -> bytes:
-        from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
         from prometheus_client.exposition import generate_latest
 
+        return generate_latest(self._registered())
+
+    def _registered(self) -> CollectorRegistry:
         registry = self._registry
         if registry is None:
+            from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
             registry = CollectorRegistry()
             for own in (ProcessCollector, PlatformCollector, GCCollector):
                 own(registry=registry)
             for collector in self._collectors:
                 registry.register(collector)
             self._registry = registry
-        return generate_latest(registry)
+        return registry
 
 
 def buckets(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:

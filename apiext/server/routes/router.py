@@ -23,8 +23,8 @@ from apiext.server.routes.metrics_text import METRICS_TYPE
 from apiext.server.routes.version import version_info
 
 if TYPE_CHECKING:
+    from apiext.server.process_role import MetricsSource
     from apiext.server.routes.healthz import HealthEndpoint
-    from apiext.server.routes.metrics import Metrics
 
 _TEXT: Final = "text/plain; charset=utf-8"
 
@@ -39,7 +39,7 @@ class Router:
         discovery: Handler,
         others: Mapping[str, Handler],
         health: Sequence[HealthEndpoint],
-        metrics: Metrics,
+        metrics: MetricsSource,
         api_paths: Callable[[], Sequence[str]],
         has_core: bool = True,
     ) -> None:
@@ -77,7 +77,7 @@ class Router:
 
     async def _write_metrics(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method == hdrs.METH_DELETE:
-            self._metrics.reset()
+            await self._metrics.reset()
             return Reply(b"metrics reset\n", content_type=_TEXT)
         data, headers = await self._metrics.text(), {}
         if accepts_gzip(request):

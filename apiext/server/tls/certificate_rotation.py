@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
+from apiext.scheduling.ticks import until_tick
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
 
@@ -70,7 +71,7 @@ class CertificateRotation:
         """Check periodically until cancelled."""
         while True:
             await self.check()
-            await asyncio.sleep(_STAT_INTERVAL)
+            await until_tick(_STAT_INTERVAL)
 
     async def check(self) -> None:
         """Run the checks that are due."""

@@ -12,20 +12,17 @@ import of cryptography.
 from __future__ import annotations
 
 import datetime
-import fcntl
 import hashlib
-import os
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from apiext.cert import certificate, renewal
 from apiext.meta.request import MASTERS
-from apiext.server.atomic_files import read_file, write_file
+from apiext.server.atomic_files import folder_locked, read_file, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -100,8 +97,7 @@ def ensure_pki(folder: Path, hosts: Sequence[str], moment: datetime.datetime | N
         return pki
     if not _is_complete(pki, hosts, moment):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(folder / ".lock", "wb", opener=partial(os.open, mode=0o600)) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with folder_locked(folder):
             _complete(pki, hosts, moment)
     _record_check(folder, pki.files, hosts, moment)
     return pki

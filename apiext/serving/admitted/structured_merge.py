@@ -30,7 +30,7 @@ def merge_configuration(merge_type: MergeType | None, obj: Object, configuration
     if merge_type is None:
         raise ValueError("type converter must not be nil")
     try:
-        check(merge_type, configuration)
+        check(merge_type, configuration, foreign=True)
     except ValueError as error:
         raise ValueError(f"failed to convert patch object to typed object: {error}") from error
     if atomic := list(_atomic_paths(merge_type, configuration, "")):

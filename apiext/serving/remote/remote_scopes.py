@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -96,7 +97,9 @@ class RemoteVersion:
 
     def __init__(self, info: ServingInfo, place: VersionPlace, calls: ConversionCalls | None, workers: WorkerPool, rules: Answers) -> None:
         """Prepare the copies of the version of a place. `calls` are those of its converter, `rules` the answers about its rules."""
-        self._info = info
+        # the serving info holds the scopes that refer to this: a cycle would keep it until the next full garbage collection
+        self._info = weakref.ref(info)
+        self._definition = info.definition
         self._place = place
         self._calls = calls
         self._rules = rules
@@ -106,8 +109,10 @@ class RemoteVersion:
         """Return the version, built with `codec`, with scopes that have copies."""
 
         def more(log: CallLog | None) -> Answers:
-            # a later state of the definition with equal specification and names is as good
-            return {**definition_answers(self._info.definition.item), **self._rules, **conversion_answers(self._calls, log)}
+            # all states of the definition with equal specification and names are as good
+            info = self._info()
+            definition = self._definition if info is None else info.definition
+            return {**definition_answers(definition.item), **self._rules, **conversion_answers(self._calls, log)}
 
         return dataclasses.replace(served, scopes=_with_copies(served.scopes, version_scopes, self._place, more))
 

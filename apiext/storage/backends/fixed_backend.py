@@ -39,6 +39,10 @@ class FixedBackend(ReadOnlyBackend):
         found = [item for item in self._items if item.key.startswith(prefix) and item.key >= start]
         return RangeResult(found[:limit] if limit else found, self._revision, len(found))
 
+    def stream(self, prefix: str, *, start: str, revision: int) -> None:
+        """Implement Backend.stream: pages are as fast."""
+        return
+
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""
         return (await self.list(prefix)).count

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import aclosing
 from typing import Final, TypeVar
 
 from apiext.scheduling.histogram import Histogram
@@ -16,6 +17,7 @@ from apiext.storage.backend import (
     FutureRevisionError,
     Guard,
     KeyValue,
+    NotStreamedError,
     RangeResult,
     ValueTooLargeError,
     WatchBatch,
@@ -68,6 +70,27 @@ class MeasuredBackend:
         found = await self._measure("list", prefix, self._backend.list(prefix, start=start, revision=revision, limit=limit))
         self._saw(found.revision)
         return found
+
+    def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
+        """Implement Backend.stream. A stream counts as one call, until its end."""
+        found = self._backend.stream(prefix, start=start, revision=revision)
+        return self._measured_stream(prefix, found) if found is not None else None
+
+    async def _measured_stream(self, prefix: str, stream: AsyncGenerator[Sequence[KeyValue]]) -> AsyncGenerator[Sequence[KeyValue]]:
+        begin = time.perf_counter()
+        try:
+            async with aclosing(stream):
+                async for items in stream:
+                    yield items
+        except NotStreamedError:
+            raise
+        except _ANSWERS:
+            self._observe("listStream", prefix, begin)
+            raise
+        except BackendError:
+            self.statistics.errors[self._observe("listStream", prefix, begin)] += 1
+            raise
+        self._observe("listStream", prefix, begin)
 
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""

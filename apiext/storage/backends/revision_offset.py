@@ -7,7 +7,7 @@ offset above any revision of the other store. Lower revisions count as compacted
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import Final
 
 from apiext.meta import host_annotations
@@ -59,7 +59,7 @@ class OffsetBackend:
         return WriteResult(result.succeeded, result.revision + self._offset, self._pair(result.current), result.guard_failed)
 
     def _guard(self, guard: Guard | None) -> Guard | None:
-        return guard and Guard(guard.key, self._expected(guard.expected))
+        return guard and Guard(guard.key, self._expected(guard.expected), guard.is_large)
 
     @contextlib.contextmanager
     def _outer_errors(self) -> Generator[None]:
@@ -82,6 +82,17 @@ class OffsetBackend:
             found = await self._backend.list(prefix, start=start, revision=at, limit=limit)
         items = [KeyValue(pair.key, pair.value, pair.revision + offset) for pair in found.items]
         return RangeResult(items, found.revision + offset, found.count)
+
+    def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
+        """Implement Backend.stream."""
+        found = self._backend.stream(prefix, start=start, revision=self._inner(revision))
+        return self._outer_stream(found) if found is not None else None
+
+    async def _outer_stream(self, stream: AsyncGenerator[Sequence[KeyValue]]) -> AsyncGenerator[Sequence[KeyValue]]:
+        with self._outer_errors():
+            async with contextlib.aclosing(stream):
+                async for items in stream:
+                    yield [KeyValue(pair.key, pair.value, pair.revision + self._offset) for pair in items]
 
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""

@@ -63,7 +63,7 @@ async def _selected_page(
     while taken < len(entries):
         step = entries[taken : taken + limit]
         for number, item in enumerate(await _render(step, view, resource, pace), start=taken + 1):
-            if selection.matches(item.labels, item.fields):
+            if selection.matches(item):
                 items.append(item)
                 if len(items) == limit:
                     return items, number

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
+from apiext.meta.objectmeta.sharding import UID
 from apiext.meta.steps import Steps
 from apiext.scheduling.tasks import SharedWork
 from apiext.scheduling.time_slice import in_slices
@@ -28,7 +29,7 @@ _LEAST_REMEMBERED: Final = 100
 _MAX_REMEMBERED: Final = 1 << 18
 """Items of all remembered selections and pages, plus a tenth of the characters of their selectors."""
 
-_What = tuple[str, str, str | int]
+_What = tuple[str, str, str, str] | tuple[str, str, int]
 """A scope of keys, and the texts of selectors; or a scope, a start key, and a limit."""
 
 
@@ -125,7 +126,7 @@ class SortedView:
             return between(candidates, scope)
         items = between(self.items if candidates is None else candidates, scope)
         if len(items) <= _STEP:
-            return [item for item in items if selection.matches(item.labels, item.fields)]
+            return _selected(items, selection)
         what = (scope, *selection_key(selection))
         found = self._selections.get(what)
         if found is None:
@@ -159,9 +160,18 @@ def select(items: Sequence[Item], selection: Selection) -> Steps[Sequence[Item]]
     """Return the selected items."""
     found: list[Item] = []
     for first in range(0, len(items), _STEP):
-        found += [item for item in items[first : first + _STEP] if selection.matches(item.labels, item.fields)]
+        found += _selected(items[first : first + _STEP], selection)
         yield
     return found
+
+
+def _selected(items: Sequence[Item], selection: Selection) -> list[Item]:
+    shard = selection.shard
+    if shard is None or shard.field != UID or selection.size > 1 or len(shard.ranges) > 1:
+        return [item for item in items if selection.matches(item)]
+    # fast path: each of several informers lists its share
+    ((first, end),) = shard.ranges
+    return [item for item in items if first <= (item.uid_hash or item.shard_hash(shard)) < end]
 
 
 def _cost(what: _What, found: Sequence[Item]) -> int:

@@ -1,4 +1,4 @@
-"""Groups the watchers of one scope by equal interests, indexed by a required label or field."""
+"""Groups the watchers of one scope by equal interests, indexed by a required label or field, or by their shards."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
+from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.storage.errors import RENDERING_ERRORS
 from apiext.storage.rendering.interest import Interest, equal_field
 from apiext.storage.rendering.object_change import ObjectChange
@@ -27,8 +28,10 @@ class WatcherGroup:
         return [watch for watch, joined in self.watchers.items() if joined < number]
 
 
-_Place = tuple[VersionView | None, str, str, str | None]
-"""A view, `label` or `field`, its name, and its value; None for a label of any value. No view for interests without such a requirement."""
+_Name = str | ShardSelector
+_Place = tuple[VersionView | None, str, _Name, str | None]
+"""A view, `label` or `field`, its name, and its value; None for a label of any value. Or a view, `shard`, and the selector. No view for
+interests without such a requirement."""
 _EVERY_CHANGE: Final[_Place] = (None, "", "", None)
 _MAX_REQUIREMENTS: Final = 16
 """Labels of a selector to search for one with a single value."""
@@ -40,8 +43,8 @@ class WatcherGroups:
     __slots__ = ("_indexes",)
 
     def __init__(self) -> None:
-        self._indexes: dict[tuple[VersionView | None, str], dict[str, dict[str | None, dict[object, WatcherGroup]]]] = {}
-        """Groups by view and `label` or `field`, by name, by value, by the identity of their interest. No member is empty."""
+        self._indexes: dict[tuple[VersionView | None, str], dict[_Name, dict[str | None, dict[object, WatcherGroup]]]] = {}
+        """Groups by view and kind of their place, by name, by value, by the identity of their interest. No member is empty."""
 
     def __bool__(self) -> bool:
         return bool(self._indexes)
@@ -102,12 +105,15 @@ def _place(interest: Interest) -> _Place:
     for name, values in required:
         if values is not None and len(values) == 1:
             return interest.view, "label", name, next(iter(values))
-    return (interest.view, "label", required[0][0], None) if required else _EVERY_CHANGE
+    if required:
+        return interest.view, "label", required[0][0], None
+    shard = interest.selection.shard
+    return (interest.view, "shard", shard, None) if shard is not None else _EVERY_CHANGE
 
 
 def _values(
-    view: VersionView | None, kind: str, change: ObjectChange, names: Mapping[str, Iterable[str | None]]
-) -> Iterable[tuple[str, str | None]]:
+    view: VersionView | None, kind: str, change: ObjectChange, names: Mapping[_Name, Iterable[str | None]]
+) -> Iterable[tuple[_Name, str | None]]:
     """Return the indexed names with their values before and after a change; all if the object cannot be decoded: all must fail."""
     if view is None:
         return (("", None),)
@@ -115,11 +121,14 @@ def _values(
         items = [view.item(entry) for entry in (change.entry, change.previous) if entry is not None]
     except RENDERING_ERRORS:
         return [(name, value) for name, values in names.items() for value in values]
-    found: dict[tuple[str, str | None], None] = {}
+    found: dict[tuple[_Name, str | None], None] = {}
     for item in items:
-        if kind == "field":
-            found |= dict.fromkeys((name, item.fields.get(name, "")) for name in names)
-        else:
-            for name in item.labels.keys() & names.keys():
+        for name in names if kind != "label" else item.labels.keys() & names.keys():
+            if isinstance(name, ShardSelector):
+                if name.contains(item.shard_hash(name)):
+                    found[name, None] = None
+            elif kind == "field":
+                found[name, item.fields.get(name, "")] = None
+            else:
                 found[name, item.labels[name]] = found[name, None] = None
     return found

@@ -115,7 +115,7 @@ class DirectReader:
                 corruption.add(item)
             elif isinstance(item, errors.StatusError):
                 raise item
-            elif plan.selection.matches(item.labels, item.fields):
+            elif plan.selection.matches(item):
                 items.append(item)
         return True
 

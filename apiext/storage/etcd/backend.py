@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Self
 
@@ -21,9 +21,11 @@ from apiext.storage.backends.oversized_value import value_too_large
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
+from apiext.storage.etcd.companions import Companions
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.errors import MessageTooLargeError, RevisionAhead, RevisionCompacted
 from apiext.storage.etcd.progress_support import ProgressSupport
+from apiext.storage.etcd.range_stream import RangeStreams
 from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher
 
@@ -50,8 +52,10 @@ class EtcdBackend:
         self._support = ProgressSupport()
         self._servers = Servers(config)
         self._calls = Calls(self._servers, config.deadline, config.attempt_timeout)
+        self._streams = RangeStreams(self._servers, min(config.attempt_timeout, config.deadline))
         self._compaction = _CompactionClock()
         self._watchers: set[Watcher] = set()
+        self._companions = Companions(config.prefix)
         self._probe_key = messages.encode(config.prefix.rstrip("/") + "/health")
 
     @classmethod
@@ -107,6 +111,12 @@ class EtcdBackend:
             key = kvs[-1].key + b"\0"
             page = max(1, min(_MAX_PAGE_KEYS, size * _PAGE_BYTES // max(response.ByteSize(), 1)))
 
+    def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
+        """See `Backend.stream`."""
+        if not self._config.range_stream or not self._streams.supported:
+            return None
+        return self._streams.read(messages.range_start(prefix, start), messages.range_end(prefix), revision)
+
     async def count(self, prefix: str) -> int:
         """See `Backend.count`."""
         key, end = messages.range_start(prefix), messages.range_end(prefix)
@@ -126,7 +136,14 @@ class EtcdBackend:
         return self._write(key, None, expected, guard)
 
     async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
-        request = messages.conditional(messages.encode(key), value, expected, guard)
+        condition, by_companion = self._companions.condition(guard)
+        result = await self._write_if(key, value, expected, condition)
+        if result.guard_failed and by_companion and guard is not None:
+            return await self._write_if(key, value, expected, self._companions.reject(guard))
+        return result
+
+    async def _write_if(self, key: str, value: bytes | None, expected: int, condition: bytes) -> WriteResult:
+        request = messages.conditional(messages.encode(key), value, expected, condition, self._companions.of(key))
         try:
             return messages.write_result(await self._calls.write(request), expected)
         except MessageTooLargeError as error:

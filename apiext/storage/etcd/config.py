@@ -20,7 +20,7 @@ class EtcdConfig:
     servers: Sequence[str]
     """`http://host:port` or `https://host:port`; http if the scheme is missing."""
     prefix: str = "/registry"
-    """Prefix for reads of revision and health: an etcd user may have no permission elsewhere. Keys include it."""
+    """Prefix for reads of revision and health, and of definitions: an etcd user may have no permission elsewhere. Keys include it."""
     cafile: Path | None = None
     """The servers' certificate authorities (PEM); None for the system's."""
     certfile: Path | None = None
@@ -30,5 +30,7 @@ class EtcdConfig:
     """Seconds of a call with all retries; for a list, of each page. Above a request's timeout, so that clients see the latter."""
     attempt_timeout: float = 5.0
     """Seconds of one attempt of a read or a watch if there are other servers to try."""
+    range_stream: bool = True
+    """Whether large ranges are streamed by servers that can."""
     connect_timeout: float = 5.0
     """Seconds until the first answer of any server at start."""

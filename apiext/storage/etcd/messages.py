@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
-from apiext.storage.backend import BackendError, BackendEvent, CompactedError, Guard, KeyValue, WriteResult
+from apiext.storage.backend import BackendError, BackendEvent, CompactedError, KeyValue, WriteResult
 from apiext.storage.backends import transaction
 from apiext.storage.keys import LAST, prefix_end
-
-_CACHED_GUARDS: Final = 256
 
 
 def encode(key: str) -> bytes:
@@ -40,22 +37,17 @@ def key_value(message: Any) -> KeyValue:
     return KeyValue(message.key.decode(), message.value, message.mod_revision)
 
 
-def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | None) -> bytes:
+def conditional(key: bytes, value: bytes | None, expected: int, condition: bytes = b"", companion: bytes | None = None) -> bytes:
     """Encode a transaction: write the key (None: delete it) if it has the expected revision (0: absent), else read it.
 
-    With a guard, the guard's key must also have its revision.
+    A further encoded condition must hold too. A companion is written empty, or deleted, with the key.
     """
-    condition, read = transaction.compare(key, expected), transaction.read(key)
-    if guard is not None:
-        condition = _guarded(guard) + condition
+    compared, read = transaction.compare(key, expected), transaction.read(key)
     if value is None:
-        return condition + transaction.delete(key) + read
-    return b"".join((condition, transaction.put_head(key, len(value)), value, read))
-
-
-@lru_cache(maxsize=_CACHED_GUARDS)  # all writes of a resource share it until its definition changes
-def _guarded(guard: Guard) -> bytes:
-    return transaction.compare(encode(guard.key), guard.expected)
+        others = transaction.delete(companion) if companion else b""
+        return b"".join((condition, compared, transaction.delete(key), others, read))
+    others = transaction.put_head(companion, 0) if companion else b""
+    return b"".join((condition, compared, transaction.put_head(key, len(value)), value, others, read))
 
 
 def write_result(response: Any, expected: int) -> WriteResult:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from apiext.meta.encoding.json_codec import Object
     from apiext.scheduling.call_log import CallLog
-    from apiext.storage.interface import Codec, Conversion, RenderResult
+    from apiext.storage.codec_conversion import Conversion
+    from apiext.storage.interface import Codec, RenderResult
     from apiext.storage.rendering.renderer import Renderer
 
 StoredBytes = tuple[str, bytes, int]

@@ -38,7 +38,7 @@ class Interest:
         if self._all:
             return True
         item = self.view.item(entry)
-        return self.selection.matches(item.labels, item.fields)
+        return self.selection.matches(item)
 
     def needed(self, change: ObjectChange) -> list[StoredEntry]:
         """Return the entries whose renderings `event` uses."""
@@ -85,7 +85,7 @@ def equal_field(selection: Selection) -> tuple[str, str] | None:
     return next((one for one in selection.fields.required.items() if not one[0].startswith("metadata.")), None)
 
 
-def selection_key(selection: Selection) -> tuple[str, str]:
+def selection_key(selection: Selection) -> tuple[str, str, str]:
     """Return the text of a selection; selections with equal texts select the same objects."""
-    labels, fields = selection.labels, selection.fields
-    return labels.text if labels is not None else "", fields.text if fields is not None else ""
+    labels, fields, shard = selection.labels, selection.fields, selection.shard
+    return labels.text if labels is not None else "", fields.text if fields is not None else "", shard.text if shard is not None else ""

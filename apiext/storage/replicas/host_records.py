@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from apiext.meta import host_annotations
 from apiext.storage import keys
-from apiext.storage.backend import Backend, BackendError
+from apiext.storage.backend import Backend, BackendError, KeyValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class HostRecords:
@@ -47,6 +50,25 @@ class HostRecords:
             # another server's concurrent write is as good
             await self._backend.update(key, value, expected=pair.revision)
 
+    async def change(self, name: str, changed: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Replace a record by what `changed` returns for it, an empty one if there is none.
+
+        `changed` is called again for the record that another server has written meanwhile.
+        """
+        key = self.key(name)
+        while True:
+            pair, _ = await self._backend.get(key)
+            recorded = _decoded(pair) if pair is not None else {}
+            record = changed(recorded)
+            if record == recorded:
+                return
+            if pair is None:
+                result = await self._backend.create(key, _encoded(record))
+            else:
+                result = await self._backend.update(key, _encoded(record), expected=pair.revision)
+            if result.succeeded:
+                return
+
     def key(self, name: str) -> str:
         """Return the key of a record."""
         return f"{self._root}{name}"
@@ -63,15 +85,17 @@ class HostRecords:
     async def get(self, name: str) -> dict[str, Any] | None:
         """Return a record, None if there is none."""
         pair, _ = await self._backend.get(self.key(name))
-        if pair is None:
-            return None
-        try:
-            record = orjson.loads(pair.value)
-        except ValueError as error:
-            raise BackendError(f"{pair.key} is not JSON: {error}") from error
-        if not isinstance(record, dict):
-            raise BackendError(f"{pair.key} is not an object")
-        return record
+        return None if pair is None else _decoded(pair)
+
+
+def _decoded(pair: KeyValue) -> dict[str, Any]:
+    try:
+        record = orjson.loads(pair.value)
+    except ValueError as error:
+        raise BackendError(f"{pair.key} is not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise BackendError(f"{pair.key} is not an object")
+    return record
 
 
 def _encoded(record: dict[str, Any]) -> bytes:

@@ -77,6 +77,10 @@ class ReadOnlySQLite(ReadOnlyBackend):
             raise CompactedError(self._reads.compacted)
         return result
 
+    def stream(self, prefix: str, *, start: str, revision: int) -> None:
+        """Implement Backend.stream: pages are as fast."""
+        return
+
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""
         try:

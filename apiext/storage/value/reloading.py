@@ -43,7 +43,8 @@ class EncryptionReloader:
         self._poll_seconds = poll_seconds
         self._task: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
-        self.counts: dict[str, int] = {}
+        # a counter that begins with 0 can be seen to increase
+        self.counts = {"success": 0, "failure": 0}
         """Reloads by status: success or failure."""
         self.times: dict[str, float] = {}
         """Times of the last reloads by status, in seconds since the epoch."""
@@ -81,7 +82,7 @@ class EncryptionReloader:
         return False
 
     def _count(self, status: str) -> None:
-        self.counts[status] = self.counts.get(status, 0) + 1
+        self.counts[status] += 1
         self.times[status] = time.time()
 
     async def reload(self) -> bool:

@@ -134,12 +134,25 @@ class TransformingBackend:
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
         """Implement Backend.list."""
         found = await self.inner.list(prefix, start=start, revision=revision, limit=limit)
+        return RangeResult(await self._pairs(found.items), found.revision, found.count)
+
+    async def _pairs(self, pairs: Sequence[KeyValue]) -> Sequence[KeyValue]:
         pace, items = Pace(), list[KeyValue]()
-        for pair in found.items:
+        for pair in pairs:
             items.append(await self._pair(pair))
             if pace.due:
                 await pace.pause()
-        return RangeResult(items, found.revision, found.count)
+        return items
+
+    def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
+        """Implement Backend.stream."""
+        found = self.inner.stream(prefix, start=start, revision=revision)
+        return self._opened_stream(found) if found is not None else None
+
+    async def _opened_stream(self, stream: AsyncGenerator[Sequence[KeyValue]]) -> AsyncGenerator[Sequence[KeyValue]]:
+        async with contextlib.aclosing(stream):
+            async for items in stream:
+                yield await self._pairs(items)
 
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""

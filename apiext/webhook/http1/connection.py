@@ -28,6 +28,8 @@ _NO_BYTES: Final = bytes(4)
 """An int of C, as the kernel returns it."""
 _SHOWN_BYTES: Final = 256
 """Bytes of a malformed answer that its error shows."""
+_TAKEN_BYTES: Final = 16 << 10
+"""Bytes of a request that the server's machine takes whether or not the server reads them; its buffers hold more."""
 
 Outcome = HttpAnswer | CallFailedError | BodyError | TimeoutError
 
@@ -38,7 +40,10 @@ class KeptConnection(BaseProtocol):
     An answer that is too large, late or malformed closes it, and so does a byte that is not part of an answer.
     """
 
-    __slots__ = ("_interim", "_is_final", "_limit", "_message", "_payload", "_poll", "_responses", "_waiter", "idle_since", "lost")
+    __slots__ = (
+        *("_deadline", "_interim", "_is_final", "_is_large", "_limit", "_message", "_payload", "_poll", "_responses", "_timer", "_waiter"),
+        *("idle_since", "lost"),
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
         """Make a connection for a transport. `limit` is that of an answer's bytes."""
@@ -52,7 +57,13 @@ class KeptConnection(BaseProtocol):
         self._interim = 0
         self._is_final = False
         """Whether no further request may use the connection."""
+        self._is_large = False
+        """Whether the server may have answered before it took all of the request."""
         self._poll: select.poll | None = None
+        self._deadline = 0.0
+        """The event loop's time until which the present exchange may last."""
+        self._timer: asyncio.TimerHandle | None = None
+        """Checks the deadline; that of an earlier exchange serves the next one, too."""
         self.idle_since = 0.0
         """The event loop's time at which the last answer ended, for the owner."""
         self.lost: asyncio.Future[None] = loop.create_future()
@@ -101,7 +112,8 @@ class KeptConnection(BaseProtocol):
         if self.transport is None:
             raise BrokenConnectionError
         waiter = self._waiter = self._loop.create_future()
-        timer = self._loop.call_at(deadline, self._expire)
+        self._limit_time(deadline)
+        self._is_large = len(request) > _TAKEN_BYTES
         self.transport.write(request)
         try:
             outcome = await waiter
@@ -110,7 +122,6 @@ class KeptConnection(BaseProtocol):
             self.abort()
             raise
         finally:
-            timer.cancel()
             self._waiter = self._message = self._payload = None
         if isinstance(outcome, HttpAnswer):
             return outcome
@@ -180,7 +191,7 @@ class KeptConnection(BaseProtocol):
 
     def _answer(self, message: RawResponseMessage, payload: StreamReader) -> HttpAnswer | BodyError:
         transport = self.transport
-        if transport is not None and not transport.is_closing() and not self._takes_requests(transport):
+        if self._is_large and transport is not None and not transport.is_closing() and not self._takes_requests(transport):
             # the server does not wait for the rest of the request
             self._is_final = True
         body = payload.read_nowait(-1)
@@ -193,8 +204,24 @@ class KeptConnection(BaseProtocol):
                 return BodyError(error.with_traceback(None))
         return HttpAnswer(message.code, message.headers, body)
 
+    def _limit_time(self, deadline: float) -> None:
+        """Set the deadline of an exchange. A timer that ends later than the deadline is replaced, an earlier one begins again."""
+        self._deadline = deadline
+        timer = self._timer
+        if timer is None or timer.when() > deadline:
+            if timer is not None:
+                timer.cancel()
+            self._timer = self._loop.call_at(deadline, self._expire)
+
     def _expire(self) -> None:
-        self._finish(TimeoutError())
+        """End the exchange if its time is up, or wait for the rest of its time."""
+        self._timer = None
+        if self._waiter is None:
+            return
+        if self._deadline > self._loop.time():
+            self._timer = self._loop.call_at(self._deadline, self._expire)
+        else:
+            self._finish(TimeoutError())
 
     def _finish(self, outcome: Outcome) -> None:
         waiter = self._waiter
@@ -216,6 +243,9 @@ class KeptConnection(BaseProtocol):
                 self._advance()
         self._finish(BrokenConnectionError(exc if isinstance(exc, Exception) else None))
         self._is_final = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         super().connection_lost(exc)
         if not self.lost.done():
             self.lost.set_result(None)

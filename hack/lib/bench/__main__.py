@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hack.lib import environments
 from hack.lib.bench import (
     admission,
     aggregated,
@@ -15,11 +16,16 @@ from hack.lib.bench import (
     embedded_store,
     envtest,
     fairness,
+    first_definition,
+    growth,
     loadgen,
+    many_definitions,
     migration,
+    null_server,
     report,
     targets,
     validation,
+    workers,
     workload,
 )
 from hack.lib.bench.client import Client
@@ -46,7 +52,7 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
     try:
         measured.figures["start to ready, s"] = target.start()
         client = Client(target.access())
-        measured.figures["memory idle, MiB"] = resources.settled_mib(target.pids())
+        measured.figures |= first_definition.measure_idle(target)
         measured.figures["CRD created to first 200, ms"] = client.median_serving_time(_IDLE_CRDS)
         crd = workload.crd()
         client.serve(crd)
@@ -74,6 +80,23 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
         if options.migrate and (not options.only or migration.LABEL in options.only):
             send = functools.partial(loadgen.run, binary, **target.access())
             measured.figures |= migration.measure(target, Client(target.access()), send, options.migrate)
+        if not options.aggregated and (not options.only or first_definition.LABEL in options.only):
+            measured.figures |= first_definition.measure_first(target)
+        if options.definitions and (not options.only or many_definitions.LABEL in options.only):
+            measured.figures |= many_definitions.measure(target, options.definitions)
+    finally:
+        target.stop()
+    return measured
+
+
+def _measure_proxy(target: null_server.NullServer, binary: Path, options: argparse.Namespace) -> Measured:
+    """Start a host with a server that does nothing, measure the rows that it can answer, and stop them."""
+    measured = Measured()
+    try:
+        target.start()
+        for row in workload.rows(options.objects, options.seconds):
+            if row.name in null_server.ROWS and (not options.only or row.name in options.only):
+                _measure_row(target, binary, row, measured)
     finally:
         target.stop()
     return measured
@@ -93,10 +116,12 @@ def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measur
     print(f"  {target.name}: {row.name}: {result.rate:,.0f}/s", file=sys.stderr, flush=True)
 
 
-def _used(target: targets.Target) -> tuple[float, float, float]:
-    """Return the processor time in seconds of the server, its store and finished load generators."""
-    ended, stores = os.times(), [target.etcd.process.pid] if target.etcd else []
-    return resources.cpu_seconds(target.pids()), resources.cpu_seconds(stores), ended.children_user + ended.children_system
+def _used(target: targets.Target) -> tuple[float, float, float, float]:
+    """Return the processor time in seconds of the server, its store, finished load generators and the host before the server."""
+    ended, stores, hosts = os.times(), [target.etcd.process.pid] if target.etcd else [], target.host_pids()
+    servers = [pid for pid in target.pids() if pid not in hosts]
+    load = ended.children_user + ended.children_system
+    return resources.cpu_seconds(servers), resources.cpu_seconds(stores), load, resources.cpu_seconds(hosts)
 
 
 def _measure_validation(target: targets.Target, client: Client, binary: Path, seconds: float, measured: Measured) -> None:
@@ -128,8 +153,14 @@ def _measure_admission(target: targets.Target, binary: Path, count: int, measure
         measured.figures |= admission.measure(Client(target.access()), webhook, send, count)
 
 
-def main() -> int:
-    """Run the benchmark and return the exit code: 1 if a target does not start or the load fails."""
+def _several(text: str) -> int:
+    count = int(text)
+    if count < 2:
+        raise argparse.ArgumentTypeError(f"{count} is less than 2")
+    return count
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hack/bench", description=__doc__)
     parser.add_argument("--objects", type=int, default=2000, help="objects in the collection, a multiple of 200 (default: 2000)")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each timed row (default: 5)")
@@ -139,28 +170,57 @@ def main() -> int:
     )
     parser.add_argument("--guard", type=int, default=5000, help="creates that webhooks and policies guard, 0 for none (default: 5000)")
     parser.add_argument("--migrate", type=int, default=10000, help="objects to migrate to another version, 0 for none (default: 10000)")
+    parser.add_argument("--definitions", type=int, default=500, help="real CRDs to create and serve, 0 for none (default: 500)")
     parser.add_argument("--sqlite", action="store_true", help="measure apiext on its embedded store too")
     parser.add_argument("--aggregated", action="store_true", help="measure apiext behind kube-apiserver, against that one's own CRDs")
     parser.add_argument("--administrator", action="store_true", help="with --aggregated: as a user whose rights need no question")
+    parser.add_argument("--webhook", action="store_true", help="with --aggregated: also with --authorization-mode=Webhook alone")
     parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
     parser.add_argument("--envtest", action="store_true", help="measure the start of envtest and of the test kit instead")
-    parser.add_argument("--rounds", type=int, default=5, help="with --envtest: starts of each (default: 5)")
+    parser.add_argument("--workers", type=_several, metavar="N", help="measure apiext with one process and with N workers instead")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="measure a growing collection instead, and draw latency and memory (.svg, .png)"
+    )
+    parser.add_argument("--sizes", type=int, nargs="+", default=growth.SIZES, help="with --plot: numbers of objects, in rising order")
+    parser.add_argument("--rounds", type=int, default=5, help="with --envtest and --workers: rounds of each (default: 5)")
     parser.add_argument("--only", action="append", metavar="ROW", help="measure this row only; may be repeated")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    """Run the benchmark and return the exit code: 1 if a target does not start or the load fails."""
+    options = _parser().parse_args()
     if options.envtest:
         return envtest.main(options.rounds)
     if options.aggregated:
-        options.convert = options.migrate = options.guard = 0
+        options.convert = options.migrate = options.guard = options.definitions = 0
     try:
+        if options.workers:
+            rows = options.only or ()
+            return workers.main(options.workers, objects=options.objects, seconds=options.seconds, rounds=options.rounds, only=rows)
         binary = loadgen.build()
         with tempfile.TemporaryDirectory(prefix="apiext-bench-") as folder:
+            if options.plot:
+                return _plot(_targets(Path(folder), options), binary, options)
             found = {target.name: measure(target, binary, options) for target in _targets(Path(folder), options)}
-    except (golang.BuildError, process.ProcessError, loadgen.LoadError) as error:
+            if options.aggregated:
+                proxy = null_server.NullServer(Path(folder) / "null", binary)
+                found[proxy.name] = _measure_proxy(proxy, binary, options)
+    except (golang.BuildError, process.ProcessError, loadgen.LoadError, environments.InstallationError) as error:
         print(f"hack/bench: {error}", file=sys.stderr)
         return 1
     if options.sqlite:
         found[targets.SQLITE].figures["empty SQLite store opened, ms"] = embedded_store.open_milliseconds()
     print(report.table(found, [row.name for row in workload.rows(options.objects, options.seconds)]))
+    if options.aggregated:
+        print(report.proxy_shares(found[null_server.NAME], found[aggregated.TRUSTING]))
+    return 0
+
+
+def _plot(chosen: list[targets.Target], binary: Path, options: argparse.Namespace) -> int:
+    found = {target.name: growth.measure(target, binary, options.sizes, options.seconds) for target in chosen}
+    print(growth.table(found))
+    growth.draw(found, options.plot)
     return 0
 
 
@@ -168,7 +228,8 @@ def _targets(folder: Path, options: argparse.Namespace) -> list[targets.Target]:
     if options.aggregated:
         cluster = functools.partial(aggregated.Cluster, administrators=options.administrator)
         plain = [] if options.no_reference else [cluster(folder / "plain", plain=True)]
-        return [*plain, cluster(folder / "aggregated")]
+        ways = [cluster(folder / "aggregated")] if options.webhook else []
+        return [*plain, *ways, cluster(folder / "trusting", trusting=True)]
     chosen: list[targets.Target] = [] if options.no_reference else [targets.Reference(folder / "reference")]
     chosen.append(targets.Apiext(folder / "apiext"))
     if options.sqlite:

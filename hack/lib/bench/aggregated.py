@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Final
 
 from apiext.meta.request import MASTERS
 from hack.lib.bench import workload
@@ -10,21 +11,28 @@ from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluste
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.resources import process_tree
 
+TRUSTING: Final = "apiext behind it, FrontProxy"
+_CACHES: Final = ("--authorization-webhook-cache-authorized-ttl=10s", "--authorization-webhook-cache-unauthorized-ttl=10s")
+"""The default of apiext."""
+
 
 class Cluster:
     """A kube-apiserver with apiext behind it, each with its own etcd.
 
     The target sends all requests to kube-apiserver, and apiext adopts the group under load unless the target is `plain`.
-    Processor time and memory are the sums of both servers, or of kube-apiserver alone if `plain`. Unless users are
-    `administrators`, apiext sends SubjectAccessReviews to kube-apiserver, and caches the decisions for 10 s.
+    Processor time and memory are those of both servers, or of kube-apiserver alone if `plain`. Unless users are `administrators`, or
+    `trusting` apiext takes what the host proxies as authorized, apiext sends SubjectAccessReviews to it, and caches the decisions for 10 s.
     """
 
-    def __init__(self, folder: Path, *, plain: bool = False, administrators: bool = False) -> None:
-        self.name = "kube-apiserver" if plain else "apiext behind it"
+    def __init__(self, folder: Path, *, plain: bool = False, trusting: bool = False, administrators: bool = False) -> None:
+        self.name = "kube-apiserver" if plain else TRUSTING if trusting else "apiext behind it, Webhook"
         self._plain = plain
         self._groups = (MASTERS,) if administrators else ()
         selector = None if plain else SELECTOR
-        self._cluster = AggregatedCluster(folder, selector=selector, controller_manager=False, operator=not plain, durable=True)
+        flags = [*_CACHES, *(["--authorization-mode=FrontProxy,Webhook"] if trusting else [])]
+        self._cluster = AggregatedCluster(
+            folder, selector=selector, controller_manager=False, operator=not plain, durable=True, serve_args=flags
+        )
 
     def start(self) -> float:
         """Start all programs; return the seconds until the server that stores the objects is ready."""
@@ -60,6 +68,10 @@ class Cluster:
         """Return the process ids; see Target."""
         host = self._cluster.plane.apiserver.pid
         return [host] if self._plain else [host, *process_tree(self._cluster.apiext.pid)]
+
+    def host_pids(self) -> list[int]:
+        """Return the process ids of the host; see Target."""
+        return [] if self._plain else [self._cluster.plane.apiserver.pid]
 
     @property
     def etcd(self) -> Etcd | None:

@@ -20,9 +20,9 @@ class Client:
         context = client_context(*(Path(access[name]) for name in ("CA", "Cert", "Key")))
         self._connection = http.client.HTTPSConnection(urlsplit(access["URL"]).netloc, timeout=60, context=context)
 
-    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> int:
+    def call(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> int:
         """Send a request, read the response to the end, and return the status code."""
-        data = None if body is None else json.dumps(body)
+        data = json.dumps(body) if isinstance(body, dict) else body
         self._connection.request(method, path, data, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
         response.read()

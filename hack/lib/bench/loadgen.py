@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ SOURCES = Path(__file__).resolve().parents[3] / "hack" / "loadgen"
 _PACKAGE = "apiext.dev/loadgen"
 _NAME = "loadgen"
 _WEBHOOK = "conversion"
+_NULL = "null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +35,23 @@ class LoadError(Exception):
 
 
 def build() -> Path:
-    """Return the binary of the load generator in the cache folder; build it, and the webhook beside it, if it is missing.
+    """Return the binary of the load generator in the cache folder; build it, and the servers beside it, if it is missing.
 
     Raises:
         BuildError: The build fails.
     """
-    return own_programs.build(SOURCES, {_PACKAGE: _NAME, f"{_PACKAGE}/{_WEBHOOK}": _WEBHOOK}) / _NAME
+    packages = {_PACKAGE: _NAME, **{f"{_PACKAGE}/{name}": name for name in (_WEBHOOK, _NULL)}}
+    return own_programs.build(SOURCES, packages) / _NAME
 
 
 def webhook(binary: Path) -> Path:
     """Return the binary of the webhook, beside that of the load generator."""
     return binary.with_name(_WEBHOOK)
+
+
+def null_server(binary: Path) -> Path:
+    """Return the binary of the server with prepared answers, beside that of the load generator."""
+    return binary.with_name(_NULL)
 
 
 def run(binary: Path, **fields: Any) -> Result:
@@ -52,7 +60,16 @@ def run(binary: Path, **fields: Any) -> Result:
     Raises:
         LoadError: a request failed, or a watcher missed an event.
     """
-    done = subprocess.run([binary], input=json.dumps(fields), capture_output=True, text=True, check=False)
+    return run_command([binary], fields)
+
+
+def run_command(command: Sequence[str | Path], fields: Mapping[str, Any]) -> Result:
+    """Run a command that runs the load generator; see `run`.
+
+    Raises:
+        LoadError: a request failed, or a watcher missed an event.
+    """
+    done = subprocess.run(command, input=json.dumps(fields), capture_output=True, text=True, check=False)
     if done.returncode:
         raise LoadError(done.stderr.strip())
     raw = json.loads(done.stdout)

@@ -1,6 +1,7 @@
 """Renders the measurements as a Markdown table: rates, latencies, processor time and the ratio to the first target.
 
-The processor time is that of the server, its store and the load generator.
+The processor time is that of the server, its store and the load generator; behind a host, that of the host comes first. The host's time
+for a server that does nothing, behind the same aggregator, is the share of the proxy in that of a target behind a host.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,8 @@ class Processors(NamedTuple):
     server: float
     store: float
     load: float
+    host: float = 0.0
+    """That of the host which proxies to the server."""
 
 
 class Figures(Protocol):
@@ -48,6 +51,18 @@ def table(measured: Mapping[str, Figures], rows: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+def proxy_shares(null: Figures, found: Figures) -> str:
+    """Return a line with the host's processor time for a server that does nothing, in percent of that of a target with its host and store.
+
+    Without a row of both it is empty.
+    """
+    shares = []
+    for row, used in found.cpu.items():
+        if row in null.cpu and (total := used.host + used.server + used.store):
+            shares.append(f"{row} {null.cpu[row].host:.2f} of {total:.2f} ms ({100 * null.cpu[row].host / total:.0f} %)")
+    return f"share of the proxy in the processor time of host, server and store: {', '.join(shares)}" if shares else ""
+
+
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -57,7 +72,8 @@ def _cell(found: Figures, row: str) -> str:
     if result is None:
         return f"failed: {found.failed.get(row, 'not run')[:60]}"
     volume = f", {result.bytes / result.seconds / 1e6:,.0f} MB/s" if row.startswith("list") else ""
-    cpu = " + ".join(f"{used:.2f}" for used in found.cpu[row])
+    used = found.cpu[row]
+    cpu = " + ".join(f"{one:.2f}" for one in ((used.host,) if used.host else ()) + used[:3])
     return f"{result.rate:,.0f}/s{volume}, p50 {result.p50:.1f} p99 {result.p99:.1f} ms, {cpu} ms CPU"
 
 

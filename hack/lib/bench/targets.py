@@ -45,6 +45,10 @@ class Target(Protocol):
         """Return the process ids of the servers, without their stores."""
         ...
 
+    def host_pids(self) -> list[int]:
+        """Return those of the process ids that only proxy to the server under measurement."""
+        ...
+
     @property
     def etcd(self) -> Etcd | None:
         """The store; None if it is embedded."""
@@ -107,6 +111,10 @@ class Reference:
         """Return the process ids; see Target."""
         return [self._plane.apiserver.pid]
 
+    def host_pids(self) -> list[int]:
+        """Return no process id: clients connect to the server itself."""
+        return []
+
     @property
     def etcd(self) -> Etcd | None:
         """The store; see Target."""
@@ -150,6 +158,10 @@ class Apiext:
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
         return process_tree(self._server.pid)
+
+    def host_pids(self) -> list[int]:
+        """Return no process id: clients connect to the server itself."""
+        return []
 
 
 def access(url: str, ca: Path, users: Authority, user: str, groups: Sequence[str] = ()) -> dict[str, str]:

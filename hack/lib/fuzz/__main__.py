@@ -34,8 +34,10 @@ class Run:
     failure: str = ""
 
 
-def fuzz(name: str, seconds: int, *, keep: bool = False) -> Run:
+def fuzz(name: str, seconds: int, *, seed: int = 0, keep: bool = False) -> Run:
     """Fuzz a target for some seconds, from its kept inputs on; with `keep`, keep those that reach more.
+
+    The same `seed` gives the same inputs as long as the code is the same; 0 stands for a random one.
 
     Raises:
         TimeoutExpired: The run does not end.
@@ -44,7 +46,7 @@ def fuzz(name: str, seconds: int, *, keep: bool = False) -> Run:
         folder = Path(scratch)
         found = folder / "found"
         corpus.unpack(name, found)
-        done = _child(name, folder, [f"-max_total_time={seconds}", str(found)], seconds)
+        done = _child(name, folder, [f"-max_total_time={seconds}", f"-seed={seed}", str(found)], seconds)
         if keep and not done.returncode:
             corpus.pack(name, found)
     inputs = re.findall(r"^#(\d+)\s", done.stderr, re.MULTILINE)
@@ -58,7 +60,7 @@ def _child(name: str, folder: Path, options: Sequence[str], seconds: int) -> sub
     limits = [f"-max_len={_LONGEST}", f"-timeout={_TIMEOUT}", f"-rss_limit_mb={_MEMORY}"]
     command = [sys.executable, "-m", "hack.lib.fuzz.child", name, *limits, *options]
     root = str(Path(__file__).resolve().parents[3])
-    environment = {"PYTHONPATH": root, "PATH": "/usr/bin:/bin"}
+    environment = {"PYTHONPATH": root, "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace", timeout=seconds + _MARGIN, check=False
     )

@@ -135,15 +135,15 @@ class AggregatedCluster:
         ]
         return ApiextOperator(self.folder / name, [*flags, *self._selector, *self._operate_args, *arguments])
 
-    def register(self, group: str, version: str) -> None:
-        """Create an APIService by hand for a version, and wait until the host reports it available."""
+    def register(self, group: str, version: str, server: ApiextServer | None = None) -> None:
+        """Create an APIService by hand for a version that `apiext` or another server serves; wait until the host reports it available."""
         spec = {
             "group": group,
             "version": version,
             "groupPriorityMinimum": 1000,
             "versionPriority": 15,
             "caBundle": base64.b64encode(self.authority.cert.read_bytes()).decode(),
-            "service": {"namespace": NAMESPACE, "name": SERVICE, "port": self.apiext.port},
+            "service": {"namespace": NAMESPACE, "name": SERVICE, "port": (server or self.apiext).port},
         }
         name = f"{version}.{group}"
         self.host.must("POST", API_SERVICES, {"metadata": {"name": name}, "spec": spec})

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from hack.lib.interruption import sleep
+from hack.lib.servers import port_locks
 
 _POLL: Final = 0.05
 """Seconds between two readiness checks."""
@@ -192,13 +193,15 @@ class Service(abc.ABC):
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback address that nothing listens on.
+    """Return a TCP port of the loopback address that nothing listens on, reserved for this process.
 
     The port is outside the range from which the kernel assigns client ports, so that no client takes it before the
     server listens.
     """
     while True:
         port = secrets.choice(_PORTS)
+        if not port_locks.reserve(port):
+            continue
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port

@@ -26,6 +26,11 @@ def resident_mib(pids: Iterable[int]) -> float:
     return sum(map(_resident_mib, pids))
 
 
+def wakeups(pids: Iterable[int]) -> int:
+    """Return how often the threads of the processes have waited for something."""
+    return sum(map(_wakeups, pids))
+
+
 def settled_mib(pids: Iterable[int]) -> float:
     """Return the resident memory of idle processes in MiB once it stops growing, so that late imports count too."""
     pids, found = list(pids), 0.0
@@ -35,6 +40,11 @@ def settled_mib(pids: Iterable[int]) -> float:
             break
         time.sleep(_LOOK_SECONDS)
     return found
+
+
+def proportional_mib(pids: Iterable[int]) -> float:
+    """Return the memory of the processes in MiB; of a page that several processes share, each has its part."""
+    return sum(map(_proportional_mib, pids))
 
 
 def process_tree(pid: int) -> list[int]:
@@ -52,9 +62,25 @@ def _cpu_seconds(pid: int) -> float:
     return sum(map(int, fields[11:15])) / _TICKS
 
 
+def _wakeups(pid: int) -> int:
+    found = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        with suppress(OSError):
+            found += int(status.read_text().partition("\nvoluntary_ctxt_switches:")[2].split(maxsplit=1)[0])
+    return found
+
+
 def _resident_mib(pid: int) -> float:
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / _MIB
+    return 0.0
+
+
+def _proportional_mib(pid: int) -> float:
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
                 return int(line.split()[1]) / _MIB
     return 0.0

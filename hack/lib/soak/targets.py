@@ -53,7 +53,7 @@ class Target:
 def alone(folder: Path, store: str) -> Iterator[Target]:
     """Start apiext on a store for the block."""
     proxies = Authority(folder / "proxies")
-    flags = [f"--requestheader-client-ca-file={proxies.cert}"]
+    flags = [f"--requestheader-client-ca-file={proxies.cert}", "--feature-gates=ShardedListAndWatch=true"]
     with fleets.alone(folder, store, flags=flags) as fleet:
         (server,), (direct,) = fleet.servers, fleet.direct
         yield Target(server, direct, direct, Access(server.port, server.ca, proxies.issue("proxy")))

@@ -7,9 +7,11 @@ import pytest
 from hack.lib.differential.pair import Pair, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
-from tests.differential.cases.admission_objects import CRDS, TEAM
+from tests.differential.cases.admission_objects import CRDS, GROUP, TEAM, Json
+from tests.differential.cases.policy_cases import CONFIG_MAP
 from tests.differential.helpers.guarded_pair import MARKER_CRD, GuardedPair
 from tests.support.admission_webhook import AdmissionWebhook
+from tests.support.builders import admission
 
 
 @pytest.fixture(scope="session")
@@ -28,5 +30,19 @@ def guarded(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
         for side in (pair.reference, pair.ours):
             side.raw(Step("POST", "/api/v1/namespaces", TEAM))
         with pair.served(MARKER_CRD, *CRDS):
-            yield GuardedPair(pair, webhook)
+            made = GuardedPair(pair, webhook)
+            made.keep(*_followed_config_maps())
+            yield made
         pair.close()
+
+
+def _followed_config_maps() -> list[Json]:
+    """Return a policy with a ConfigMap as parameter that matches no write, and its binding.
+
+    When the last policy is gone whose parameters are of a kind of client-go, kube-apiserver stops to follow that kind, and never begins
+    again: later policies would see what was there then.
+    """
+    constraints = {"resourceRules": [admission.rule("nothing", group=GROUP)]}
+    made = admission.validating_policy("following", "true", paramKind=CONFIG_MAP, matchConstraints=constraints)
+    reference = {"name": "following", "namespace": "default", "parameterNotFoundAction": "Allow"}
+    return [made, admission.validating_binding("following", "following", paramRef=reference)]

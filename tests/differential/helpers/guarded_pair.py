@@ -55,6 +55,12 @@ class GuardedPair:
         self.webhook = webhook
         self._numbers = itertools.count()
         self._validating: set[str] = set()
+        self._kept: set[str] = set()
+
+    def keep(self, *configurations: Json) -> None:
+        """Create configurations on both servers that no block removes."""
+        self._kept |= {one["metadata"]["name"] for one in configurations}
+        self._on_both(self._create, configurations)
 
     @property
     def sides(self) -> list[tuple[str, Side]]:
@@ -90,14 +96,13 @@ class GuardedPair:
         for one in listed:
             must(side, Step("POST", admission.collection(one["kind"]), self._addressed(one, name)))
 
-    @staticmethod
-    def _remove(_name: str, side: Side, listed: Sequence[Json]) -> None:
-        """Remove all configurations of the kinds, the markers last."""
+    def _remove(self, _name: str, side: Side, listed: Sequence[Json]) -> None:
+        """Remove all configurations of the kinds but those to keep, the markers last."""
         kinds = list(dict.fromkeys(one["kind"] for one in listed))
         markers = {one["metadata"]["name"] for one in listed if one["metadata"]["name"].startswith("marker-")}
-        others = "%2C".join(f"metadata.name!%3D{name}" for name in markers)
-        for kind, query in itertools.product(kinds, (f"?fieldSelector={others}", "")):
-            side.raw(Step("DELETE", f"{admission.collection(kind)}{query}"))
+        for kind, spared in itertools.product(kinds, (markers | self._kept, self._kept)):
+            others = "%2C".join(f"metadata.name!%3D{name}" for name in sorted(spared))
+            side.raw(Step("DELETE", f"{admission.collection(kind)}?fieldSelector={others}"))
 
     def differences(self, step: Step) -> list[str]:
         """Return a line for each difference between responses, and between reviews."""

@@ -230,3 +230,33 @@ def test_admission(servers: AuditedPair) -> None:
         found += servers.differences([recorded("refused", "POST", WIDGETS, made("v"))])
 
     assert_none(found)
+
+
+def test_parameters_in_annotations(servers: AuditedPair) -> None:
+    """Record the annotations that policies make of parameters, and those of failed validations."""
+    limits = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits", "namespace": "default"}, "data": {"max": "5"}}
+    widgets = [admission.rule("widgets", group=GROUP, operations=["CREATE"])]
+    expressions = {"max": "'at most ' + params.data.max", "none": "null", "space": "' ' + params.metadata.name + ' '", "empty": "''"}
+    annotations = [{"key": key, "valueExpression": expression} for key, expression in expressions.items()]
+    checked = {"expression": "object.spec.replicas < int(params.data.max)", "messageExpression": "'more than ' + params.data.max"}
+    policies = [
+        admission.validating_policy(
+            "limited", checked, rules=widgets, paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, auditAnnotations=annotations
+        ),
+        *(
+            admission.validating_binding(
+                f"limited-{name}",
+                "limited",
+                "Audit",
+                paramRef={"name": name, "namespace": "default", "parameterNotFoundAction": action},
+            )
+            for name, action in (("limits", "Deny"), ("gone", "Allow"))
+        ),
+    ]
+    for _, side in servers.guarded.sides:
+        side.raw(Step("POST", "/api/v1/namespaces/default/configmaps", limits))
+    with servers.guarded.installed(*policies):
+        cases = [recorded(f"limited-{number}", "POST", f"{WIDGETS}?dryRun=All", made("l", replicas=number)) for number in (3, 7)]
+        found = servers.differences(cases)
+
+    assert_none(found)

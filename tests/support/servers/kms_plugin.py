@@ -13,14 +13,14 @@ _MARK = b"sealed by "
 
 
 class KMSPlugin:
-    """Encrypts by putting its key in front. `decrypted` counts the calls of Decrypt."""
+    """Encrypts by putting its key in front. `encrypted` and `decrypted` count the calls of Encrypt and Decrypt."""
 
     def __init__(self, folder: Path) -> None:
         # a socket's path is short
         self.path = folder / "kms.sock"
         self.key = "key-1"
         self.healthz = "ok"
-        self.decrypted = 0
+        self.encrypted = self.decrypted = 0
         self._server: Any = None
 
     @property
@@ -52,6 +52,7 @@ class KMSPlugin:
         return MESSAGES["StatusResponse"](version="v2", healthz=self.healthz, key_id=self.key)
 
     def _encrypt(self, request: Any, _context: Any) -> Any:
+        self.encrypted += 1
         sealed = _MARK + self.key.encode() + b":" + request.plaintext
         return MESSAGES["EncryptResponse"](ciphertext=sealed, key_id=self.key, annotations={"version.example.com": b"1"})
 

@@ -78,6 +78,10 @@ class MemoryBackend:
         items = [state[key] for key in (found[:limit] if limit else found)]
         return RangeResult(items=items, revision=self._revision, count=len(found))
 
+    def stream(self, prefix: str, *, start: str, revision: int) -> None:
+        """Implement Backend.stream: only pages."""
+        return
+
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""
         return (await self.list(prefix)).count

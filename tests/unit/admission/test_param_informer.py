@@ -38,12 +38,20 @@ async def test_returns_objects_by_name() -> None:
 
 
 async def test_keeps_the_type_of_custom_resources() -> None:
-    """Keep apiVersion and kind of objects without a Go type, and drop managedFields."""
+    """Keep apiVersion, kind and managedFields of objects without a Go type."""
     informer = ParamInformer(typed=False)
-    found = {"apiVersion": "e.com/v1", "kind": "Limit", "metadata": {"name": "a"}, "spec": {"max": 3}}
-    informer.replaced([reduce({**found, "metadata": {"name": "a", "managedFields": [{}]}}, typed=False)])
+    found = {"apiVersion": "e.com/v1", "kind": "Limit", "metadata": {"name": "a", "managedFields": [{}]}, "spec": {"max": 3}}
+    informer.replaced([reduce(found, typed=False)])
 
     assert informer.get("", "a") == found
+
+
+async def test_drops_the_type_of_built_in_kinds() -> None:
+    """Drop apiVersion, kind and managedFields of objects with a Go type."""
+    informer = ParamInformer(typed=True)
+    informer.replaced([reduce({**_object("a"), "metadata": {**_object("a")["metadata"], "managedFields": [{}]}})])
+
+    assert informer.get("n", "a") == {"metadata": {"name": "a", "namespace": "n", "labels": {}}, "data": {"a": "b"}}
 
 
 async def test_selects_by_labels() -> None:

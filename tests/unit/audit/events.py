@@ -54,7 +54,7 @@ def context(
     found = AuditContext("an-id")
     found.begin(AuditSettings(level), sink, user, info(verb))
     found.uri, found.user_agent, found.source_ips = uri, "test/1", ("127.0.0.1",)
-    found.received = 1.5
+    found.received = 1_500_000_000
     return found
 
 

@@ -1,12 +1,9 @@
 """Backends: what requests wait for, what is lost, and what is counted."""
 
 import asyncio
-import gzip
 import json
 import threading
-from collections.abc import Iterable, Sequence
-from datetime import datetime, tzinfo
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -19,14 +16,12 @@ from apiext.audit.event import AuditEvent
 from apiext.audit.levels import AuditLevel, AuditMode
 from apiext.audit.log_backend import BlockingLog, buffered_log
 from apiext.audit.log_writer import LogWriter
-from apiext.audit.rotation import RotatedFile, RotationLimits
 from apiext.audit.statistics import AuditStats
 from apiext.audit.truncating_backend import TruncatingBackend
 from apiext.audit.webhook_backend import BlockingWebhook, EventWebhook
 from apiext.webhook.client import WebhookClient, WebhookError
+from tests.support.event_loop import until
 from tests.unit.audit.events import Taken, context, events, uris
-
-MEGABYTE = 1024 * 1024
 
 
 class Output:
@@ -40,13 +35,13 @@ class Output:
         self.free = threading.Event()
         self.free.set()
 
-    def write(self, lines: Iterable[bytes]) -> None:
+    def write(self, data: bytes) -> None:
         """Keep the lines."""
         self.free.wait()
         self.writes += 1
         if self.problem:
             raise OSError(self.problem)
-        self.data += b"".join(lines)
+        self.data += data
 
     def close(self) -> None:
         """Do nothing."""
@@ -92,14 +87,14 @@ async def test_slow_log() -> None:
     output = Output()
     output.free.clear()
     log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
-    log.process(events(1500))
+    log.process(events(10_001))
     waiting = log.process(events(1))
     assert waiting is not None
     output.free.set()
     assert await waiting
     await log.close()
 
-    assert len(uris(output.data)) == 1501
+    assert len(uris(output.data)) == 10_002
 
 
 @pytest.mark.parametrize("mode, taken", [(AuditMode.BLOCKING, True), (AuditMode.BLOCKING_STRICT, False)])
@@ -154,6 +149,20 @@ async def test_long_line() -> None:
     await log.close()
 
     assert uris(output.data) == ["/0", "/1", "/0"]
+    assert dict(stats.errors) == {"log": 1}
+
+
+async def test_long_line_of_a_batch() -> None:
+    """Write the other events of a batch at once, not with those of the next one."""
+    output, stats = Output(), AuditStats()
+    output.max_line = 1000
+    writer = LogWriter(output, stats)
+    batch = [*events(2), *events(1, AuditLevel.REQUEST, body=b'"%b"' % (b"x" * 1000))]
+    assert not await writer.put_and_wait(batch, urgent=False)
+    await until(lambda: output.data)
+    await writer.close()
+
+    assert uris(output.data) == ["/0", "/1"]
     assert dict(stats.errors) == {"log": 1}
 
 
@@ -313,76 +322,3 @@ async def test_blocking_webhook(mode: AuditMode, taken: bool) -> None:  # noqa: 
     assert late is not None
     await backend.close()
     assert await late
-
-
-def test_rotation(tmp_path: Path) -> None:
-    """Rotate a file before a line for which it has no room; keep its mode and the newest backups."""
-    path = tmp_path / "logs" / "audit.log"
-    output = RotatedFile(path, RotationLimits(max_size=1, max_backups=2, compress=True))
-    line = b"x" * (MEGABYTE // 2 - 1) + b"\n"
-    assert path.stat().st_mode & 0o777 == 0o600
-    path.chmod(0o640)
-    for old in ("2020-01-01T00-00-00.000", "2020-01-01T00-00-01.000"):
-        (path.parent / f"audit-{old}.log").write_bytes(b"old")
-    (path.parent / "audit-other.log").write_bytes(b"kept")
-    for number in range(3):
-        output.write([line] * (number + 1))
-    output.close()
-    for thread in [each for each in threading.enumerate() if each.name == "audit-backups"]:
-        thread.join()
-    backups = sorted(each.name for each in path.parent.iterdir() if each != path)
-
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert path.read_bytes() == line * 2
-    assert len(backups) == 3
-    assert backups[-1] == "audit-other.log"
-    for name in backups[:-1]:
-        assert name.endswith(".log.gz")
-        assert gzip.decompress((path.parent / name).read_bytes()) == line * 2
-    with pytest.raises(OSError, match="exceeds maximum file size 1048576"):
-        output.write([b"x" * (MEGABYTE + 1)])
-
-
-class _Stopped(datetime):
-    """A clock that stands still."""
-
-    @classmethod
-    def now(cls, tz: tzinfo | None = None) -> "_Stopped":
-        return cls(2026, 1, 1, tzinfo=tz)
-
-
-def test_rotations_at_one_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rename no file to the name of another backup."""
-    monkeypatch.setattr("apiext.audit.rotation.datetime", _Stopped)
-    output = RotatedFile(tmp_path / "log", RotationLimits(max_size=1, max_age=0, max_backups=0))
-    line = b"x" * (MEGABYTE - 2) + b"\n"
-    output.write([line] * 3)
-    output.close()
-
-    names = ["log", "log-2026-01-01T00-00-00.000", "log-2026-01-01T00-00-00.001"]
-    assert [(each.name, each.stat().st_size) for each in sorted(tmp_path.iterdir())] == [(name, len(line)) for name in names]
-
-
-def test_old_backups(tmp_path: Path) -> None:
-    """Delete backups by their age, and append to a file of an earlier run."""
-    path = tmp_path / "audit.log"
-    path.write_bytes(b"first\n")
-    old = tmp_path / "audit-2020-01-01T00-00-00.000.log.gz"
-    old.write_bytes(b"")
-    output = RotatedFile(path, RotationLimits(max_age=1, max_backups=0))
-    output.write([b"second\n"])
-    for thread in [each for each in threading.enumerate() if each.name == "audit-backups"]:
-        thread.join()
-    output.close()
-
-    assert path.read_bytes() == b"first\nsecond\n"
-    assert not old.exists()
-
-
-def test_without_rotation(tmp_path: Path) -> None:
-    """Write lines of any size without a limit."""
-    output = RotatedFile(tmp_path / "log", RotationLimits(max_size=0))
-    output.write([b"x" * MEGABYTE, b"x" * MEGABYTE])
-    output.close()
-
-    assert [each.name for each in tmp_path.iterdir()] == ["log"]

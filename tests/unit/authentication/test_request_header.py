@@ -2,7 +2,7 @@
 
 from multidict import CIMultiDict
 
-from apiext.authentication.request_header import RequestHeaders
+from apiext.authentication.request_header import FrontProxyUsers, RequestHeaders
 
 HEADERS = RequestHeaders(
     username=("X-Remote-User", "X-User"),
@@ -48,3 +48,39 @@ def test_keeps_keys_with_invalid_escapes() -> None:
 
     assert user is not None
     assert user.extra == {"a%2fb%zz": ("c",)}
+
+
+def _raw(headers: CIMultiDict[str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), text.encode()) for name, text in headers.items()]
+
+
+def test_keeps_users() -> None:
+    """Return the same authenticated user for equal headers of a user, whatever the others are, and another one for any other header."""
+    users = FrontProxyUsers(HEADERS)
+    ann = [("X-Remote-User", "ann"), ("X-Remote-Group", "a"), ("X-Remote-Extra-K", "v")]
+    found = []
+    for more in ((), (("Accept", "*/*"),), (("x-remote-group", "b"),), (("X-Remote-Extra-k", "w"),), (("X-Remote-Uid", "7"),)):
+        headers = CIMultiDict([*ann, *more])
+        found.append(users.user(headers, _raw(headers)))
+
+    assert found[0] is found[1]
+    assert [user and (user.groups, user.uid, user.extra) for user in found[1:]] == [
+        (("a", "system:authenticated"), "", {"k": ("v",)}),
+        (("a", "b", "system:authenticated"), "", {"k": ("v",)}),
+        (("a", "system:authenticated"), "", {"k": ("v", "w")}),
+        (("a", "system:authenticated"), "7", {"k": ("v",)}),
+    ]
+
+
+def test_bounds_the_kept_users() -> None:
+    """Keep a limited number of users and header names, and none with very long headers; return each user all the same."""
+    users = FrontProxyUsers(HEADERS)
+    for number in range(3000):
+        headers = CIMultiDict({"X-Remote-User": f"u{number}", f"X-Remote-Extra-{number}": "v"})
+        user = users.user(headers, _raw(headers))
+        assert user is not None
+        assert (user.name, user.extra) == (f"u{number}", {str(number): ("v",)})
+    long = CIMultiDict({"X-Remote-User": "u" * 5000})
+
+    assert users.user(long, _raw(long)) is not users.user(long, _raw(long))
+    assert users.count <= 1024

@@ -1,7 +1,7 @@
 """Audit events of requests that pass the filters."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from apiext.filters.request_deadline import RequestDeadline
 from apiext.meta import errors
 from apiext.meta.limits import MAX_INLINE_BYTES
 from apiext.meta.request import RequestInfo, UserInfo
+from apiext.meta.time import parse_duration
 from tests.unit.audit.events import Taken
 from tests.unit.filters.conftest import Make, failing, hangs, hello
 
@@ -173,6 +174,30 @@ class _NoWorkers:
         raise self.error
 
 
+class _OneWorker:
+    """Workers that work at once."""
+
+    async def call(self, work: Callable[[bytes], bytes], data: bytes, **_options: object) -> bytes:
+        return work(data)
+
+
+@pytest.mark.parametrize("size", [MAX_INLINE_BYTES, 2 * 1024 * 1024], ids=["large", "huge"])
+async def test_stripped_response(exchange: Make, size: int) -> None:
+    """Remove managedFields from a response in many parts."""
+    sink = Taken()
+    settings = AuditSettings(AuditLevel.REQUEST_RESPONSE, omit_managed_fields=True)
+    auditing = Auditing(AuditPolicy((AuditRule(settings),)), sink, AuditStats())
+
+    async def large(request: web.BaseRequest) -> web.StreamResponse:
+        request[AUDIT].response = (b'{"metadata":{"managedFields":[],"name":"', b"x" * size, b'"}}', b"\n")
+        request[WORKERS] = cast("Any", _OneWorker())
+        return await hello(request)
+
+    await exchange(path=WIDGET).through(_chain(auditing, large))
+
+    assert sink.documents()[-1]["responseObject"] == {"metadata": {"name": "x" * size}}
+
+
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), RuntimeError("broken")], ids=["cancelled", "broken"])
 async def test_unstripped_response(exchange: Make, error: BaseException) -> None:
     """Record a request without the object of its response if managedFields cannot be removed from that."""
@@ -252,26 +277,65 @@ async def test_impersonation(exchange: Make) -> None:
     assert last["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
 
 
+async def test_slow_review(exchange: Make) -> None:
+    """Show the time of a review that has not ended when the deadline of its request has passed."""
+    sink = Taken()
+
+    async def decide(_user: UserInfo, _info: RequestInfo) -> Verdict:
+        # as if the review had begun a minute ago
+        sink.events[0].context.received -= 60_000_000_000
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    chain = Authorization(hello, modes=AuthorizationModes(before=(), delegate=decide), audited=True)
+    await exchange(path=f"{WIDGET}?timeout=1ms").through(_chain(_auditing(sink), chain))
+    notes = sink.documents()[-1]["annotations"]
+
+    assert 0 <= parse_duration(notes["apiserver.latency.k8s.io/authorization"]) <= parse_duration(notes["apiserver.latency.k8s.io/total"])
+
+
+@pytest.mark.parametrize("path, shown", [("/version", True), (WATCH, False)], ids=["path", "watch"])
+async def test_latencies_of_other_requests(exchange: Make, path: str, shown: bool) -> None:  # noqa: FBT001
+    """Show the times of a path that is no resource, and none of a watch, which is no slow request."""
+    sink = Taken()
+
+    async def slow(request: web.BaseRequest) -> web.StreamResponse:
+        request[AUDIT].received -= 60_000_000_000
+        return await hello(request)
+
+    await exchange(path=path).through(_chain(_auditing(sink), slow))
+    notes = sink.documents()[-1].get("annotations", {})
+
+    assert ("apiserver.latency.k8s.io/authentication" in notes, "apiserver.latency.k8s.io/total" in notes) == (shown, shown)
+
+
 async def test_slow_requests(exchange: Make) -> None:
     """Show where the time of a slow request went."""
     sink = Taken()
 
+    async def decide(_user: UserInfo, _info: RequestInfo) -> Verdict:
+        return Verdict(Decision.ALLOW)
+
     async def slow(request: web.BaseRequest) -> web.StreamResponse:
         audit = request[AUDIT]
-        audit.received -= 61.5
+        audit.received -= 61_500_000_000
         audit.deprecated = True
-        audit.track("authorization", 0.0125)
+        audit.track("apf-queue-wait", 0.0125)
         audit.write_record().latencies["mutating-webhook"] = 0.6
         assert request[INFO].verb == "get"
         return await hello(request)
 
-    await exchange(path=WIDGET).through(_chain(_auditing(sink), slow))
+    modes = AuthorizationModes(before=(), delegate=decide)
+    await exchange(path=WIDGET).through(_chain(_auditing(sink), Authorization(slow, modes=modes, audited=True)))
     notes = sink.documents()[-1]["annotations"]
-    total = notes.pop("apiserver.latency.k8s.io/total")
+    times = {part: notes.pop(f"apiserver.latency.k8s.io/{part}") for part in ("total", "authentication", "authorization")}
 
-    assert total.startswith("1m1.")
+    assert parse_duration(times["total"]) >= parse_duration(times["authentication"]) >= 61.5
+    assert parse_duration(times["authorization"]) >= 0
     assert notes == {
-        "apiserver.latency.k8s.io/authorization": "12.5ms",
+        "apiserver.latency.k8s.io/apf-queue-wait": "12.5ms",
+        "authorization.k8s.io/decision": "allow",
+        "authorization.k8s.io/reason": "",
         "apiserver.latency.k8s.io/mutating-webhook": "600ms",
         "k8s.io/deprecated": "true",
     }

@@ -1,6 +1,7 @@
 """Authorization by another server."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from apiext.authorization.authorizer import (
     is_authenticated,
     is_master,
 )
+from apiext.endpoints.request import AUTHORIZE, INFO, PROXIED_USER
 from apiext.filters.authorization import Authorization
 from apiext.meta.request import ANONYMOUS, RequestInfo, UserInfo, authenticated
 from tests.unit.filters.conftest import ADMIN, Make, hello
@@ -82,3 +84,28 @@ async def test_tries_the_next_mode(exchange: Make, answer: Verdict | ReviewError
     chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=_answering(answer), after=[is_authenticated]))
 
     assert (await exchange(user=ANN).through(chain)).status == code
+
+
+async def test_takes_proxied_requests_as_authorized(exchange: Make) -> None:
+    """Allow a request of the proxied user that the host has authorized; review further questions, other users and other requests."""
+    asked: list[str] = []
+
+    async def denying(user: UserInfo, info: RequestInfo) -> Verdict:
+        asked.append(f"{user.name} {info.verb} {info.resource}")
+        return NO_OPINION
+
+    modes = AuthorizationModes(before=BEFORE, delegate=denying)
+    chain = Authorization(hello, modes=modes, authorized_by_host=lambda info: info.resource == "widgets")
+    path = "/apis/example.com/v1/namespaces/ns"
+
+    codes = []
+    for name, proxied in (("widgets", ANN), ("secrets", ANN), ("widgets", replace(ANN, name="eve")), ("widgets", None)):
+        sent = exchange(f"{path}/{name}/a", method="PUT", user=ANN)
+        if proxied is not None:
+            sent.request[PROXIED_USER] = proxied
+        codes.append((await sent.through(chain)).status)
+        if codes == [200]:
+            assert await sent.request[AUTHORIZE](ANN, replace(sent.request[INFO], verb="create")) is NO_OPINION
+
+    assert codes == [200, 403, 403, 403]
+    assert asked == ["ann create widgets", "ann update secrets", "ann update widgets", "ann update widgets"]

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from apiext.authentication.request_header import RequestHeaders
+from apiext.authentication.request_header import FrontProxyUsers, RequestHeaders
 from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
@@ -15,7 +15,7 @@ from apiext.meta.request import ANONYMOUS, Peer, UserInfo
 from tests.unit.filters.conftest import Make, hello, who
 
 TOKENS = {"secret": UserInfo("ann", ("devs",), uid="7")}
-PROXY = RequestHeaders(username=("X-Remote-User",), group=("X-Remote-Group",)).user
+PROXY = FrontProxyUsers(RequestHeaders(username=("X-Remote-User",), group=("X-Remote-Group",))).user
 
 
 async def test_authenticates_by_certificate(exchange: Make) -> None:

@@ -1,5 +1,7 @@
 """Tests of work in a thread that can be paused."""
 
+import pytest
+
 from hack.lib.pausable import Pausable
 
 
@@ -25,3 +27,18 @@ def test_goes_on_after_a_pause() -> None:
 
     assert counter.runs == 2
     assert not counter._thread.is_alive()
+
+
+class _Failing(Pausable):
+    def _run(self) -> None:
+        raise ValueError("broken")
+
+
+def test_raises_the_error_that_ended_the_work() -> None:
+    """Raise the error of the thread once, when the work is paused."""
+    failing = _Failing()
+    failing.start()
+
+    with pytest.raises(ValueError, match="broken"):
+        failing.pause()
+    failing.pause()

@@ -9,24 +9,38 @@ from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, current_wo
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Advance the clock by the limit with each look at it."""
-    ticks = (number * MAX_INLINE_SECONDS for number in range(100))
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Advance the clock by the limit with each look at it. Yield the processor time that the thread has used, in a list."""
+    ticks, used = (number * MAX_INLINE_SECONDS for number in range(100)), [5.0]
     with monkeypatch.context() as patch:
         patch.setattr("time.perf_counter", lambda: next(ticks))
-        yield
+        patch.setattr("time.thread_time", lambda: used[0])
+        yield used
 
 
-def test_stops_when_the_time_is_used() -> None:
+def test_stops_when_the_time_is_used(clock: list[float]) -> None:
     """Finish the work that is running at the limit, and refuse more of the same request, also after an error."""
     with InlineWork():
         work = current_work()
         assert work.is_limited
         with pytest.raises(ValueError, match="invalid literal"):
             work.run(int, "x")
+        clock[0] += MAX_INLINE_SECONDS
         with pytest.raises(HeavyWorkError):
             work.run(int, "1")
     assert work.run(int, "1") == 1
+
+
+def test_counts_no_time_in_which_others_had_the_processor(clock: list[float]) -> None:
+    """Go on while the thread itself has used less than the limit, as on a busy machine."""
+    with InlineWork():
+        work = current_work()
+        for text in "12":
+            work.run(int, text)
+            clock[0] += MAX_INLINE_SECONDS / 2
+        clock[0] += MAX_INLINE_SECONDS
+        with pytest.raises(HeavyWorkError):
+            work.run(int, "3")
 
 
 def test_stops_after_many_steps_or_for_a_large_size() -> None:

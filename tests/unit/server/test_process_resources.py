@@ -44,7 +44,7 @@ async def _searches(monkeypatch: pytest.MonkeyPatch, sizes: Iterable[tuple[int, 
         found.append(looks)
         before_search = False
 
-    monkeypatch.setattr(process_resources, "_INTERVAL", 0.0)
+    monkeypatch.setattr(process_resources, "_INTERVAL", 0.0001)
     monkeypatch.setattr(process_resources, "resident_bytes", resident)
     monkeypatch.setattr(process_resources, "trimmer", lambda: search)
     task = asyncio.create_task(return_free_memory())

@@ -222,13 +222,16 @@ def _apply_library(compiler: Compiler, node: Call, overload: str, libraries: tup
     compiler.writer.charge(1)
     if cost is None or not compiler.counting:
         return compiler.assign(call, kind, may_fail=True)
-    charge = f"{compiler.bind(cost)}(({''.join(f'{code}, ' for code in codes)}), {{}}) - 1"
+
+    def charge(result: str) -> str:
+        return f"{compiler.bind(cost)}(({''.join(f'{code}, ' for code in codes)}), {result}) - 1"
+
     with compiler.writer.block("try:"):
         result = compiler.assign(call, kind, may_fail=True)
     with compiler.writer.block(f"except {compiler.bind(CelError)}:"):
-        compiler.writer.charge_result(charge.format(None))
+        compiler.writer.charge_result(charge("None"))
         compiler.writer.line("raise")
-    compiler.writer.charge_result(charge.format(result.code))
+    compiler.writer.charge_result(charge(result.code))
     return result
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
+from apiext.meta.golang.foreign_values import NullNumber, OpaqueList, OpaqueMap
 from apiext.meta.golang.formatting import quote
-from apiext.schema.cel.ast import Constant, Expression, ListLiteral, MapLiteral, StructLiteral, Uint
+from apiext.schema.cel.ast import Expression, StructLiteral, Uint
 from apiext.schema.cel.errors import CelError
+from apiext.schema.cel.policies.value_origins import member_origin, origin
 from apiext.schema.cel.standard.conversions import to_text
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.values.run_time_values import Duration, Timestamp
@@ -17,6 +20,12 @@ from apiext.schema.cel.values.structs import StructValue
 
 _SAFE_INT: Final = 2**53 - 1
 """The greatest integer that is a number in JSON, for which a double is enough; greater ones become texts."""
+_REQUEST_STRUCTS: Final = {
+    "": "v1.AdmissionRequest",
+    ".userInfo": "v1.UserInfo",
+    **dict.fromkeys((".kind", ".requestKind"), "v1.GroupVersionKind"),
+    **dict.fromkeys((".resource", ".requestResource"), "v1.GroupVersionResource"),
+}
 
 
 def mistyped_structs(value: Any, path: str) -> Iterator[str]:
@@ -38,31 +47,40 @@ def mistyped_structs(value: Any, path: str) -> Iterator[str]:
             yield from mistyped_structs(member, path)
 
 
-class NullNumber(int):
-    """A null that an expression has made: for the reference a number of no usable type."""
-
-
-class OpaqueMap(dict[str, Any]):
-    """A map inside a list or map that an expression has made: for the reference no map."""
-
-
-class OpaqueList(list[Any]):
-    """A list inside a list or map that an expression has made: for the reference no list."""
-
-
 class TypedMap(dict[str, Any]):
-    """A map of a Go object, which cannot be a value of a JSON patch."""
+    """A map or struct of a Go object, which cannot be a value of a JSON patch."""
+
+    go_type: str = ""
+    """The type of a struct as Go prints it, empty for a map."""
 
 
 class TypedList(list[Any]):
     """A list of a Go object, which cannot be a value of a JSON patch."""
 
 
-def typed_value(value: Any) -> Any:
-    """Return JSON of an object that has a Go type in the reference: a parameter of a built-in kind, the request, the namespace."""
+def typed_value(value: Any, structs: Mapping[str, str] = MappingProxyType({}), path: str = "") -> Any:
+    """Return JSON of an object that has a Go type in the reference: a parameter of a built-in kind, the request, the namespace.
+
+    `structs` are the Go types of its structs by path, as far as they are known; the path of the object is empty.
+    """
     if isinstance(value, dict):
-        return TypedMap({name: typed_value(member) for name, member in value.items()})
-    return TypedList(map(typed_value, value)) if isinstance(value, list) else value
+        made = TypedMap({name: typed_value(member, structs, f"{path}.{name}") for name, member in value.items()})
+        made.go_type = structs.get(path, "")
+        return made
+    return TypedList([typed_value(member) for member in value]) if isinstance(value, list) else value
+
+
+def typed_object(obj: Any, version: str, kind: str) -> Any:
+    """Return JSON of an object of a built-in kind as `typed_value` does."""
+    shown = f"{version}.{kind}"
+    return typed_value(obj, {"": shown, ".metadata": "v1.ObjectMeta", ".spec": f"{shown}Spec", ".status": f"{shown}Status"})
+
+
+def typed_request(request: Any) -> Any:
+    """Return JSON of the variable `request` as `typed_value` does. Its options are no Go object."""
+    made = typed_value(request, _REQUEST_STRUCTS)
+    made["options"] = request["options"]
+    return made
 
 
 def configuration_value(value: Any, node: Expression | None = None) -> Any:
@@ -76,22 +94,26 @@ def configuration_value(value: Any, node: Expression | None = None) -> Any:
     if isinstance(value, StructValue):
         nodes = {field.name: field.value for field in node.fields} if isinstance(node, StructLiteral) else {}
         return {name: configuration_value(member, nodes.get(name)) for name, member in value.fields.items()}
-    if isinstance(node, ListLiteral) and isinstance(value, list):
-        return [_inner_value(member) for member in value]
-    if isinstance(node, MapLiteral) and isinstance(value, dict):
-        return {_key(key): _inner_value(member) for key, member in value.items()}
-    if value is None and (node is None or isinstance(node, Constant)):
-        return NullNumber(0)
-    return _json(value, exact=True)
+    if (made := origin(node, value)) is not None:
+        if isinstance(value, list):
+            return [_inner_value(member, member_origin(made, place)) for place, member in enumerate(value)]
+        return {_key(key): _inner_value(member, member_origin(made, key)) for key, member in value.items()}
+    if isinstance(value, list):
+        return [configuration_value(member) for member in value]
+    if isinstance(value, dict):
+        return {_key(key): configuration_value(member) for key, member in value.items()}
+    return NullNumber(0) if value is None else _json(value, exact=True)
 
 
-def _inner_value(value: Any) -> Any:
+def _inner_value(value: Any, node: Expression | None) -> Any:
     if value is None:
         return NullNumber(0)
     if isinstance(value, StructValue):
-        return configuration_value(value)
+        return configuration_value(value, node)
     found = _json(value, exact=True)
-    return OpaqueMap(found) if isinstance(found, dict) else OpaqueList(found) if isinstance(found, list) else found
+    if origin(node, value) is None:
+        return found
+    return OpaqueMap(found) if isinstance(found, dict) else OpaqueList(found)
 
 
 def operation_value(value: Any) -> Any:
@@ -111,6 +133,8 @@ def _json(value: Any, *, exact: bool) -> Any:
     if isinstance(value, float):
         return _double(value, exact=exact)
     if not exact and isinstance(value, TypedMap | TypedList):
+        if isinstance(value, TypedMap) and value.go_type:
+            raise CelError(f"type conversion error from struct type {value.go_type} to *structpb.Value")
         kind = "map(dyn, dyn)" if isinstance(value, TypedMap) else "list(dyn)"
         raise CelError(f"type conversion error from '{kind}' to '*structpb.Value'")
     if isinstance(value, bytes):

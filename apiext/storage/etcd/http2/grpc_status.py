@@ -14,6 +14,7 @@ DEADLINE_EXCEEDED: Final = 4
 RESOURCE_EXHAUSTED: Final = 8
 ABORTED: Final = 10
 OUT_OF_RANGE: Final = 11
+UNIMPLEMENTED: Final = 12
 INTERNAL: Final = 13
 UNAVAILABLE: Final = 14
 
@@ -24,6 +25,7 @@ _NAMES: Final = {
     RESOURCE_EXHAUSTED: "ResourceExhausted",
     ABORTED: "Aborted",
     OUT_OF_RANGE: "OutOfRange",
+    UNIMPLEMENTED: "Unimplemented",
     INTERNAL: "Internal",
     UNAVAILABLE: "Unavailable",
 }

@@ -110,17 +110,19 @@ class Plugin:
         try:
             plaintext = await self.service.decrypt(random_uuid(), message)
         except TransformError as error:
-            failure = TransformError(f"failed to decrypt DEK, error: {error}", error.code)
-            self._has_failed = True
-            self._failed = {one: what for one, what in self._failed.items() if self._clock() < what[0]}
-            self._failed[key] = self._clock() + _FAILURE_SECONDS, failure
-            raise failure from error
-        if message.dek_source_type == HKDF_SEED:
-            self._keep(key, ExtendedNonceTransformer(plaintext))
-        elif len(plaintext) in KEY_SIZES:
-            self._keep(key, GCMTransformer(plaintext))
-        else:
-            raise TransformError(f"crypto/aes: invalid key size {len(plaintext)}")
+            raise self._failure(key, TransformError(f"failed to decrypt DEK, error: {error}", error.code)) from error
+        try:
+            transformer = _transformer(message.dek_source_type, plaintext)
+        except TransformError as error:
+            raise self._failure(key, error) from None
+        self._keep(key, transformer)
+
+    def _failure(self, key: CacheKey, error: TransformError) -> TransformError:
+        """Keep an error of a seed for a moment, and return it."""
+        self._has_failed = True
+        self._failed = {one: what for one, what in self._failed.items() if self._clock() < what[0]}
+        self._failed[key] = self._clock() + _FAILURE_SECONDS, error
+        return error
 
     def _keep(self, key: CacheKey, transformer: Transformer) -> None:
         now = self._clock()
@@ -201,6 +203,15 @@ class Plugin:
         check(message)
         message.ClearField("data")
         return _State(ExtendedNonceTransformer(seed), message, cache_key(message), expires)
+
+
+def _transformer(type_: int, plaintext: bytes) -> Transformer:
+    """Return the transformer of a decrypted seed or key. Raises TransformError if its size is wrong."""
+    if type_ == HKDF_SEED:
+        return ExtendedNonceTransformer(plaintext)
+    if len(plaintext) not in KEY_SIZES:
+        raise TransformError(f"crypto/aes: invalid key size {len(plaintext)}")
+    return GCMTransformer(plaintext)
 
 
 def _time(seconds: float) -> str:

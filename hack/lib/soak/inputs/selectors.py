@@ -66,6 +66,15 @@ def field_terms(attack: Attack) -> None:
         attack.ask("GET", _list("field", text))
 
 
+def shard_ranges(attack: Attack) -> None:
+    """Select objects by as many ranges of hashes as a request can name, plain and within many parentheses."""
+    ranges = [f"shardRange(object.metadata.uid,'0x{number:015x}0','0x{number:015x}1')" for number in range(680)]
+    nested = f"{'(' * 200}{ranges[0]}{')' * 200}"
+    for text in ("||".join(ranges), "||".join([nested] * 100)):
+        attack.ask("GET", f"{ALL}?shardSelector={quote(text, safe='(),')}")
+    attack.ask("DELETE", f"{KEPT}?dryRun=All&shardSelector={quote(nested)}")
+
+
 def selectors_of_clients_that_leave(attack: Attack) -> None:
     """Send many large selections and close each connection without reading the answer."""
     path = _list("label", _cut(f"!k{number}" for number in range(20_000)))
@@ -95,6 +104,7 @@ INPUTS: Final = (
     label_requirements,
     label_syntax,
     field_terms,
+    shard_ranges,
     selectors_of_clients_that_leave,
     selectors_of_watches,
 )

@@ -108,13 +108,13 @@ def _isolate(world: World, weather: Weather, chance: random.Random) -> AbstractC
 
 @contextmanager
 def _killed(service: Service) -> Iterator[None]:
-    """Kill a program for the block, and start it again at its end."""
+    """Kill a program for the block, and start it again at its end. Other faults may delay its readiness."""
     service.process.signal(signal.SIGCONT)
     service.kill()
     try:
         yield
     finally:
-        service.start()
+        service.process.start()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Final
 
 from hack.lib.pausable import Pausable
 from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.soak.attack import BROKEN
 from hack.lib.soak.observation import memory
 
 _INTERVAL: Final = 10.0
@@ -44,7 +45,7 @@ class Leaks(Pausable):
         while not self._ended.wait(_INTERVAL):
             try:
                 self.samples.append(self._sample())
-            except OSError:
+            except BROKEN:
                 continue  # it is killed or paused
 
     def _sample(self) -> Sample:
@@ -68,9 +69,17 @@ def judge(samples: list[Sample]) -> tuple[str, list[str]]:
         return "memory is not judged: the server did not run for seven minutes", []
     before, after = _mean(first), _mean(last)
     texts = [f"{name} {one:,.0f} to {other:,.0f}" for name, one, other in zip(("MiB", "descriptors", "tasks"), before, after, strict=True)]
-    line = f"from minute five to the end: {', '.join(texts)}"
+    line = f"from minute five to the end: {', '.join(texts)}; MiB by minutes: {_course(own, begun)}"
     limits = (before[0] * _GROWTH, before[1] * _GROWTH + _TOLERATED, before[2] * _GROWTH + _TOLERATED)
     return line, [f"a leak: {text}" for text, value, limit in zip(texts, after, limits, strict=True) if value > limit]
+
+
+def _course(samples: list[Sample], begun: float) -> str:
+    """Return the first memory figure in each span of five minutes."""
+    figures: dict[int, float] = {}
+    for one in samples:
+        figures.setdefault(int((one.time - begun) // _FIRST), one.mib)
+    return " ".join(f"{mib:.0f}" for mib in figures.values())
 
 
 def _mean(samples: list[Sample]) -> tuple[float, float, float]:

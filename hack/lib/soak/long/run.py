@@ -103,6 +103,7 @@ class _Run:
         self._listers = [Lister(accesses[number % 2], self._listed.append) for number in range(_LISTERS)]
         self._followers = self._watching(accesses)
         self._leaks = leaks.Leaks(around.servers[0])
+        self._end = 0
 
     def play(self, minutes: float, webhook: WebhookServer) -> Findings:
         """Run for some minutes, and judge."""
@@ -112,6 +113,7 @@ class _Run:
         with ExitStack() as stack:
             for follower in self._followers:
                 stack.enter_context(follower)
+            until(lambda: all(follower.lists for follower in self._followers), "the first list of each watch")
             clients: Sequence[Pausable] = [*self._clients, *self._listers]
             for part in (*clients, self._administrator, self._leaks, *lanes):
                 stack.enter_context(part)
@@ -182,9 +184,12 @@ class _Run:
             found.problems.append(f"{error}: {[len(one.items) for one in self._followers]} objects in watches")
 
     def _agree(self) -> bool:
-        """Report whether all watches have seen the last event of any, and show the same objects as all servers."""
-        last = max(max(follower.seen, default=0) for follower in self._followers)
-        if any(follower.revision < last for follower in self._followers):
+        """Report whether all watches have seen the last event of any, and show the same objects as all servers.
+
+        Requests without an answer and migrations may still write later, while the watches end one after the other.
+        """
+        self._end = max(max(follower.seen, default=0) for follower in self._followers)
+        if any(follower.revision < self._end for follower in self._followers):
             return False
         shown = [_contents(access) for access in self._world.direct]
         return all(one == shown[0] for one in (*shown, *(follower.items for follower in self._followers)))
@@ -200,7 +205,7 @@ class _Run:
         found.problems += order.acknowledged(self._history.acknowledged)
         found.problems += orders.stale(self._listed, self._history.acknowledged)
         for number, follower in enumerate(self._followers):
-            if missed := follower.missed(order.revisions):
+            if missed := follower.missed([revision for revision in order.revisions if revision <= self._end]):
                 found.problems.append(f"watch {number} missed revisions {missed[:10]}")
         clients: Sequence[RegisterClient | Lister | Follower[State]] = [*self._clients, *self._listers, *self._followers]
         for client in clients:

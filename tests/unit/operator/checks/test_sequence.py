@@ -128,6 +128,11 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ),
     ("readiness", "not ready: shutdown: bye", _fails("shutdown", "bye")),
     ("front proxy", "does not know the host's front proxy (401)", lambda builder: builder.host.update({f"as {DISCOVERY}": Answer(401)})),
+    (
+        "authorization",
+        "any front proxy sends as authorized: 2 names",
+        lambda builder: builder.apiext.update({"/readyz?verbose": READY.replace("[+]shutdown", "[+]front-proxy ok: 2 names\n[+]shutdown")}),
+    ),
     ("front proxy", "bad status from https://x: 401", _unavailable("bad status from https://x: 401")),
     ("front proxy", "remote error: tls", _unavailable("remote error: tls: unknown certificate authority")),
     ("delegation", "may not ask the host", lambda builder: builder.apiext.update({"as /apis": Answer(500, SAR)})),

@@ -81,6 +81,17 @@ def test_texts_are_data() -> None:
     assert program(f"self['{literal}'] == '{literal}'", schema).evaluate({hostile: hostile}, None) is True
 
 
+@pytest.mark.parametrize(
+    "expression", ["!isQuantity('1{')", "'{0}{'.split('{') == ['', '0}', '']", "'{x}'.find('[{]') == '{'", "!isURL('{}{0}')"]
+)
+def test_texts_are_data_where_their_cost_is_counted(expression: str) -> None:
+    """Count the costs of functions of libraries, which depend on the text."""
+    compiled, meter = program(expression, NUMBERS), CostMeter(1_000_000)
+
+    assert compiled.evaluate_counted([], None, meter=meter) is True
+    assert meter.cost
+
+
 def test_an_optional_old_value() -> None:
     """Read an old value that is JSON, and none."""
     schema = {"type": "object", "properties": {"size": {"type": "number"}, "day": {"type": "string", "format": "date"}}}

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
-from apiext.meta.request import UserInfo
+from apiext.meta.request import UserInfo, authenticated
 from apiext.server.host.delegated_authentication import ConfigMapLookup
 from apiext.server.options.options import AuthenticationOptions
 from apiext.server.start_error import StartError
@@ -66,6 +66,10 @@ def _lookup(**options: Any) -> tuple[ConfigMapLookup, FakeTLS]:
     return ConfigMapLookup(AuthenticationOptions(**options), cast("DynamicTLS", tls)), tls
 
 
+def _proxied(lookup: ConfigMapLookup) -> UserInfo | None:
+    return lookup.front_proxy_user(HEADERS, [(name.encode(), text.encode()) for name, text in HEADERS.items()])
+
+
 async def _read(lookup: ConfigMapLookup, answer: Any) -> None:
     await lookup.read(cast("WebhookClient", Remote(answer)))
 
@@ -81,7 +85,7 @@ async def test_uses_the_config_map(tmp_path: Path) -> None:
     assert found.clients.pem.decode() == data["client-ca-file"]
     assert found.proxies == CertificateAuthorities(data["requestheader-client-ca-file"].encode())
     assert found.proxy_names == {"front"}
-    assert lookup.front_proxy_user(HEADERS) == UserInfo("ann")
+    assert _proxied(lookup) == authenticated(UserInfo("ann"))
 
 
 @pytest.mark.parametrize("named", ["client_ca_file", "front_proxy_ca_file"])
@@ -121,11 +125,11 @@ async def test_keeps_the_last_valid_state(tmp_path: Path, caplog: pytest.LogCapt
 
     assert tls.identification.clients == CertificateAuthorities(b"own")
     assert [line["error"] for line in logged(caplog)] == ["no"]
-    assert lookup.front_proxy_user(HEADERS) is None
+    assert _proxied(lookup) is None
 
     tls.broken = False
     lookup.update(config_map)
-    assert lookup.front_proxy_user(HEADERS) is not None
+    assert _proxied(lookup) is not None
 
 
 async def _until_recorded(records: HostRecords, *, expected: Any) -> None:
@@ -146,7 +150,7 @@ async def test_recalls_the_recorded_state(tmp_path: Path, caplog: pytest.LogCapt
     await lookup.read(cast("WebhookClient", Remote(refused)), recalls=True)
     await lookup.recall(records)
     assert tls.identification.clients.pem.decode() == config_map["data"]["client-ca-file"]
-    assert lookup.front_proxy_user(HEADERS) == UserInfo("ann")
+    assert _proxied(lookup) == authenticated(UserInfo("ann"))
     assert [line["event"] for line in logged(caplog)] == ["extension-apiserver-authentication ConfigMap not read, using the recorded one"]
 
     broken = {"metadata": {}, "data": config_map["data"] | {"requestheader-allowed-names": "{"}}

@@ -22,7 +22,11 @@ def test_sets_all_gates_of_a_stage() -> None:
 
     assert gates.enabled("CBORServingAndStorage")
     assert not gates.enabled("StorageVersionAPI")
+    assert gates.enabled("ShardedListAndWatch")
+    assert not FeatureGates().enabled("ShardedListAndWatch")
     assert not gates.enabled("ConstrainedImpersonation")
+    assert not gates.enabled("EtcdRangeStream")
+    assert FeatureGates().enabled("EtcdRangeStream")
     assert gates.enabled("StorageVersionMigrator")
 
 

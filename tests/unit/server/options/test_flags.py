@@ -68,6 +68,19 @@ def test_parses_values() -> None:
     assert options.verbosity == 3
 
 
+def test_streams_ranges_of_etcd() -> None:
+    """Stream ranges of etcd unless the gate is disabled."""
+    servers = {"etcd_servers": ("http://a:1",)}
+    default, without = (
+        read_options(servers).storage.etcd,
+        read_options(servers | {"feature_gates": ("EtcdRangeStream=false",)}).storage.etcd,
+    )
+
+    assert default is not None
+    assert without is not None
+    assert (default.range_stream, without.range_stream) == (True, False)
+
+
 @pytest.mark.parametrize(
     "flags, problem",
     [
@@ -93,7 +106,9 @@ def test_parses_values() -> None:
         ({"service_address": ("/no/file",)}, "--service-address: /no/file: No such file or directory"),
         ({"feature_gates": ("WatchList",)}, "missing bool value for WatchList"),
         ({"disable_admission_plugins": ("Nope",)}, 'disable-admission-plugins plugin "Nope" is unknown'),
-        ({"authorization_mode": ("Node",)}, "--authorization-mode: 'Node' is not one of AlwaysAllow, RBAC, Webhook"),
+        ({"authorization_mode": ("Node",)}, "--authorization-mode: 'Node' is not one of AlwaysAllow, FrontProxy, RBAC, Webhook"),
+        ({"authorization_mode": ("FrontProxy",)}, "--authorization-mode: FrontProxy must be the first of several modes"),
+        ({"authorization_mode": ("RBAC", "FrontProxy")}, "--authorization-mode: FrontProxy must be the first of several modes"),
         ({"authorization_mode": ("RBAC", "RBAC")}, "--authorization-mode: 'RBAC' must not be given twice"),
         ({"service_account_key_file": (__file__,)}, "--service-account-key-file: needs --service-account-signing-key-file too"),
         ({"authorization_mode": ("Webhook",)}, "--authorization-mode: Webhook needs --authorization-kubeconfig too"),

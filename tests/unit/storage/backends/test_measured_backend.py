@@ -1,8 +1,11 @@
 """A backend whose calls are counted."""
 
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import nullcontext
+
 import pytest
 
-from apiext.storage.backend import CompactedError, RangeResult, UnavailableError
+from apiext.storage.backend import CompactedError, KeyValue, NotStreamedError, RangeResult, UnavailableError
 from apiext.storage.backends.fixed_backend import FixedBackend
 from apiext.storage.backends.measured_backend import MeasuredBackend
 
@@ -53,6 +56,27 @@ async def test_errors(inner: Broken) -> None:
             await backend.list("/registry/example.com/widgets/")
 
     assert backend.statistics.durations[labels].count == 2
+    assert dict(backend.statistics.errors) == {labels: 1}
+
+
+async def _failing(fault: Exception | None) -> AsyncGenerator[Sequence[KeyValue]]:
+    yield [KeyValue(KEY, b"{}", 7)]
+    if fault is not None:
+        raise fault
+
+
+async def test_streams(inner: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count a stream as one call, its failure as an error, and one that the server does not have not at all."""
+    backend, labels = MeasuredBackend(inner, "/registry"), ("listStream", "example.com", "widgets")
+    assert backend.stream("/registry/example.com/widgets/", start="", revision=7) is None
+    for fault in (None, CompactedError(3), UnavailableError("away"), NotStreamedError("old")):
+        monkeypatch.setattr(inner, "stream", lambda _prefix, fault=fault, **_: _failing(fault))
+        found = backend.stream("/registry/example.com/widgets/", start="", revision=7)
+        assert found is not None
+        with pytest.raises(type(fault)) if fault else nullcontext():
+            assert [pair.key async for items in found for pair in items] == [KEY]
+
+    assert backend.statistics.durations[labels].count == 3
     assert dict(backend.statistics.errors) == {labels: 1}
 
 

@@ -81,7 +81,7 @@ async def test_shows_one_revision(store: Store, selection: Selection) -> None:
     states = {before.revision: {item.key for item in before.items if item.labels.get("odd")}}
     every = {item.key for item in before.items}
     changing = asyncio.create_task(relabel_at_random(store, states))
-    wants_odd = selection.matches({"odd": "yes"}, {})
+    wants_odd = selection.labels is not None and selection.labels.matches({"odd": "yes"})
     for number in range(6):
         past = str(next(iter(states)) if number % 3 == 2 else "")
         options = ListOptions(selection, resource_version=past, match=VersionMatch.EXACT if past else VersionMatch.UNSET)

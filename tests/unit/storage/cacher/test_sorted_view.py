@@ -4,6 +4,8 @@ import random
 
 import pytest
 
+from apiext.meta.encoding import json_codec
+from apiext.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.meta.steps import at_once
 from apiext.storage.cacher.sorted_view import SortedView, between
@@ -29,13 +31,18 @@ SELECTIONS = [
     where("spec.color=1"),
     where("spec.color=,spec.size!=2"),
     Selection(parse_label_selector("a=1"), parse_field_selector("spec.color=2")),
+    Selection(shard=ShardSelector(UID, ((0, 2**63),))),
+    Selection(shard=ShardSelector(UID, ((0, 2**62), (2**63, 2**64)))),
+    Selection(parse_label_selector("a=1"), shard=ShardSelector(UID, ((0, 2**63),))),
+    Selection(shard=ShardSelector(NAMESPACE, ((0, 2**63),))),
 ]
 
 
 def item(key: str, labels: dict[str, str], fields: dict[str, str]) -> StoredEntry:
     """Return an entry that is rendered."""
-    entry = StoredEntry(key, 1, b"{}")
-    entry.adopt(VIEW, Item(key=key, revision=1, data=b"{}", labels=labels, fields=fields))
+    data = json_codec.dumps({"metadata": {"uid": f"uid-of-{key}"}})
+    entry = StoredEntry(key, 1, data)
+    entry.adopt(VIEW, Item(key=key, revision=1, data=data, labels=labels, fields={"metadata.namespace": key.partition("/")[0], **fields}))
     return entry
 
 
@@ -48,7 +55,7 @@ def random_entry(chance: random.Random, key: str) -> StoredEntry:
 
 async def check(sorted_view: SortedView, selection: Selection, scope: str) -> None:
     """Compare a selection, with its index or without, with the matching of each item."""
-    wanted = [one for one in sorted_view.items if one.key.startswith(scope) and selection.matches(one.labels, one.fields)]
+    wanted = [one for one in sorted_view.items if one.key.startswith(scope) and selection.matches(one)]
     assert list(await sorted_view.selected(scope, selection)) == wanted
     await sorted_view.prepare(selection)
     assert list(await sorted_view.selected(scope, selection)) == wanted

@@ -1,10 +1,12 @@
 """Matching of changes with groups of watchers."""
 
+import itertools
 import random
 
 import pytest
 
 from apiext.meta.encoding import json_codec
+from apiext.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector, shard_hash
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.storage.cacher.watcher_groups import WatcherGroups
 from apiext.storage.interface import EVERYTHING, Event, Selection
@@ -33,6 +35,11 @@ def _labels(text: str) -> Selection:
     return Selection(labels=parse_label_selector(text))
 
 
+def _shards(count: int) -> list[Selection]:
+    bounds = itertools.pairwise(2**64 * number // count for number in range(count + 1))
+    return [Selection(shard=ShardSelector(UID, (part,))) for part in bounds]
+
+
 def _entry(revision: int, color: str, **labels: str) -> StoredEntry:
     return read(RENDERER, "default/a", json_codec.dumps(widget("default/a", labels=labels, color=color)), revision)
 
@@ -59,6 +66,9 @@ def test_matches_every_group(view: VersionView) -> None:
         Selection(fields=parse_field_selector("metadata.name=a")),
         Selection(fields=parse_field_selector("spec.color!=red")),
         *map(_color, COLORS),
+        *_shards(3),
+        Selection(parse_label_selector("team=x"), shard=_shards(2)[0].shard),
+        Selection(shard=ShardSelector(NAMESPACE, ((0, 2**63),))),
     ]
     groups, present = WatcherGroups(), list[tuple[WatchQueue[Event], Interest]]()
     for revision in range(1, 1000):
@@ -99,6 +109,21 @@ def test_matches_only_the_labels_of_a_change(view: VersionView) -> None:
 
     found = [labels.text for group in groups.matching(change) if (labels := group.interest.selection.labels)]
     assert sorted(found) == ["key7", "team in (t5,t6)", "team=t5", "team=t7", "tier!=1"]
+
+
+def test_matches_only_the_shard_of_a_change(view: VersionView) -> None:
+    """Match a change with one of many groups of shards, and compute the hash of each object once."""
+    groups = WatcherGroups()
+    for shard in _shards(100):
+        for _ in range(2):
+            groups.join(WatchQueue[Event](), _interest(shard, view), 0)
+    entry = _entry(2, "red")
+    change = ObjectChange(key="default/a", revision=2, entry=entry, previous=_entry(1, ""))
+
+    (group,) = groups.matching(change)
+    assert len(group.watchers) == 2
+    assert group.interest.event(change) is not None
+    assert view.item(entry).uid_hash == shard_hash("uid-of-a")
 
 
 def test_matches_an_undecodable_object_with_all_groups(view: VersionView) -> None:

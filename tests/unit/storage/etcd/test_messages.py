@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from apiext.storage.backend import Guard
 from apiext.storage.etcd.aetcd_messages import rpc
+from apiext.storage.etcd.companions import Companions
 from apiext.storage.etcd.messages import conditional
 
 READ = rpc.RequestOp(request_range=rpc.RangeRequest(key=b"a"))
@@ -25,8 +26,9 @@ def test_encodes_transactions(revision: int, value: bytes | None, operation: obj
     """Encode what etcd's own message type reads as the same transaction."""
     guards = [] if guard is None else [at(guard.key.encode(), guard.expected)]
     expected = rpc.TxnRequest(compare=[*guards, at(b"a", revision)], success=[operation], failure=[READ])
+    condition, _ = Companions("/registry").condition(guard)
 
-    read = rpc.TxnRequest.FromString(conditional(b"a", value, revision, guard))
+    read = rpc.TxnRequest.FromString(conditional(b"a", value, revision, condition))
 
     assert read == expected
     assert all(compare.WhichOneof("target_union") == "mod_revision" for compare in read.compare)
@@ -45,4 +47,15 @@ def test_encodes_keys_and_values_of_all_sizes(key_size: int, value_size: int, re
         failure=[rpc.RequestOp(request_range=rpc.RangeRequest(key=key))],
     )
 
-    assert rpc.TxnRequest.FromString(conditional(key, value, revision, None)) == expected
+    assert rpc.TxnRequest.FromString(conditional(key, value, revision)) == expected
+
+
+@pytest.mark.parametrize("value", [b"v" * 200, None], ids=["put", "delete"])
+def test_writes_companions_with_their_keys(value: bytes | None) -> None:
+    """Put an empty companion after the key, or delete it after the key."""
+    read = rpc.TxnRequest.FromString(conditional(b"a", value, 3, companion=b"c"))
+
+    companion = rpc.RequestOp(request_put=rpc.PutRequest(key=b"c"))
+    if value is None:
+        companion = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=b"c"))
+    assert list(read.success) == [PUT if value else DELETE, companion]

@@ -1,6 +1,8 @@
 """Records about the host cluster of a store."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,21 @@ async def test_records_the_authentication(backend: MemoryBackend) -> None:
         revision = await backend.revision()
         await records.remember_authentication(dict(said))
         assert (await records.authentication(), await backend.revision()) == (said, revision)
+
+
+async def test_changes_of_several_servers(backend: MemoryBackend) -> None:
+    """Lose no change that another server makes between the read and the write; do not write without a change."""
+    servers = [HostRecords(backend, "/registry") for _ in range(4)]
+
+    def adding(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        return lambda known: {**known, name: 1}
+
+    await asyncio.gather(*(records.change("x", adding(f"s{number}")) for number, records in enumerate(servers)))
+    revision = await backend.revision()
+    await servers[0].change("x", dict)
+
+    assert await servers[0].get("x") == dict.fromkeys(["s0", "s1", "s2", "s3"], 1)
+    assert await backend.revision() == revision
 
 
 @pytest.mark.parametrize("value,problem", [(b"{", "is not JSON"), (b"[]", "is not an object"), (b"{}", "has no uid")])

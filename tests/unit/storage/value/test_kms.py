@@ -169,6 +169,17 @@ async def test_seed_that_cannot_be_decrypted(vault: Plugin, service: Service, cl
     assert await opened(vault, stored) == (b"{}", False)
 
 
+@pytest.mark.parametrize("type_, message", [(1, "invalid seed length 3 used for"), (0, "crypto/aes: invalid key size 3")])
+async def test_seed_of_wrong_size(vault: Plugin, service: Service, type_: int, message: str) -> None:
+    """The plugin is not asked again at once for a seed that has the wrong size."""
+    stored = EncryptedObject(data=b"x", key_id="k", dek_source=b"bad", dek_source_type=type_).SerializeToString()
+    for _ in range(2):
+        with pytest.raises(TransformError, match=message):
+            await opened(vault, stored)
+
+    assert service.calls.count("decrypt") == 1
+
+
 async def test_plugin_without_a_seed(service: Service, clock: Clock) -> None:
     """Nothing can be read or written before the plugin has answered once."""
     stored = EncryptedObject(data=b"x", key_id="k", dek_source=b"s").SerializeToString()

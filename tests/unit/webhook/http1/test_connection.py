@@ -169,11 +169,38 @@ async def test_deadline(pool: ConnectionPool, server: RawServer) -> None:
     await until(lambda: server.ended == 1)
 
 
+async def test_earlier_deadline_of_a_later_request(server: RawServer) -> None:
+    """Give up at the deadline of the present request, although the one before had a later one."""
+    server.answers, server.holds = [_EMPTY, b""], True
+    connection, loop = await dial(Destination("127.0.0.1", server.port, None), LIMIT), asyncio.get_running_loop()
+    await connection.exchange(_REQUEST, loop.time() + 30)
+
+    with pytest.raises(TimeoutError):
+        await connection.exchange(_REQUEST, loop.time() + 0.1)
+
+
+async def test_later_deadline_of_a_later_request(server: RawServer) -> None:
+    """Wait on when the time of an earlier request is up."""
+    server.answers, server.holds = [_EMPTY, b""], True
+    connection, loop = await dial(Destination("127.0.0.1", server.port, None), LIMIT), asyncio.get_running_loop()
+    await connection.exchange(_REQUEST, loop.time() + 30)
+    waiting = asyncio.create_task(connection.exchange(_REQUEST, loop.time() + 60))
+    await asyncio.sleep(0)
+
+    connection._expire()
+
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    connection.abort()
+    with pytest.raises(BrokenConnectionError):
+        await waiting
+
+
 async def test_deadline_within_the_body(pool: ConnectionPool, server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell an answer that ends too late from none."""
     server.answers, server.holds = [_OK + b"Content-Length: 4\r\n\r\nte", b""], True
     # it expires when the head has come
-    monkeypatch.setattr(KeptConnection, "_advance", KeptConnection._expire)
+    monkeypatch.setattr(KeptConnection, "_advance", lambda connection: connection._finish(TimeoutError()))
     with pytest.raises(BodyError):
         await _ask(pool, server.port)
 

@@ -1,0 +1,84 @@
+"""Preparation for the first requests, in a thread once the server is ready: it neither delays the start nor holds the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from apiext.endpoints.request import Handler
+from apiext.meta.log import get_logger
+from apiext.scheduling.side_thread import aside
+
+_LOG: Final = get_logger(__name__)
+_MODULES: Final = (
+    "apiext.openapi.handler",
+    "apiext.endpoints.serializers.yaml_codec",
+    "apiext.server.observability.log_lines",
+)
+"""Modules for the first request of kubectl, YAML body and log event."""
+PRELOADED: Final = (
+    "apiext.server.rehearsal",
+    "apiext.definitions.validation.definition",
+    "apiext.definitions.validation.warnings",
+    *_MODULES,
+)
+"""Modules that several workers of a server share."""
+_CBOR: Final = ("apiext.meta.encoding.cbor_codec", "apiext.endpoints.serializers.cbor_decoder")
+_SHARDS: Final = ("apiext.endpoints.parameters.shard_expression",)
+_READS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
+
+
+class RequestPreparation:
+    """Imports, compiles and caches what most servers need soon."""
+
+    def __init__(self, *, cbor: bool = False, shards: bool = False) -> None:
+        """Prepare nothing yet. Include CBOR and shard selectors only if they are served."""
+        self._modules = _MODULES + (_CBOR if cbor else ()) + (_SHARDS if shards else ())
+        self._rehearsal: asyncio.Task[None] | None = None
+        """While writes wait for it."""
+
+    def before_writes(self, handler: Handler) -> Handler:
+        """Return a handler that lets writes wait while the code for writes is being imported. They would import it on the event loop."""
+
+        def handle(request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
+            if self._rehearsal is None or request.method in _READS:
+                return handler(request)
+            return self._handle_later(handler, request)
+
+        return handle
+
+    async def _handle_later(self, handler: Handler, request: web.BaseRequest) -> web.StreamResponse:
+        if self._rehearsal is not None:
+            await asyncio.wait([self._rehearsal])
+        return await handler(request)
+
+    async def run(self) -> None:
+        """Serve a sample definition, and import what other requests need."""
+        self._rehearsal = asyncio.create_task(_attempt(_rehearse))
+        try:
+            await self._rehearsal
+        finally:
+            self._rehearsal = None
+        await _attempt(lambda: _import(self._modules))
+
+
+async def _attempt(work: Callable[[], None]) -> None:
+    try:
+        await aside(work)
+    except Exception:  # noqa: BLE001 -- real requests do without
+        _LOG.exception("preparation for the first requests failed")
+
+
+def _rehearse() -> None:
+    from apiext.server.rehearsal import rehearse
+
+    rehearse()
+
+
+def _import(modules: Sequence[str]) -> None:
+    for name in modules:
+        importlib.import_module(name)

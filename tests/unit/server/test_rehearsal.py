@@ -1,0 +1,95 @@
+"""The rehearsal of the first requests, and the writes that wait for it."""
+
+import asyncio
+import subprocess
+import sys
+from typing import cast
+
+import pytest
+from aiohttp import web
+
+from apiext.server import preparation as preparations
+from apiext.server.preparation import RequestPreparation
+from apiext.server.rehearsal import rehearse
+
+_MODULES = ("apiext.definitions.validation.definition", "apiext.schema.cel.compiler.loops", "re2")
+_LOADED = f"""
+import sys
+from apiext.server.rehearsal import rehearse
+rehearse()
+print(*(name for name in {_MODULES} if name in sys.modules))
+"""
+
+
+def test_rehearses_without_an_event_loop_again_and_again() -> None:
+    """Create the sample definition and its object without an error or a wait."""
+    rehearse()
+    rehearse()
+
+
+def test_imports_what_a_definition_needs() -> None:
+    """Import validation, the compiler of rules and RE2."""
+    printed = subprocess.run([sys.executable, "-c", _LOADED], check=True, capture_output=True, text=True).stdout.split()
+
+    assert printed == [*_MODULES]
+
+
+class _Request:
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+
+async def _answered(preparation: RequestPreparation, order: list[str], method: str) -> None:
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        order.append(request.method)
+        return web.StreamResponse()
+
+    await preparation.before_writes(handler)(cast("web.BaseRequest", _Request(method)))
+
+
+async def test_only_writes_wait_for_the_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answer reads at once, and writes when the rehearsal has ended, also by an error."""
+    order: list[str] = []
+    released = asyncio.Event()
+
+    async def aside(_work: object) -> None:
+        if not released.is_set():
+            await released.wait()
+            order.append("rehearsed")
+            raise RuntimeError("a defect")
+
+    monkeypatch.setattr(preparations, "aside", aside)
+    monkeypatch.setattr(preparations, "_LOG", _Quiet())
+    preparation = RequestPreparation()
+    await _answered(preparation, order, "PUT")
+    running = asyncio.create_task(preparation.run())
+    await asyncio.sleep(0)
+    writing = asyncio.create_task(_answered(preparation, order, "POST"))
+    await asyncio.sleep(0)
+    await _answered(preparation, order, "GET")
+    released.set()
+    await writing
+    await running
+    await _answered(preparation, order, "DELETE")
+
+    assert order == ["PUT", "GET", "rehearsed", "POST", "DELETE"]
+
+
+async def test_a_failed_import_does_not_end_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Log what cannot be imported, and go on."""
+    quiet = _Quiet()
+    monkeypatch.setattr(preparations, "_LOG", quiet)
+    monkeypatch.setattr(preparations, "_MODULES", ("apiext.nothing",))
+
+    await RequestPreparation().run()
+
+    assert quiet.logged == ["preparation for the first requests failed"]
+
+
+class _Quiet:
+    def __init__(self) -> None:
+        self.logged: list[str] = []
+
+    def exception(self, event: str) -> None:
+        """Keep the event."""
+        self.logged.append(event)
