@@ -113,7 +113,7 @@ async def test_absent_definitions_decide_themselves(ours: EtcdBackend, stranger:
 
 
 async def test_small_definitions_decide_themselves(ours: EtcdBackend, stranger: EtcdBackend, name: str) -> None:
-    """Refuse a write under a former state of a small definition, whoever has changed it."""
+    """Refuse a write under a former state of a small definition, also if another program has changed it."""
     created = await ours.create(DEFINITIONS + name, b"1")
     await stranger.update(DEFINITIONS + name, b"2", expected=created.revision)
 

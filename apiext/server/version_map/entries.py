@@ -46,7 +46,7 @@ class NamedPart(NamedTuple):
 
     key: str
     resource: GroupVersionResource
-    """Only users who may list this resource in all namespaces see the names."""
+    """The names are shown to users who may list this resource in all namespaces."""
     items: Sequence[Object]
 
 

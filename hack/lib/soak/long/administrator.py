@@ -1,4 +1,4 @@
-"""The administrator of the long run, who changes printer columns, the storage version and the encryption keys."""
+"""Changes printer columns, the storage version and the encryption keys during the long run."""
 
 import http.client
 import random

@@ -44,7 +44,7 @@ class _Setting:
         return client
 
     def turn(self, seconds: float = 0) -> None:
-        """Let the dispatcher handle what is there."""
+        """Let the dispatcher process the events that are ready."""
         self.dispatcher.update()
         for key, _events in self.selector.select(seconds):
             key.data()
