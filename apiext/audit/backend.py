@@ -3,27 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from apiext.audit.event import AuditEvent
+    from apiext.audit.event import AuditEvent, RequestFacts
 
 
 class AuditSink(Protocol):
-    """Takes events."""
+    """Takes the events of a request."""
+
+    def receive(self, context: RequestFacts) -> Awaitable[bool] | None:
+        """Take the event of the request's arrival. Return an awaitable as `process`."""
+        ...
+
+    def complete(self, context: RequestFacts, moment: int) -> Awaitable[bool] | None:
+        """Take the last event of a request without objects, admission and impersonation. Return an awaitable as `process`."""
+        ...
 
     def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:
         """Take events. Return an awaitable if the request must wait; its result False makes the request fail."""
         ...
 
 
-class AuditBackend(AuditSink, Protocol):
+class AuditBackend(Protocol):
     """Takes events until it is closed."""
+
+    def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:
+        """Take events; see AuditSink."""
+        ...
 
     async def close(self) -> None:
         """Store or send the buffered events."""
+        ...
+
+
+@runtime_checkable
+class DirectBackend(AuditBackend, Protocol):
+    """A backend that makes most events itself: that of an arrival when the request ends, or a little later if it takes long."""
+
+    def receive(self, context: RequestFacts) -> Awaitable[bool] | None:
+        """Take the event of a request's arrival; see AuditSink."""
+        ...
+
+    def complete(self, context: RequestFacts, moment: int) -> Awaitable[bool] | None:
+        """Take the last event of most requests; see AuditSink."""
         ...
 
 

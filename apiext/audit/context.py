@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.audit.event import AuditEvent, RequestFacts
+from apiext.audit.event import AuditEvent, RequestFacts, decision
 from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import RequestRecord
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from apiext.audit.policy import AuditSettings
     from apiext.meta.request import RequestInfo, UserInfo
 
-_DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
 _RECEIVED: Final = AuditStage.REQUEST_RECEIVED
 _COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
@@ -26,16 +25,12 @@ _STATUS_MEMBERS: Final = ("status", "message", "reason", "details", "code")
 class AuditContext(RequestFacts):
     """Collects the event of one request, and gives it to the sink at each stage."""
 
-    __slots__ = ("_authenticated", "_authorized", "_authorizing", "_sink", "_started", "deprecated", "long_running")
-
-    def __init__(self, audit_id: str) -> None:
-        super().__init__(audit_id, time.time_ns())
-        self._sink: AuditSink | None = None
-        self._started = self.long_running = False
-        # nanoseconds since 1970; 0 before
-        self._authenticated = self._authorizing = self._authorized = 0
-        self.deprecated = False
-        """Whether the requested version is deprecated."""
+    _sink: AuditSink | None = None
+    _started = long_running = False
+    # nanoseconds since 1970; 0 before
+    _authenticated = _authorizing = _authorized = 0
+    deprecated = False
+    """Whether the requested version is deprecated."""
 
     def begin(self, settings: AuditSettings, sink: AuditSink, user: UserInfo | None, info: RequestInfo) -> None:
         """Take the settings that the policy has for the request. `user` is None if its authentication has failed."""
@@ -56,25 +51,30 @@ class AuditContext(RequestFacts):
 
     def annotate(self, key: str, value: str) -> None:
         """Add an annotation; the first value of a key stays."""
-        if self.annotations is None:
+        known = self.annotations
+        if known is None:
             self.annotations = {key: value}
         else:
-            self.annotations.setdefault(key, value)
+            if self.decided is not None and known is self.decided[0]:
+                # requests share it
+                known = self.annotations = dict(known)
+            known.setdefault(key, value)
 
     def begin_authorization(self) -> None:
         """Note that authorization begins."""
         self._authorizing = time.time_ns()
 
-    def decide(self, reason: str, *, allowed: bool) -> None:
-        """Add the decision of authorization."""
+    def decide(self, reason: str, *, allowed: bool, begun: int = 0) -> None:
+        """Add the decision of authorization. It was `begun` at a time as `received`, if that is not noted yet."""
+        self._authorizing = self._authorizing or begun
         self._authorized = time.time_ns()
-        decision = "allow" if allowed else "forbid"
+        found = decision("allow" if allowed else "forbid", reason)
         if self.annotations is None:
             # nearly all requests
-            self.annotations = {_DECISION: decision, _REASON: reason}
+            self.decided, self.annotations = found, found[0]
         else:
-            self.annotate(_DECISION, decision)
-            self.annotate(_REASON, reason)
+            for key, value in found[0].items():
+                self.annotate(key, value)
 
     def fail_decision(self) -> None:
         """Note that authorization has failed."""
@@ -119,7 +119,11 @@ class AuditContext(RequestFacts):
 
     def receive(self) -> Awaitable[bool] | None:
         """Emit the event of the request's arrival. Return the awaitable of `AuditSink.process`."""
-        return self._emit(_RECEIVED, self.received)
+        sink = self._sink
+        omitted = self.settings.omit_stages
+        if sink is None or (omitted and _RECEIVED in omitted):
+            return None
+        return sink.receive(self)
 
     def start(self, code: int) -> Awaitable[bool] | None:
         """Emit the event of the beginning of a long answer, once. Return an awaitable as `receive`."""
@@ -133,7 +137,15 @@ class AuditContext(RequestFacts):
         """Emit the event of the request that was answered at a `moment`, by default now. Return an awaitable as `receive`."""
         if self.deprecated:
             self.annotate("k8s.io/deprecated", "true")
-        return self._emit(_COMPLETE, time.time_ns() if moment is None else moment)
+        if moment is None:
+            moment = time.time_ns()
+        sink, omitted = self._sink, self.settings.omit_stages
+        if sink is None or (omitted and _COMPLETE in omitted):
+            return None
+        if self.record is None and self.response is None and self.impersonated is None:
+            # most requests
+            return sink.complete(self, moment)
+        return sink.process((AuditEvent(self, _COMPLETE, moment),))
 
     def panic(self, error: Exception) -> Awaitable[bool] | None:
         """Emit the event of a request that failed by a defect of the server. Return an awaitable as `receive`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -25,60 +26,46 @@ _TYPE_META: Final = len('{"kind":"Event","apiVersion":"audit.k8s.io/v1",')
 _LINE_HEADS: Final = [f'{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"{name}","auditID":' for name in LEVEL_NAMES]
 """The beginning of a line by level."""
 _MAX_KEPT: Final = 512
+_DECISION: Final = "authorization.k8s.io/decision"
+_REASON: Final = "authorization.k8s.io/reason"
 _LIST_HEAD: Final = b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":['
-
-
 _BEFORE_POLICY: Final = AuditSettings(AuditLevel.METADATA)
 """Before the policy is evaluated, annotations are collected."""
-_LAST: Final = frozenset({AuditStage.RESPONSE_COMPLETE, AuditStage.PANIC})
+
+
+_Texts = tuple[str, str, str, str, str]
 
 
 class RequestFacts:
-    """What is known of a request."""
+    """What is known of a request. Defaults are attributes of the class: every request has such an object, and most keep them."""
 
-    __slots__ = (
-        "annotations",
-        "audit_id",
-        "constraint",
-        "impersonated",
-        "info",
-        "latencies",
-        "received",
-        "record",
-        "response",
-        "settings",
-        "source_ips",
-        "status",
-        "texts",
-        "uri",
-        "user",
-        "user_agent",
-    )
+    settings = _BEFORE_POLICY
+    info: RequestInfo | None = None
+    user: UserInfo | None = None
+    """None if authentication has failed."""
+    uri = user_agent = ""
+    source_ips: tuple[str, ...] = ()
+    impersonated: UserInfo | None = None
+    constraint = ""
+    """The mode of constrained impersonation."""
+    record: RequestRecord | None = None
+    """What the execution of a write records."""
+    status: dict[str, Any] | None = None
+    """The response's Status, or its code only."""
+    response: Sequence[bytes] | None = None
+    """The JSON of the response's object, in parts."""
+    annotations: dict[str, str] | None = None
+    decided: tuple[dict[str, str], str] | None = None
+    """The annotations of the decision of authorization, which requests share, with their JSON."""
+    latencies: dict[str, float] | None = None
+    """Seconds by the part of the server that took them."""
+    texts: _Texts | None = None
+    """JSON that all events of the request have, once one is encoded."""
 
-    def __init__(self, audit_id: str, received: int) -> None:
+    def __init__(self, audit_id: str) -> None:
         self.audit_id = audit_id
-        self.received = received
+        self.received = time.time_ns()
         """The time of its arrival, in nanoseconds since 1970."""
-        self.settings = _BEFORE_POLICY
-        self.info: RequestInfo | None = None
-        self.user: UserInfo | None = None
-        """None if authentication has failed."""
-        self.uri = self.user_agent = ""
-        self.source_ips: tuple[str, ...] = ()
-        self.impersonated: UserInfo | None = None
-        self.constraint = ""
-        """The mode of constrained impersonation."""
-        self.record: RequestRecord | None = None
-        """What the execution of a write records."""
-        self.status: dict[str, Any] | None = None
-        """The response's Status, or its code only."""
-        self.response: Sequence[bytes] | None = None
-        """The JSON of the response's object, in parts."""
-        self.annotations: dict[str, str] | None = None
-        self.latencies: dict[str, float] | None = None
-        """Seconds by the part of the server that took them."""
-        self.texts: tuple[str, str, str, str, str] | None = None
-        """JSON that all events of the request have, once one is encoded."""
 
     def all_annotations(self) -> dict[str, str] | None:
         """Return a copy of the annotations of filters and of admission; None without any."""
@@ -121,11 +108,6 @@ class AuditEvent:
         else:
             self.request_object, self.annotations = record.body, context.all_annotations()
 
-    @property
-    def is_last(self) -> bool:
-        """Return whether no event of the request follows."""
-        return self.stage in _LAST
-
     def truncated(self) -> AuditEvent:
         """Return the event without the objects of request and response, marked as truncated."""
         event = AuditEvent(self.context, self.stage, self.moment)
@@ -161,6 +143,11 @@ class AuditEvent:
         return pieces
 
 
+def arrival(context: RequestFacts) -> AuditEvent:
+    """Return the event of a request's arrival."""
+    return AuditEvent(context, AuditStage.REQUEST_RECEIVED, context.received)
+
+
 def event_list(events: Sequence[AuditEvent]) -> bytes:
     """Return the JSON of a list of events."""
     found = [_LIST_HEAD]
@@ -171,25 +158,48 @@ def event_list(events: Sequence[AuditEvent]) -> bytes:
     return b"".join(found)
 
 
+def arrival_line(context: RequestFacts) -> bytes:
+    """Return the line of JSON of the event of a request's arrival. What later stages have added to the context is not in it."""
+    head, subject, client, reference, received = context.texts or _common(context)
+    return (
+        f'{head}RequestReceived{subject}{client}{reference},"requestReceivedTimestamp":"{received}","stageTimestamp":"{received}"}}\n'
+    ).encode()
+
+
+def last_line(context: RequestFacts, moment: int, *, arrived: bool) -> bytes:
+    """Return the line of the event of a request that ended at a `moment`, after that of its arrival if it is `arrived`.
+
+    The request had no objects, no admission and no impersonation: most requests, at less cost than by an event.
+    """
+    texts = context.texts or _common(context)
+    head, subject, client, reference, received = texts
+    annotations, decided, status = context.annotations, context.decided, context.status
+    if not annotations:
+        notes = ""
+    elif decided is not None and annotations is decided[0]:
+        notes = decided[1]
+    else:
+        notes = f',"annotations":{_json(annotations)}'
+    answer = _response_status(status) if status is not None else ""
+    target = f"{subject}{client}{reference}"
+    received = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"'
+    first = f'{head}RequestReceived{target}{received}{texts[4]}"}}\n' if arrived else ""
+    return f'{first}{head}ResponseComplete{target}{answer}{received}{micro_time(moment)}"{notes}}}\n'.encode()
+
+
 def _encode(event: AuditEvent) -> Sequence[bytes]:
     """Return the line of an event in pieces. Its members have the order of the reference's struct."""
-    context = event.context
-    info, status = context.info, event.status
-    texts = context.texts
-    if texts is None:
-        texts = context.texts = _common(context)
-    head, user, client, reference, received = texts
-    impersonated = _impersonation(event) if event.impersonated is not None else ""
-    if event.record is not None and info is not None and info.is_resource:
-        reference = f',"objectRef":{_reference_text(info, event.record)}'
-    response = ""
-    if status is not None:
-        shown = f'{{"metadata":{{}},"code":{status["code"]}}}' if len(status) == 1 and "code" in status else _status(status)
-        response = f',"responseStatus":{shown}'
-    moment = received if event.moment == context.received else micro_time(event.moment)
-    notes = f',"annotations":{_json(event.annotations)}' if event.annotations else ""
-    head = f"{head}{event.stage}{user}{impersonated}{client}{reference}{response}"
-    tail = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"{moment}"{notes}}}\n'
+    context, record, notes = event.context, event.record, event.annotations
+    head, subject, client, reference, received = context.texts or _common(context)
+    if record is not None and (info := context.info) is not None and info.is_resource:
+        reference = f',"objectRef":{_reference_text(info, record)}'
+    if event.impersonated is not None:
+        subject += _impersonation(event)
+    moment = micro_time(event.moment) if event.moment != context.received else received
+    more = f',"annotations":{_json(notes)}}}\n' if notes else "}\n"
+    answer = _response_status(event.status) if event.status is not None else ""
+    head = f"{head}{event.stage}{subject}{client}{reference}{answer}"
+    tail = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"{moment}"{more}'
     if event.request_object is None and event.response_object is None:
         # most events
         return (f"{head}{tail}".encode(),)
@@ -202,51 +212,72 @@ def _encode(event: AuditEvent) -> Sequence[bytes]:
     return (*pieces, tail.encode())
 
 
+_ANSWERS: Final[dict[int, str]] = {}
+"""The members of answers without a Status, by code."""
+
+
+def _response_status(status: dict[str, Any]) -> str:
+    if len(status) == 1 and (code := status.get("code")) is not None:
+        return _ANSWERS.get(code) or _ANSWERS.setdefault(code, f',"responseStatus":{{"metadata":{{}},"code":{code}}}')
+    return f',"responseStatus":{_json({"metadata": {}, **status})}'
+
+
 def _impersonation(event: AuditEvent) -> str:
     constraint = event.context.constraint
     mode = f',"authenticationMetadata":{{"impersonationConstraint":{_quoted(constraint)}}}' if constraint else ""
     return f',"impersonatedUser":{_user(event.impersonated)}{mode}'
 
 
-def _status(status: dict[str, Any]) -> str:
-    return _json({"metadata": {}, **status})
+def _common(context: RequestFacts) -> _Texts:
+    """Return what all events of a request have, and remember it.
 
-
-def _common(context: RequestFacts) -> tuple[str, str, str, str, str]:
-    """Return what all events of a request have.
-
-    These are the members before the stage, those after it, those after the users, the object's reference before a write is decoded, and
-    the time of the arrival.
+    These are the members before the stage, those up to the user, those after the users, the object's reference before a write is decoded,
+    and the time of the arrival.
     """
-    target, reference = _target(context.info, context.uri)
-    return (
+    info, user, uri = context.info, context.user, context.uri
+    members = info.audit_members if info is not None else None
+    if members is None or members[0] != uri:
+        members = _request_members(info, uri)
+    known = _USERS.get(id(user))
+    texts = context.texts = (
         f'{_LINE_HEADS[context.settings.level]}{_quoted(context.audit_id)},"stage":"',
-        f"{target}{_user(context.user)}",
+        f"{members[1]}{known[1] if known is not None and known[0] is user else _user(user)}",
         _client(context.source_ips, context.user_agent),
-        reference,
+        members[2],
         micro_time(context.received),
     )
+    return texts
 
 
-_TARGETS: Final[dict[int, tuple[RequestInfo, str, tuple[str, str]]]] = {}
-"""URIs, verbs and references by the attributes of paths, which many requests share."""
+def _request_members(info: RequestInfo | None, uri: str) -> tuple[str, str, str]:
+    """Return a URI, the members up to the user, and the reference to the object before a write is decoded.
 
-
-def _target(info: RequestInfo | None, uri: str) -> tuple[str, str]:
-    """Return the members from the stage's end to the user, and the reference to the object before a write is decoded."""
-    known = _TARGETS.get(id(info))
-    if known is not None and known[0] is info and known[1] == uri:
-        return known[2]
-    verb, reference = "", ""
-    if info is not None:
-        verb = info.verb
-        reference = f',"objectRef":{_reference_text(info)}' if info.is_resource else ""
-    found = f'","requestURI":{_quoted(uri)},"verb":{_quoted(verb)},"user":', reference
-    if info is not None:
-        if len(_TARGETS) >= _MAX_KEPT:
-            _TARGETS.clear()
-        _TARGETS[id(info)] = info, uri, found
+    Requests for the same path share them.
+    """
+    if info is None:
+        return uri, f'","requestURI":{_quoted(uri)},"verb":"","user":', ""
+    reference = ""
+    if info.is_resource:
+        before, after = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
+        reference = f'{before},"name":{_quoted(info.name)}{after}' if info.name else f"{before}{after}"
+    found = info.audit_members = uri, f'","requestURI":{_quoted(uri)},"verb":{_quoted(info.verb)},"user":', reference
     return found
+
+
+@lru_cache(maxsize=_MAX_KEPT)
+def _reference_parts(resource: str, namespace: str, group: str, version: str, subresource: str) -> tuple[str, str]:
+    """Return the reference to the objects of a resource before and after their names."""
+    before = {"resource": resource, "namespace": namespace}
+    after = {"apiGroup": group, "apiVersion": version, "subresource": subresource}
+    texts = [_json({name: member for name, member in members.items() if member})[1:-1] for members in (before, after)]
+    return f',"objectRef":{{{texts[0]}', f"{',' if texts[1] else ''}{texts[1]}}}"
+
+
+@lru_cache(maxsize=_MAX_KEPT)
+def decision(outcome: str, reason: str) -> tuple[dict[str, str], str]:
+    """Return the annotations of a decision of authorization, which must not be modified, and their JSON."""
+    annotations = {_DECISION: outcome, _REASON: reason} if outcome else {_REASON: reason}
+    return annotations, f',"annotations":{_json(annotations)}'
 
 
 @lru_cache(maxsize=_MAX_KEPT)
@@ -292,37 +323,41 @@ def _user_text(user: UserInfo) -> str:
     return _json({name: member for name, member in members.items() if member})
 
 
-def _reference_text(info: RequestInfo, record: RequestRecord | None = None) -> str:
+def _reference_text(info: RequestInfo, record: RequestRecord) -> str:
     members = {
         "resource": info.resource,
-        "namespace": info.namespace or (record.namespace if record is not None else ""),
-        "name": info.name or (record.name if record is not None else ""),
-        "uid": record.uid if record is not None else "",
+        "namespace": info.namespace or record.namespace,
+        "name": info.name or record.name,
+        "uid": record.uid,
         "apiGroup": info.group,
         "apiVersion": info.version,
-        "resourceVersion": record.resource_version if record is not None else "",
+        "resourceVersion": record.resource_version,
         "subresource": info.subresource,
     }
     return _json({name: member for name, member in members.items() if member})
 
 
-_SECONDS: Final[dict[str, str]] = {}
-"""The text of the last second. Threads may use it at the same time: a text that one of them drops is made again."""
-_DIGITS: Final = 19
-"""Digits of the nanoseconds from 2001 to 2286."""
+_SECOND: Final = 1_000_000_000
+_DIGITS: Final = [f"{number:03}" for number in range(1000)]
+_latest: tuple[int, str] = 0, "1970-01-01T00:00:00."
+"""The last second that was asked for, in nanoseconds, and its text."""
 
 
 def micro_time(moment: int) -> str:
     """Return a time in nanoseconds since 1970 as Kubernetes' MicroTime."""
-    digits = str(moment)
-    if len(digits) != _DIGITS:
-        digits = digits.zfill(_DIGITS)
-    second = digits[:10]
-    text = _SECONDS.get(second)
-    if text is None:
-        _SECONDS.clear()
-        text = _SECONDS[second] = datetime.fromtimestamp(int(second), UTC).strftime("%Y-%m-%dT%H:%M:%S.")
-    return f"{text}{digits[10:16]}Z"
+    begin, text = _latest
+    micros = (moment - begin) // 1000
+    if not 0 <= micros < 1_000_000:
+        begin, text = _next_second(moment)
+        micros = (moment - begin) // 1000
+    return f"{text}{_DIGITS[micros // 1000]}{_DIGITS[micros % 1000]}Z"
+
+
+def _next_second(moment: int) -> tuple[int, str]:
+    global _latest  # noqa: PLW0603 -- one tuple, which threads replace as a whole
+    second = moment // _SECOND
+    found = _latest = second * _SECOND, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S.")
+    return found
 
 
 def _legacy(event: AuditEvent) -> str:

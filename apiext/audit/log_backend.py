@@ -1,26 +1,30 @@
-"""The log in the blocking modes: requests wait for the thread that writes their events.
+"""The log in its modes: whether requests wait until their events are written.
 
-In the reference, the goroutine of a request writes its events itself. Here the answer to a write waits until all its events are written.
-A read waits only while the thread is far behind, or if its event has a large object: other events are written a few milliseconds later.
+In the reference, the goroutine of a request writes its events itself in the blocking modes. Here the answer to a write waits until all its
+events are written. A read waits only while the writer is far behind, or if its event has a large object: other events are written a few
+milliseconds later.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.audit.buffered_backend import BufferedBackend
+from apiext.audit import buffered_backend
+from apiext.audit.event import AuditEvent, arrival
 from apiext.audit.levels import AuditMode, AuditStage
 from apiext.meta.request import READ_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
+    from apiext.audit.backend import AuditBackend
     from apiext.audit.batch_options import BatchOptions
-    from apiext.audit.event import AuditEvent
+    from apiext.audit.event import RequestFacts
     from apiext.audit.log_writer import LogWriter
     from apiext.audit.statistics import AuditStats
 
 _RECEIVED: Final = AuditStage.REQUEST_RECEIVED
+_COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
 _STARTED: Final = AuditStage.RESPONSE_STARTED
 _LARGE: Final = 64 * 1024
 """Bytes of an object above which its request waits: the backlog must not keep many of them."""
@@ -33,18 +37,32 @@ class BlockingLog:
         self._writer = writer
         self._strict = mode is AuditMode.BLOCKING_STRICT
 
+    def receive(self, context: RequestFacts) -> Awaitable[bool] | None:
+        """Write the event of a request's arrival. Return an awaitable if the request must wait."""
+        if self._strict:
+            return self._writer.write((arrival(context),))
+        self._writer.receive(context)
+        return None
+
+    def complete(self, context: RequestFacts, moment: int) -> Awaitable[bool] | None:
+        """Write the last event of a request. Return an awaitable if the request must wait."""
+        info, writer = context.info, self._writer
+        if info is None or info.kind != READ_ONLY:
+            return writer.write((AuditEvent(context, _COMPLETE, moment),), strict=False)
+        writer.complete(context, moment)
+        return writer.put_and_wait((), strict=False) if writer.is_behind else None
+
     def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:
         """Write events. Return an awaitable if the request must wait."""
         writer = self._writer
         for event in events:
             if event.stage is _RECEIVED:
                 if self._strict:
-                    return writer.put_and_wait(events)
+                    return writer.write(events)
             elif event.stage is not _STARTED and _waits(event):
-                return writer.put_and_wait(events, strict=False)
-        if writer.put(events):
-            return writer.put_and_wait((), strict=False)
-        return None
+                return writer.write(events, strict=False)
+        writer.put(events)
+        return writer.put_and_wait((), strict=False) if writer.is_behind else None
 
     async def close(self) -> None:
         """Write the remaining events."""
@@ -57,10 +75,51 @@ def _waits(event: AuditEvent) -> bool:
     return (info is not None and info.kind != READ_ONLY) or (response is not None and sum(map(len, response)) > _LARGE)
 
 
-def buffered_log(writer: LogWriter, options: BatchOptions, stats: AuditStats) -> BufferedBackend:
+class BufferedLog:
+    """Writes events to the log. Requests do not wait: events beyond the buffer are lost."""
+
+    def __init__(self, writer: LogWriter, buffer_size: int, stats: AuditStats) -> None:
+        self._writer = writer
+        self._buffer_size = buffer_size
+        self._stats = stats
+
+    def receive(self, context: RequestFacts) -> None:
+        """Write the event of a request's arrival, or lose it."""
+        if self._room(1):
+            self._writer.receive(context)
+
+    def complete(self, context: RequestFacts, moment: int) -> None:
+        """Write the last event of a request, or lose it."""
+        if self._room(1):
+            self._writer.complete(context, moment)
+
+    def process(self, events: Sequence[AuditEvent]) -> None:
+        """Write events, or lose them."""
+        room = self._room(len(events))
+        if room:
+            self._writer.put(events if room == len(events) else events[:room])
+
+    def _room(self, count: int) -> int:
+        """Return how many of the next events have room; count the others."""
+        writer = self._writer
+        room = 0 if writer.closing else max(0, min(count, self._buffer_size - writer.unwritten))
+        if room < count:
+            reason = "audit backend shut down" if writer.closing else "audit buffer queue blocked"
+            self._stats.lose(buffered_backend.PLUGIN, count - room, reason)
+        return room
+
+    async def close(self) -> None:
+        """Write the remaining events."""
+        await self._writer.close()
+
+
+def buffered_log(writer: LogWriter, options: BatchOptions, stats: AuditStats) -> AuditBackend:
     """Return the log in mode batch: requests do not wait, and events beyond the buffer are lost."""
+    if options.max_size == 1 and not options.throttled:
+        # the size of batches has no visible effect
+        return BufferedLog(writer, options.buffer_size, stats)
 
     async def write(events: Sequence[AuditEvent]) -> bool:
         return await writer.put_and_wait(events, urgent=False)
 
-    return BufferedBackend(write, options, stats, concurrent=False, closed=writer.close)
+    return buffered_backend.BufferedBackend(write, options, stats, concurrent=False, closed=writer.close)

@@ -7,24 +7,26 @@ requests costs the event loop more than making the lines.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
-from contextlib import nullcontext
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.audit.event import AuditEvent
+from apiext.audit.event import AuditEvent, arrival, arrival_line, last_line
+from apiext.audit.levels import AuditStage
+from apiext.audit.log_output import PartialWriteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from apiext.audit.process_lock import ProcessLock
+    from apiext.audit.event import RequestFacts
+    from apiext.audit.log_output import LogOutput
     from apiext.audit.statistics import AuditStats
 
 _Wait = tuple[asyncio.Future[bool], bool]
 """A future with the outcome of a batch, and its result if the batch cannot be written."""
 PLUGIN: Final = "log"
+_COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
 _LINGER: Final = 0.05
 """Seconds in which lines are collected for one write while no request waits."""
 _MOST_AT_ONCE: Final = 2048
@@ -33,48 +35,13 @@ _MOST_BYTES: Final = 1024 * 1024
 _BACKLOG: Final = 10_000
 _BACKLOG_BYTES: Final = 16 * 1024 * 1024
 """Unwritten lines, and bytes of them, above which the thread is far behind."""
+_QUICK_BYTES: Final = 64 * 1024
+"""Lines that the event loop writes to a file: some 20 µs, less than a change to the thread and back."""
+_SLOW: Final = 0.005
+"""Seconds of a write from which the thread does all writes for a while."""
+_SLOW_PAUSE: Final = 30.0
 _CLOSE_SECONDS: Final = 30.0
 """Time to write the remaining events."""
-
-
-class LogOutput(Protocol):
-    """Where lines are written to; used by one thread."""
-
-    max_line: int
-    """Bytes above which a line cannot be written; 0 without a limit."""
-
-    def write(self, data: bytes) -> None:
-        """Write whole lines. Raises OSError."""
-        ...
-
-    def close(self) -> None:
-        """Release the output."""
-        ...
-
-
-class StandardOutput:
-    """The standard output of the process."""
-
-    max_line = 0
-
-    def __init__(self, descriptor: int = 1, *, lock: ProcessLock | None = None) -> None:
-        """Write to a descriptor. `lock` keeps the lines of several processes apart."""
-        self._descriptor = descriptor
-        self._lock = lock
-
-    def write(self, data: bytes) -> None:
-        """Write lines.
-
-        Raises:
-            OSError: it is closed.
-        """
-        with self._lock.held() if self._lock is not None else nullcontext():
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-
-    def close(self) -> None:
-        """Leave it open."""
 
 
 class _Batch(NamedTuple):
@@ -90,18 +57,28 @@ class _Batch(NamedTuple):
 class LogWriter:
     """Writes events in their order, in a thread."""
 
-    def __init__(self, output: LogOutput, stats: AuditStats, *, legacy: bool = False) -> None:
+    def __init__(self, output: LogOutput, stats: AuditStats, *, legacy: bool = False, most: int = 2 * _MOST_AT_ONCE) -> None:
+        """Start the thread. Events are written at once if half of `most` have come, at the latest if there are 2,048."""
         self._output = output
         self._stats = stats
+        self._legacy = legacy
         self._pieces: Callable[[AuditEvent], Sequence[bytes]] = _texts if legacy else AuditEvent.pieces
         self._longest = output.max_line or sys.maxsize
+        self._is_quick = output.is_quick
+        self._quick_from = 0.0
+        """The event loop's time from which it may write."""
+        self._most = min(most // 2 + 1, _MOST_AT_ONCE)
+        self._arrivals: dict[RequestFacts, None] = {}
+        """Requests whose first event is a line when they end, or with the next lines that have lingered."""
         self._lines: list[bytes] = []
-        self._size = 0
+        """One or two lines each."""
+        self._count = self._size = 0
+        """Lines, and bytes of them."""
         self._waits: list[_Wait] = []
-        """Those for the lines, and for large lines before them."""
         self._lingering = self._urgent = False
-        """Whether the lines are passed on soon, or in this turn of the event loop."""
-        self._closing = False
+        """Whether the lines are written soon, or in this turn of the event loop."""
+        self.closing = False
+        """Whether no more events are taken."""
         self._queued = self._done = 0
         """Lines that the thread got, and those that it has written or lost."""
         self._queued_bytes = self._done_bytes = 0
@@ -110,24 +87,94 @@ class LogWriter:
         self._thread = threading.Thread(target=self._run, name="audit-log", daemon=True)
         self._thread.start()
 
-    def put(self, events: Sequence[AuditEvent]) -> bool:
-        """Write events soon. Return whether the thread is far behind."""
-        self._add(events)
-        if len(self._lines) >= _MOST_AT_ONCE or self._size >= _MOST_BYTES:
-            self._pass_on()
-        elif not self._lingering:
-            self._lingering = True
-            self._loop.call_later(_LINGER, self._end_linger)
+    @property
+    def unwritten(self) -> int:
+        """Return the number of events that are neither written nor lost."""
+        return self._queued - self._done + self._count + len(self._arrivals)
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether the thread is far behind."""
         return self._queued - self._done > _BACKLOG or self._queued_bytes - self._done_bytes > _BACKLOG_BYTES
 
+    def receive(self, context: RequestFacts) -> None:
+        """Write the event of a request's arrival when the request ends, at the latest soon."""
+        if self._legacy or context.annotations or self.closing:
+            self.put((arrival(context),))
+            return
+        self._arrivals[context] = None
+        self._pass_on_soon()
+
+    def complete(self, context: RequestFacts, moment: int) -> None:
+        """Write the event of a request that has ended soon. The request had no objects, no admission and no impersonation."""
+        arrivals, lines = self._arrivals, None
+        arrived = context in arrivals
+        if not self._legacy and not self.closing:
+            try:
+                lines = last_line(context, moment, arrived=arrived)
+            except Exception:  # noqa: BLE001 -- the event tells its defect
+                lines = None
+        if lines is None or len(lines) > self._longest:
+            self.put((AuditEvent(context, _COMPLETE, moment),))
+            return
+        if arrived:
+            del arrivals[context]
+        self._lines.append(lines)
+        self._count += 1 + arrived
+        self._size += len(lines)
+        self._pass_on_soon()
+
+    def put(self, events: Sequence[AuditEvent]) -> None:
+        """Write events soon."""
+        self._add(events)
+        self._pass_on_soon()
+
+    def _pass_on_soon(self) -> None:
+        if self._count + len(self._arrivals) >= self._most or self._size >= _MOST_BYTES:
+            # arrivals fill a buffer, too
+            self._pass_all_on()
+        elif not self._lingering:
+            self._linger()
+
+    def write(self, events: Sequence[AuditEvent], *, strict: bool = True) -> asyncio.Future[bool] | None:
+        """Write events before their request goes on: here if the output is quick, else as `put_and_wait`."""
+        whole = self._add(events)
+        if not self._writes_here():
+            return self._wait(whole=whole, urgent=True, strict=strict)
+        lines, count = b"".join(self._lines), self._count
+        self._lines, self._count, self._size = [], 0, 0
+        begun = self._loop.time()
+        written = self._write((lines,), count)
+        if (ended := self._loop.time()) - begun > _SLOW:
+            self._quick_from = ended + _SLOW_PAUSE
+        if (written and whole) or not strict:
+            return None
+        refused = self._loop.create_future()
+        refused.set_result(False)
+        return refused
+
+    def _writes_here(self) -> bool:
+        """Return whether the event loop may write the lines: to a quick file, while the thread has nothing to do."""
+        return (
+            self._is_quick
+            and self._queued == self._done
+            and not self._waits
+            and self._size <= _QUICK_BYTES
+            and not self.closing
+            and self._loop.time() >= self._quick_from
+        )
+
     def put_and_wait(self, events: Sequence[AuditEvent], *, urgent: bool = True, strict: bool = True) -> asyncio.Future[bool]:
-        """Write events, in this turn of the event loop if that is `urgent`.
+        """Write events in the thread, after this turn of the event loop if that is `urgent`.
 
         The result is False if `strict` events could not be written, or others of the same write to the output.
         """
+        return self._wait(whole=self._add(events), urgent=urgent, strict=strict)
+
+    def _wait(self, *, whole: bool, urgent: bool, strict: bool) -> asyncio.Future[bool]:
+        """Return a wait for the lines; they are the `whole` of what was asked."""
         future = self._loop.create_future()
-        whole = self._add(events)
-        if self._closing:
+        if self.closing:
             future.set_result(not strict)
             return future
         if not whole and strict:
@@ -146,11 +193,13 @@ class LogWriter:
 
     def _add(self, events: Sequence[AuditEvent]) -> bool:
         """Add the lines of events. Return whether all of them have one; count the others."""
-        if self._closing:
+        if self.closing:
             self._stats.lose(PLUGIN, len(events), "the log is closed")
             return False
         whole = True
         for event in events:
+            if event.context in self._arrivals:
+                self._add_arrival(event.context)
             try:
                 pieces = self._pieces(event)
                 size = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
@@ -160,19 +209,39 @@ class LogWriter:
                 self._stats.lose(PLUGIN, 1, str(error))
                 whole = False
                 continue
-            if len(pieces) == 1:
-                self._lines.append(pieces[0])
-                self._size += size
-            elif size < _MOST_BYTES:
-                self._lines.append(b"".join(pieces))
+            if size < _MOST_BYTES:
+                self._lines.append(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+                self._count += 1
                 self._size += size
             else:
                 self._pass_on()
                 self._enqueue(_Batch(pieces, 1, size, ()))
         return whole
 
+    def _add_arrival(self, context: RequestFacts) -> None:
+        """Add the line of the arrival of a request."""
+        self._arrivals.pop(context, None)
+        try:
+            line = arrival_line(context)
+        except Exception as error:  # noqa: BLE001 -- as the other events
+            self._stats.lose(PLUGIN, 1, str(error))
+            return
+        self._lines.append(line)
+        self._count += 1
+        self._size += len(line)
+
+    def _linger(self) -> None:
+        self._lingering = True
+        self._loop.call_later(_LINGER, self._end_linger)
+
     def _end_linger(self) -> None:
         self._lingering = False
+        self._pass_all_on()
+
+    def _pass_all_on(self) -> None:
+        """Give the lines to the thread, with those of requests that have not ended."""
+        for context in tuple(self._arrivals):
+            self._add_arrival(context)
         self._pass_on()
 
     def _end_turn(self) -> None:
@@ -183,8 +252,8 @@ class LogWriter:
         """Give the lines and the waits to the thread."""
         lines, waits = self._lines, self._waits
         if lines or waits:
-            self._enqueue(_Batch((b"".join(lines),), len(lines), self._size, waits))
-            self._lines, self._waits, self._size = [], [], 0
+            self._enqueue(_Batch((b"".join(lines),), self._count, self._size, waits))
+            self._lines, self._waits, self._count, self._size = [], [], 0, 0
 
     def _enqueue(self, batch: _Batch) -> None:
         self._queued += batch.lines
@@ -193,8 +262,8 @@ class LogWriter:
 
     async def close(self) -> None:
         """Write the remaining events, and close the output."""
-        self._pass_on()
-        self._closing = True
+        self._pass_all_on()
+        self.closing = True
         self._batches.put(None)
         await asyncio.to_thread(self._thread.join, _CLOSE_SECONDS)
         if self._thread.is_alive():
@@ -216,12 +285,16 @@ class LogWriter:
         """Write lines, and return whether that succeeded. Count those that are lost."""
         if not lines:
             return True
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         try:
-            self._output.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+            self._output.write(data)
+        except PartialWriteError as error:
+            self._stats.lose(PLUGIN, lines - data.count(b"\n", 0, error.written), str(error))
         except Exception as error:  # noqa: BLE001 -- the thread must survive a defect
             self._stats.lose(PLUGIN, lines, str(error))
-            return False
-        return True
+        else:
+            return True
+        return False
 
 
 def _texts(event: AuditEvent) -> Sequence[bytes]:

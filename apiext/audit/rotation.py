@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from apiext.audit.log_output import LineAppender, PartialWriteError
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
@@ -66,23 +67,29 @@ class RotatedFile:
         self.max_line = limits.max_size * _MEGABYTE
         """Bytes above which a line cannot be written; 0 without a limit."""
         self._fd = -1
-        self._size = 0
+        self._appender = LineAppender()
         self._mill = threading.Lock()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR, _MODE))
+        # a pipe waits for its reader, and a lock for other processes
+        self.is_quick = locks is None and path.is_file()
 
     def write(self, data: bytes) -> None:
         """Append whole lines; rotate the file before a line for which it has no room.
 
         Raises:
-            OSError: the file cannot be written or rotated; some lines may have been written.
+            PartialWriteError: the file cannot be written or rotated; some lines may have been written.
         """
-        if self._locks is None:
-            self._write(data)
-            return
-        with self._locks.writing.held():
-            self._follow()
-            self._write(data)
+        self._appender.written = 0
+        try:
+            if self._locks is None:
+                self._write(data)
+                return
+            with self._locks.writing.held():
+                self._follow()
+                self._write(data)
+        except OSError as error:
+            raise PartialWriteError(error, self._appender.written) from error
 
     def _follow(self) -> None:
         """Follow what other processes have done to the file."""
@@ -91,14 +98,14 @@ class RotatedFile:
         own = os.fstat(self._fd)
         with suppress(FileNotFoundError):
             if os.path.samestat(self._path.stat(), own):
-                self._size = own.st_size
+                self._appender.follow(self._fd, own.st_size)
                 return
         os.close(self._fd)
         self._fd = -1
 
     def _write(self, data: bytes) -> None:
         limit = self.max_line
-        if self._fd >= 0 and (not limit or self._size + len(data) <= limit):
+        if self._fd >= 0 and (not limit or self._appender.size + len(data) <= limit):
             self._append(data)
         else:
             self._write_lines(data, limit)
@@ -113,7 +120,7 @@ class RotatedFile:
                 self._open(size, limit)
             if limit and size > limit:
                 raise OSError(f"write length {size} exceeds maximum file size {limit}")
-            if limit and self._size + line_end - begin > limit:
+            if limit and self._appender.size + line_end - begin > limit:
                 self._append(memoryview(data)[begin:end])
                 begin = end
                 self._rotate()
@@ -129,26 +136,24 @@ class RotatedFile:
             pass
 
     def _append(self, data: bytes | memoryview) -> None:
-        view = memoryview(data)
-        while view:
-            # a disk that becomes full takes a part
-            written = os.write(self._fd, view)
-            self._size += written
-            view = view[written:]
+        self._appender.append(self._fd, data)
 
     def _open(self, coming: int, limit: int) -> None:
         """Open the file; rotate it first if it has no room for a line of so many bytes."""
         if limit:
             self._clean_up()
-        try:
-            size = self._path.stat().st_size
-        except FileNotFoundError:
-            size = 0
+        size, access = 0, os.O_RDWR
+        with suppress(FileNotFoundError):
+            found = self._path.stat()
+            size = found.st_size
+            if not stat.S_ISREG(found.st_mode):
+                # a pipe does not report that its reader has gone to a process that could read it
+                access = os.O_WRONLY
         if limit and size + coming >= limit:
             self._rotate()
             return
-        self._fd = os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, _MODE)
-        self._size = size
+        self._fd = os.open(self._path, os.O_CREAT | os.O_APPEND | access, _MODE)
+        self._appender.follow(self._fd, size)
 
     def _rotate(self) -> None:
         """Rename the file to its backup's name, and begin a new one with the same mode and owner."""
@@ -160,8 +165,8 @@ class RotatedFile:
             found = self._path.stat()
             mode = stat.S_IMODE(found.st_mode)
             self._path.rename(self._backup_path())
-        self._fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_APPEND, mode)
-        self._size = 0
+        self._fd = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_APPEND, mode)
+        self._appender.follow(self._fd, 0)
         self._clean_up()
 
     def _backup_path(self) -> Path:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types, v1beta1
 from apiext.meta.encoding import json_codec
-from apiext.meta.golang.type_model import Decoder, Struct
+from apiext.meta.golang.struct_type import Struct
+from apiext.meta.golang.type_model import Decoder
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.schema.keywords import SCHEMA_MAPS, of_kind
 from apiext.storage.encoded_object import EncodedObject
+from apiext.storage.rendering.renderer import revision_place
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -66,7 +68,12 @@ class CRDCodec:
 
     def encode(self, obj: Object) -> EncodedObject:
         """Return the bytes to store: canonical v1beta1, without resourceVersion."""
-        return EncodedObject(json_codec.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n")
+        stored = v1beta1.to_storage(canonical(obj))
+        data = json_codec.dumps(stored, sort_keys=False) + b"\n"
+        # what `decode` returns for the data, without parsing it
+        shown = _complete(v1beta1.READ, v1beta1.from_storage(stored))
+        rendered = json_codec.dumps(shown) + b"\n"
+        return EncodedObject(data, revision_place(rendered, shown["metadata"]), shown=rendered)
 
     def decode(self, data: bytes) -> Object:
         """Return a stored definition. Do not decode its schemas: they were canonical when stored.

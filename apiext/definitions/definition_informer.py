@@ -56,6 +56,10 @@ class DefinitionInformer:
 
     def observe(self, item: Item) -> None:
         """Put a definition that was just read or written into the catalog, before its watch event arrives."""
+        known = self.catalog.get(item.key)
+        if known is not None and known.revision >= item.revision:
+            # each write is observed twice, by its request and by its watch event
+            return
         definition = _definition(item)
         if definition is not None:
             self.catalog.put(definition)

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from apiext.meta.golang.byte_type import BYTES
 from apiext.meta.golang.struct_table import struct
-from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.golang.struct_type import Field, Struct
+from apiext.meta.golang.type_model import Bool, DecodeError, Decoder, Float, GoType, Int, Map, Pointer, Raw, Slice, String
 from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.schema.keywords import KEYWORDS, Kind
 

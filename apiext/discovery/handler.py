@@ -26,6 +26,7 @@ from apiext.endpoints.serializers.negotiation import (
     Convert,
     MediaType,
     Offers,
+    asks_for_indentation,
     check_route,
     negotiate_output,
     route_types,
@@ -40,6 +41,12 @@ _CONVERT: Final = Convert(**AGGREGATED._asdict())
 _PARAMS: Final = f"g={AGGREGATED.group};v={AGGREGATED.version};as={AGGREGATED.kind}"
 _VERSION_PARTS: Final = 3
 """Segments in the path of a group's version."""
+_Question = tuple[str, str, str]
+"""The path with its query, the Accept header and the method of a request."""
+_MAX_KNOWN: Final = 1024
+"""Questions whose documents are remembered."""
+_MAX_QUESTION: Final = 512
+"""Characters of such a question."""
 _NOT_GET: Final = "the server does not allow this method on the requested resource"
 
 
@@ -71,6 +78,8 @@ class DiscoveryHandler:
         self._paths: dict[tuple[str, ...], Object] = {}
         """The plain documents by path; that at /api is made for each address."""
         self._rendered: dict[tuple[str, ...], Document] = {}
+        self._known: dict[_Question, Document] = {}
+        """The plain documents by the requests that they have answered."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request for /api, /apis, a group or a version.
@@ -79,6 +88,10 @@ class DiscoveryHandler:
             StatusError: 404 for an unknown path, 405 for another method, 406 for other media types.
         """
         self._refresh()
+        question = None if asks_for_indentation(request) else (request.raw_path, request.headers.get(hdrs.ACCEPT, ""), request.method)
+        known = self._known.get(question) if question is not None else None
+        if known is not None:
+            return known.reply(request)
         parts = tuple(part for part in request.path.split("/") if part)
         document = self._paths.get(parts)
         is_builtin = parts[:1] == ("api",) or (len(parts) == _VERSION_PARTS and parts[1] in self._own_groups)
@@ -93,9 +106,9 @@ class DiscoveryHandler:
             if request.method != hdrs.METH_GET:
                 raise errors.StatusError(405, "MethodNotAllowed", _NOT_GET, {})
             check_route(request, route_types(request))
-        elif len(parts) == _VERSION_PARTS:
+        elif len(parts) == _VERSION_PARTS and SERVES_CBOR in request:
             # the reference's handler of versions of custom resources knows no CBOR
-            request.pop(SERVES_CBOR, None)
+            del request[SERVES_CBOR]
         # the reference serves /apis/ with another handler than /apis
         aggregates = len(parts) == 1 and request.path != "/apis/"
         media = negotiate_output(request, _ROOT if aggregates else PLAIN_OFFERS)
@@ -104,8 +117,11 @@ class DiscoveryHandler:
         if parts == ("api",):
             address = _server_address(request)
             document = document | documents.server_addresses(address)
-            parts = (*parts, address)
-        return self._document(parts, lambda: document, media).reply(request)
+            parts, question = (*parts, address), None
+        found = self._document(parts, lambda: document, media)
+        if question is not None and len(self._known) < _MAX_KNOWN and len(question[0]) + len(question[1]) <= _MAX_QUESTION:
+            self._known[question] = found
+        return found.reply(request)
 
     def _refresh(self) -> None:
         """Drop the rendered documents after a change of the catalog."""
@@ -114,6 +130,7 @@ class DiscoveryHandler:
             self._groups = collect(self._catalog.all(), self._builtins)
             self._paths = _plain_documents(self._groups)
             self._rendered = {}
+            self._known = {}
             self._generation = generation
 
     def _aggregated(self, request: web.BaseRequest, prefix: str, media: MediaType) -> Reply:

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import hdrs, web
 from multidict import istr
 
+from apiext.audit.backend import DirectBackend
 from apiext.audit.context import AuditContext
+from apiext.audit.event import AuditEvent, arrival
+from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import strip_managed_fields
 from apiext.audit.source_ips import source_ips
 from apiext.endpoints.request import AUDIT, HEADERS, INFO, USER, WORKERS, Handler, attach
@@ -29,19 +32,21 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from apiext.audit.backend import AuditBackend
-    from apiext.audit.event import AuditEvent
+    from apiext.audit.event import RequestFacts
     from apiext.audit.policy import AuditPolicy
     from apiext.audit.statistics import AuditStats
     from apiext.meta.request import UserInfo
 
 _LOG: Final = get_logger(__name__)
+_NONE: Final = AuditLevel.NONE
+_COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
 _REAL_IP: Final = istr("X-Real-Ip")
 _MAX_USER_AGENT: Final = 1024
 """Characters."""
 _JOINED_INLINE: Final = 1024 * 1024
 """Bytes of a response that are joined on the event loop."""
-_SLOW: Final = 0.5
-"""Seconds from which an event tells where the time went."""
+_SLOW: Final = 500_000_000
+"""Nanoseconds from which an event tells where the time went."""
 _LATENCY: Final = "apiserver.latency.k8s.io/"
 _CLOSED: Final[dict[str, Any]] = {"status": "Success", "message": "Connection closed early", "code": 200}
 """The status of a request that ended before its answer."""
@@ -61,6 +66,7 @@ class Auditing:
     def __init__(self, policy: AuditPolicy, backend: AuditBackend, stats: AuditStats) -> None:
         self.policy = policy
         self._backend = backend
+        self._direct = backend if isinstance(backend, DirectBackend) else None
         self.stats = stats
         self._detached: set[asyncio.Future[bool]] = set()
 
@@ -70,13 +76,28 @@ class Auditing:
         settings = self.policy.evaluate(user, info)
         self.stats.levels[settings.level] += 1
         audit.begin(settings, self, user, info)
-        if audit.enabled:
+        if settings.level is not _NONE:
             headers = request.headers
             audit.uri = request.raw_path
-            agent = headers.get(hdrs.USER_AGENT, "")
-            audit.user_agent = agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
+            audit.user_agent = agent = headers.get(hdrs.USER_AGENT, "")
+            if len(agent) > _MAX_USER_AGENT:
+                audit.user_agent = f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
             audit.source_ips = source_ips(headers.get(hdrs.X_FORWARDED_FOR, ""), headers.get(_REAL_IP, ""), request.remote or "")
         return audit
+
+    def receive(self, context: RequestFacts) -> Awaitable[bool] | None:
+        """Count the event of a request's arrival, and let the backend take it (AuditSink)."""
+        if self._direct is None:
+            return self.process((arrival(context),))
+        self.stats.events += 1
+        return self._direct.receive(context)
+
+    def complete(self, context: RequestFacts, moment: int) -> Awaitable[bool] | None:
+        """Count the last event of a request, and let the backend take it (AuditSink)."""
+        if self._direct is None:
+            return self.process((AuditEvent(context, _COMPLETE, moment),))
+        self.stats.events += 1
+        return self._direct.complete(context, moment)
 
     def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:
         """Count events and give them to the backend (AuditSink)."""
@@ -114,7 +135,7 @@ class Audit:
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the handler's answer. Raises what the handler raises."""
         audit = self._auditing.begin(request, request[USER])
-        return self._audited(request, audit) if audit.enabled else self._handler(request)
+        return self._handler(request) if audit.settings.level is _NONE else self._audited(request, audit)
 
     async def _audited(self, request: web.BaseRequest, audit: AuditContext) -> web.StreamResponse:
         try:
@@ -124,9 +145,7 @@ class Audit:
                 return internal_error_reply(request, "failed to store audit event")
             response = await self._handler(request)
         except errors.StatusError as error:
-            shown = (self._plain and error.plain) or error
-            record_error(request, shown)
-            await self._finish(request, audit, shown.code)
+            await self._refuse(request, audit, (self._plain and error.plain) or error)
             raise
         except web.HTTPException as error:
             await self._finish(request, audit, error.status)
@@ -148,6 +167,11 @@ class Audit:
         if waiting is not None:
             await waiting
         return response
+
+    async def _refuse(self, request: web.BaseRequest, audit: AuditContext, error: errors.StatusError) -> None:
+        """Emit the last event of a refused request. A variable of the caller would be a cycle through the error's traceback."""
+        record_error(request, error)
+        await self._finish(request, audit, error.code)
 
     async def _finish(self, request: web.BaseRequest, audit: AuditContext, code: int) -> None:
         """Emit the last event, and wait if the backend demands it."""
@@ -177,13 +201,20 @@ class Audit:
         self._auditing.detach(self._complete(audit))
 
     def _complete(self, audit: AuditContext) -> Awaitable[bool] | None:
+        """Emit the last event."""
         now = time.time_ns()
-        latency = (now - audit.received) / 1e9
-        if latency > _SLOW and (parts := audit.all_latencies()):
-            for name, seconds in parts.items():
-                audit.annotate(f"{_LATENCY}{name}", format_duration(seconds))
-            audit.annotate(f"{_LATENCY}total", format_duration(latency))
+        if now - audit.received > _SLOW:
+            _annotate_latencies(audit, now)
         return audit.complete(now)
+
+
+def _annotate_latencies(audit: AuditContext, now: int) -> None:
+    """Add where the time of a slow request went."""
+    parts = audit.all_latencies()
+    for name, seconds in parts.items():
+        audit.annotate(f"{_LATENCY}{name}", format_duration(seconds))
+    if parts:
+        audit.annotate(f"{_LATENCY}total", format_duration((now - audit.received) / 1e9))
 
 
 async def _stripped(request: web.BaseRequest, parts: Sequence[bytes]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -48,18 +49,19 @@ class Authorization(FilterStep):
     def enter(self, request: web.BaseRequest) -> StepResult:
         """Return 403 or 500 unless the user is authorized. Waits only for a SubjectAccessReview."""
         user, info = request[USER], request[INFO]
-        if self._audited:
-            request[AUDIT].begin_authorization()
+        begun = time.time_ns() if self._audited else 0
         # the host knows nothing of an impersonation that this server does
         if self._authorized_by_host is not None and request.get(PROXIED_USER) is user and self._authorized_by_host(info):
-            return self._answer(request, user, info, AUTHORIZED_BY_HOST)
+            return self._answer(request, user, info, AUTHORIZED_BY_HOST, begun)
         verdict = self._modes.authorize_here(user, info)
         if verdict is not ALLOWED and self._modes.delegate is not None and verdict.decision is Decision.NO_OPINION:
             return self._review(request)
-        return self._answer(request, user, info, verdict)
+        return self._answer(request, user, info, verdict, begun)
 
     async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
         user, info = request[USER], request[INFO]
+        if self._audited:
+            request[AUDIT].begin_authorization()
         try:
             verdict = await self._modes.authorize(user, info)
         except ReviewError as failure:
@@ -68,10 +70,12 @@ class Authorization(FilterStep):
             return internal_error_reply(request, str(failure))
         return self._answer(request, user, info, verdict)
 
-    def _answer(self, request: web.BaseRequest, user: UserInfo, info: RequestInfo, verdict: Verdict) -> web.StreamResponse | None:
+    def _answer(
+        self, request: web.BaseRequest, user: UserInfo, info: RequestInfo, verdict: Verdict, begun: int = 0
+    ) -> web.StreamResponse | None:
         allowed = verdict is ALLOWED or verdict.decision is Decision.ALLOW
         if self._audited:
-            request[AUDIT].decide(verdict.reason, allowed=allowed)
+            request[AUDIT].decide(verdict.reason, allowed=allowed, begun=begun)
         if not allowed:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):

@@ -16,6 +16,8 @@ from aiohttp import web
 from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.responsewriters.response import has_begun
+from apiext.endpoints.responsewriters.status import StatusReply
+from apiext.filters.request_info import WITHOUT_QUERY
 from apiext.meta import errors
 from apiext.meta.request import RequestInfo
 
@@ -134,7 +136,7 @@ class RequestMetrics:
         try:
             response = await self._handler(request)
             code = response.status
-            if code == 404:
+            if code == 404 and not isinstance(response, StatusReply):
                 # the plain-text 404 of a path that is not served is not counted
                 code = 0
             return response
@@ -167,7 +169,8 @@ def _record(series: Series, code: int, seconds: float) -> None:
 def labels_of(request: web.BaseRequest) -> Labels:
     """Return the labels of a request (CleanScope, cleanVerb and cleanDryRun of the reference)."""
     info = request[INFO]
-    if request.method == "PATCH" or request.rel_url.raw_query_string:
+    method = request.method
+    if method == "PATCH" or (method in WITHOUT_QUERY and request.rel_url.raw_query_string):
         return _labels(request, info)
     if info.labels is None:
         info.labels = _labels(request, info)

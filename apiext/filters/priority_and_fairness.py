@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ class PriorityAndFairness:
         self._maximum = maximum
         self._stats = stats
         self._retry_after: dict[str, RetryAfter] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of the requests. Getting the running one would be a system call each time."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Return the handler's answer, or 429."""
@@ -65,7 +68,9 @@ class PriorityAndFairness:
             request[WATCH_INITIALIZED] = seats.finish
             control.watches.add(info)
         elif verb == "get":
-            small = SMALL_REQUESTS.begin()
+            if self._loop is None:
+                self._loop = asyncio.get_running_loop()
+            small = SMALL_REQUESTS.begin(self._loop)
         elif estimate is ONE_SEAT:
             SMALL_REQUESTS.note()
         try:

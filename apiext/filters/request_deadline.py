@@ -92,6 +92,7 @@ class RequestDeadline:
                 raise
         finally:
             group.discard(task)
+            del task  # it keeps its CancelledError, whose traceback refers to this frame
         return self._timed_out(request, allotted, headers, writes=writes)
 
     def _timed_out(self, request: web.BaseRequest, allotted: float, headers: dict[str, str], *, writes: bool) -> web.StreamResponse:

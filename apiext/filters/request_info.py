@@ -43,10 +43,11 @@ class RequestInfoError(Exception):
     """A special verb of the path lacks its resource."""
 
 
-_WITHOUT_QUERY: Final = frozenset({"POST", "PUT", "PATCH"})
+WITHOUT_QUERY: Final = frozenset({"POST", "PUT", "PATCH"})
 """Methods for which RequestInfo ignores the query."""
 _CACHED_PATHS: Final = 4096
-"""Entries."""
+_CACHED_QUERIES: Final = 1024
+"""Paths with a query that are cached."""
 _MAX_CACHED_PATH: Final = 256
 """Characters."""
 _LONG_PATH: Final = 4096
@@ -54,19 +55,21 @@ _LONG_PATH: Final = 4096
 
 
 class WithRequestInfo(FilterStep):
-    """Attaches the RequestInfo. Requests for the same path share it if the query does not affect it."""
+    """Attaches the RequestInfo. Requests for the same path share it if the query is the same or does not affect it."""
 
     def __init__(self, handler: Handler) -> None:
         super().__init__(handler)
         self._cache: dict[tuple[str, str], RequestInfo] = {}
+        self._with_query: dict[tuple[str, str], RequestInfo] = {}
 
     def enter(self, request: web.BaseRequest) -> StepResult:
         """Attach the RequestInfo; return 500 if the path has none. Waits only for a path with a long query."""
         method, path = request.method, request.raw_path
-        if method in _WITHOUT_QUERY:
+        if method in WITHOUT_QUERY:
             path = path.partition("?")[0]
         key = (method, path)
-        info = self._cache.get(key)
+        cache, most = (self._with_query, _CACHED_QUERIES) if "?" in path else (self._cache, _CACHED_PATHS)
+        info = cache.get(key)
         if info is None:
             if len(request.raw_path) > _LONG_PATH:
                 return self._enter_in_slices(request)
@@ -74,10 +77,10 @@ class WithRequestInfo(FilterStep):
                 info = request_info(request)
             except RequestInfoError as error:
                 return _failure(request, error)
-            if len(path) <= _MAX_CACHED_PATH and "?" not in path:
-                if len(self._cache) >= _CACHED_PATHS:
-                    self._cache.clear()
-                self._cache[key] = info
+            if len(path) <= _MAX_CACHED_PATH:
+                if len(cache) >= most:
+                    cache.clear()
+                cache[key] = info
         attach(request, INFO, info)
         return None
 

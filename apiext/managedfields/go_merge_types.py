@@ -20,8 +20,9 @@ from apiext.managedfields.merge_types import (
     MergeType,
 )
 from apiext.meta.golang.byte_type import Bytes
+from apiext.meta.golang.struct_type import Field, Struct
 from apiext.meta.golang.time_types import Time
-from apiext.meta.golang.type_model import Bool, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String
 from apiext.meta.objectmeta.canonical import OBJECT_META
 
 _ATOMIC_STRUCTS: Final = frozenset(

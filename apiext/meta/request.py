@@ -63,7 +63,7 @@ class AdmissionOperation(StrEnum):
 class RequestInfo:
     """The parsed path of a request: verb and resource for API paths, verb and path for others.
 
-    Requests for the same path share it: only `labels` may be modified.
+    Requests for the same path share it: only the last two fields may be modified.
     """
 
     is_resource: bool = False
@@ -86,6 +86,8 @@ class RequestInfo:
     """Whether the request is exempt from timeouts and concurrency limits."""
     labels: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
     """Labels of the metrics once known, if they depend on nothing else (filters/metrics.py)."""
+    audit_members: tuple[str, str, str] | None = field(default=None, compare=False, repr=False)
+    """The last URI, and JSON of its audit events (audit/event.py)."""
 
     @property
     def kind(self) -> str:

@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors
+from apiext.scheduling.gradual_list import GradualList
 from apiext.scheduling.tasks import end_tasks
 from apiext.scheduling.time_slice import Pace
 from apiext.storage.interface import Item, ListResult, VersionMatch
@@ -46,7 +47,7 @@ async def delete_all(rest: Collection, ctx: RequestContext, options: DeleteOptio
         return page
     wanted = dataclasses.replace(list_options, limit=_PAGE_KEYS)
     first: ListResult | None = None
-    items: list[Item] = []
+    items: GradualList[Item] = GradualList()
     while True:
         page = await rest.list(ctx, wanted)
         await _delete_page(rest, ctx, options, page.items)

@@ -38,10 +38,10 @@ class SmallRequests:
         """Expect more small requests for 0.25 s."""
         self._latest = time.perf_counter()
 
-    def begin(self) -> asyncio.Task[Any] | None:
-        """Count the current task's request as small until `end`. Return the task."""
+    def begin(self, loop: asyncio.AbstractEventLoop | None = None) -> asyncio.Task[Any] | None:
+        """Count the current task's request as small until `end`. Return the task. `loop` is the running loop, if the caller knows it."""
         self._latest = time.perf_counter()
-        task = asyncio.current_task()
+        task = asyncio.current_task(loop)
         self._under_way.add(task)
         return task
 

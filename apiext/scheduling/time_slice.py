@@ -73,14 +73,16 @@ class Pace:
 
     __slots__ = ("_turns", "_urgent", "until")
 
-    def __init__(self, *, urgent: bool = False) -> None:
+    def __init__(self, *, urgent: bool = False, begun: float | None = None) -> None:
+        """Begin to measure, or continue if the work has begun before, by the performance counter."""
         self._urgent = urgent
         loop = asyncio.get_running_loop()
         turns = _TURNS.get(loop)
         if turns is None:
             turns = _TURNS[loop] = _Turns()
         self._turns = turns
-        self.until = _SHORT_SLICE_SECONDS + time.perf_counter() if turns else self._next_end()
+        begun = time.perf_counter() if begun is None else begun
+        self.until = begun + (_SHORT_SLICE_SECONDS if turns else self._slice())
         """When the slice ends, by the performance counter."""
 
     @property
@@ -92,16 +94,16 @@ class Pace:
         """Give way to other tasks until it is this task's turn again. A task that pauses has no small request."""
         SMALL_REQUESTS.end()
         await (asyncio.sleep(0) if self._urgent else self._turns.wait())
-        self.until = self._next_end()
+        self.until = time.perf_counter() + self._slice()
 
     async def checkpoint(self) -> None:
         """Pause if the slice has ended."""
         if time.perf_counter() >= self.until:
             await self.pause()
 
-    def _next_end(self) -> float:
+    def _slice(self) -> float:
         shared = SMALL_REQUESTS.expected and not self._urgent
-        return time.perf_counter() + (_SHARED_SLICE_SECONDS if shared else _SLICE_SECONDS)
+        return _SHARED_SLICE_SECONDS if shared else _SLICE_SECONDS
 
 
 async def paced(items: Iterable[T], *, urgent: bool = False) -> AsyncGenerator[T]:
@@ -115,8 +117,12 @@ async def paced(items: Iterable[T], *, urgent: bool = False) -> AsyncGenerator[T
 
 async def in_slices(steps: Steps[T]) -> T:
     """Return the result of the work; give way to other tasks every 2 ms or sooner."""
-    pace = Pace()
-    while (result := step(steps)) is None:
-        if pace.due:
-            await pace.pause()
+    begun = time.perf_counter()
+    result = step(steps)
+    if result is None:
+        # most work ends with its first step
+        pace = Pace(begun=begun)
+        while result is None:
+            await pace.checkpoint()
+            result = step(steps)
     return result[0]

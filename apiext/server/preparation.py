@@ -16,10 +16,9 @@ from apiext.scheduling.side_thread import aside
 _LOG: Final = get_logger(__name__)
 _MODULES: Final = (
     "apiext.openapi.handler",
-    "apiext.endpoints.serializers.yaml_codec",
     "apiext.server.observability.log_lines",
 )
-"""Modules for the first request of kubectl, YAML body and log event."""
+"""Modules for the first request of kubectl and log event."""
 PRELOADED: Final = (
     "apiext.server.rehearsal",
     "apiext.definitions.validation.definition",

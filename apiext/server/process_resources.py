@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
+import sys
+import time
 from typing import Final
 
 from apiext.scheduling.backoff import Backoff
@@ -19,6 +21,10 @@ _NOTABLE: Final = 8 << 20
 """Growth, or returned memory, in bytes: above it, the next search is soon."""
 _MOST_LOOKS: Final = 32
 """Maximum of looks between two searches."""
+_LEAST_GARBAGE: Final = 8 << 20
+"""Growth in bytes before a full collection; at least a sixteenth of the process's memory."""
+_COLLECTING: Final = 1 / 5_000
+"""The largest part of the time that full collections may take. One takes 0.3 ms for every 1,000 objects, and holds the event loop."""
 
 
 def raise_open_files_limit() -> None:
@@ -27,27 +33,50 @@ def raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
-async def return_free_memory() -> None:
-    """Return free memory to the system periodically while the process is larger than at its start, until cancelled.
+class FullCollections:
+    """Collects reference cycles of old objects, such as those of former definitions, when the process has grown."""
 
-    Only glibc needs and offers this. It does not report how much it keeps, so the process searches; searches become rare while the process
-    neither grows nor returns memory.
+    def __init__(self) -> None:
+        self._kept = resident_bytes()
+        self._earliest = 0.0
+        """The monotonic time before which the next collection would cost too much."""
+
+    def look(self, resident: int) -> None:
+        """Collect if it is due; `resident` are the bytes that the process occupies."""
+        self._kept = min(self._kept, resident)
+        begin = time.monotonic()
+        if resident < self._kept + max(_LEAST_GARBAGE, self._kept // 16) or begin < self._earliest:
+            return
+        gc.collect()
+        end = time.monotonic()
+        self._earliest = end + (end - begin) / _COLLECTING
+        self._kept = resident_bytes()
+
+
+async def return_free_memory() -> None:
+    """Collect old cycles, and return free memory to the system, while the process is larger than at its start, until cancelled.
+
+    Only glibc needs and offers the latter: `ctypes`, 0.3 MiB, is loaded after the first growth. glibc does not report how much it keeps,
+    so the process searches; searches become rare while the process neither grows nor returns memory.
     """
-    trim = trimmer()
-    if trim is None:
-        return
     enough = resident_bytes() + _GROWTH
+    collections = FullCollections()
     kept = looks = 0
     backoff = Backoff(1, _MOST_LOOKS)
     while True:
         await until_tick(_INTERVAL)
         resident = resident_bytes()
+        collections.look(resident)
         looks -= 1
         if resident > kept + _NOTABLE:
             backoff.reset()
         elif looks > 0:
             continue
         if resident <= enough:
+            continue
+        trim = trimmer()
+        if trim is None:
+            enough = sys.maxsize  # cycles only, from now on
             continue
         # an idle process creates no objects, so it starts no collection by itself
         gc.collect(1)

@@ -33,7 +33,7 @@ from apiext.serving.admitted.custom_objects import CustomResourceObjects, scale_
 from apiext.serving.info import ServingInfo, ServingVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from apiext.admission.attributes import Admission
     from apiext.admission.object_interfaces import EquivalentResource
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import CollectionRest
     from apiext.managedfields.field_set import FieldSet
     from apiext.meta.encoding.json_codec import Object
+    from apiext.schema.model import Props
     from apiext.serving.info import Notice
     from apiext.storage.interface import RemoteCodec, Store
 
@@ -65,12 +66,14 @@ def build_version(
     """Return the scopes and the codec of one version, which stores CBOR if `cbor` is set. `remote` is the codec's copy."""
     definition = info.definition
     names, namespaced, scale = definition.names, definition.namespaced, _scale_paths(version)
-    schemas = version_schemas(definition)
+    roots = _root_schemas(definition)
+    schemas = _compiled(definition, roots)
     codec = _codec(definition, version, schemas, converter, cbor=cbor, remote=remote)
     kind = codec.gvk
     strategy = _strategy(kind, definition, version, schemas[version.name], _carrying(converter))
     rest = ResourceRest(store=store, codec=codec, strategy=strategy, resource=definition.resource, namespaced=namespaced)
-    versions = _merged_versions(definition, kind, schemas, converter, codec)
+    with_schema = {name for name, root in roots.items() if root}
+    versions = _merged_versions(definition, kind, schemas, with_schema, converter, codec)
     main = Scope(
         kind=kind,
         resource=GroupVersionResource(definition.group, version.name, names.plural),
@@ -162,10 +165,17 @@ def _codec(
 
 def version_schemas(definition: Definition) -> dict[str, CompiledSchema]:
     """Return the schemas of all versions: stored objects may have any version. Each is compiled at first use."""
+    return _compiled(definition, _root_schemas(definition))
+
+
+def _root_schemas(definition: Definition) -> dict[str, Props | None]:
+    """Return the schemas of all versions. The definition is parsed once for all."""
+    return {version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") for version in definition.object["spec"]["versions"]}
+
+
+def _compiled(definition: Definition, roots: Mapping[str, Props | None]) -> dict[str, CompiledSchema]:
     preserve = definition.preserve_unknown_fields
-    # parsed once for all versions
-    schemas = {version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") for version in definition.object["spec"]["versions"]}
-    return {name: CompiledSchema(schema, preserve_unknown_fields=preserve) for name, schema in schemas.items()}
+    return {name: CompiledSchema(root, preserve_unknown_fields=preserve) for name, root in roots.items()}
 
 
 def converted_versions(definition: Definition) -> ConvertedVersions:
@@ -175,12 +185,14 @@ def converted_versions(definition: Definition) -> ConvertedVersions:
 
 
 def _merged_versions(
-    definition: Definition, kind: GroupVersionKind, schemas: Mapping[str, CompiledSchema], converter: Converter, codec: CustomResourceCodec
+    definition: Definition,
+    kind: GroupVersionKind,
+    schemas: Mapping[str, CompiledSchema],
+    with_schema: Container[str],
+    converter: Converter,
+    codec: CustomResourceCodec,
 ) -> CustomResourceVersions:
-    """Return the merge types of a definition's versions."""
-    with_schema = {
-        version["name"] for version in definition.object["spec"]["versions"] if (version.get("schema") or {}).get("openAPIV3Schema")
-    }
+    """Return the merge types of a definition's versions, of which some have a schema."""
     return CustomResourceVersions(
         kind,
         {f"{definition.group}/{name}": schema.structural if name in with_schema else None for name, schema in schemas.items()},

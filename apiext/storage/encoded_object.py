@@ -12,11 +12,13 @@ class EncodedObject:
     data: bytes
     """The object in JSON; typed if stored in CBOR."""
     revision_at: int = -1
-    """Offset at which a resourceVersion member turns the bytes into the decoded and rendered object; -1 if unknown."""
+    """Offset at which a resourceVersion member turns `shown` or else `data` into the decoded and rendered object; -1 if unknown."""
     cbor: bytes = b""
     """The object in CBOR, if stored in CBOR."""
     is_checked: bool = False
     """Whether the object surely satisfies all keywords of its schema. `revision_at` is then known."""
+    shown: bytes = b""
+    """The rendered object without resourceVersion, with a final newline, if it differs from `data`."""
 
     @property
     def stored(self) -> bytes:

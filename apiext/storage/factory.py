@@ -216,7 +216,7 @@ class StoreFactory:
             for store in tuple(self._stores.values()):
                 try:
                     if isinstance(store, CachedStore):
-                        store.cache.tick()
+                        await store.cache.tick()
                 except Exception:  # noqa: BLE001 - go on with the other caches
                     _LOG.exception("watch cache housekeeping failed, retrying")
             if self.encryption is not None and (self._rereading is None or self._rereading.done()):

@@ -39,7 +39,10 @@ def plan(prefix: str, options: ListOptions) -> ListPlan:
     Raises:
         StatusError: 400 for a bad resourceVersion or continue token.
     """
-    base = ListPlan(scope=keys.narrow(prefix, options.selection), selection=options.selection, limit=max(options.limit, 0))
+    scope, limit = keys.narrow(prefix, options.selection), max(options.limit, 0)
+    if not options.resource_version and not options.continue_token:
+        return ListPlan(scope=scope, selection=options.selection, consistent=True, limit=limit)
+    base = ListPlan(scope=scope, selection=options.selection, limit=limit)
     if options.continue_token and not keys.is_single(base.scope):
         token = continue_token.decode(options.continue_token)
         if options.resource_version not in ("", "0"):

@@ -17,6 +17,8 @@ _MAX_DIGITS: Final = 9
 """Maximum of digits in Retry-After; longer values are ignored."""
 _MAX_SHOWN: Final = 2048
 """Bytes of an answer that an error shows."""
+_TOO_MANY_REQUESTS: Final = int(HTTPStatus.TOO_MANY_REQUESTS)
+_SERVER_ERROR: Final = int(HTTPStatus.INTERNAL_SERVER_ERROR)
 _SUCCESS: Final = range(HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT + 1)
 _OF_PROXIES: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 """Codes of a proxy's answers for a webhook that does not answer."""
@@ -49,9 +51,11 @@ def check_answer(answer: HttpAnswer) -> None:
 
 def retry_after(answer: HttpAnswer) -> int | None:
     """Return the seconds in the Retry-After of a busy webhook, None without a valid one."""
-    code, text = answer.status, answer.headers.get("Retry-After", "")
-    is_busy = code == HTTPStatus.TOO_MANY_REQUESTS or code >= HTTPStatus.INTERNAL_SERVER_ERROR
-    return int(text) if is_busy and text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
+    # each use of a member of HTTPStatus takes Python 3.11 as long as the rest of this function
+    if answer.status < _SERVER_ERROR and answer.status != _TOO_MANY_REQUESTS:
+        return None
+    text = answer.headers.get("Retry-After", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
 
 _MESSAGES: Final = {

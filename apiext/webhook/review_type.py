@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
 
 _SCHEME: Final = "pkg/runtime/scheme.go:111"
 _HEAD: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'

@@ -101,6 +101,27 @@ def test_streams_changes(cluster: Cluster, kubectl: Kubectl, group: str) -> None
         assert json.loads(answer.readline())["type"] == "DELETED"
 
 
+def test_compresses_for_clients_only(cluster: Cluster, group: str) -> None:
+    """Send a large list compressed if the client accepts it, and otherwise with its length: the host did not decompress it."""
+    for number in range(3):
+        large = widget(f"large{number}", group=group)
+        large["metadata"]["annotations"] = {"large": "x" * 100_000}
+        cluster.host.must("POST", widgets_path(group), large)
+
+    def listed(**headers: str) -> tuple[str | None, bool]:
+        with closing(cluster.host.connect()) as connection:
+            connection.putrequest("GET", widgets_path(group), skip_accept_encoding=True)
+            for name, text in headers.items():
+                connection.putheader(name.replace("_", "-"), text)
+            connection.endheaders()
+            answer = connection.getresponse()
+            answer.read()
+        return answer.getheader("Content-Encoding"), answer.getheader("Content-Length") is not None
+
+    assert listed(Accept_Encoding="gzip")[0] == "gzip"
+    assert listed() == (None, True)
+
+
 def test_stores_objects_in_its_own_etcd(cluster: Cluster, group: str) -> None:
     """Store objects in apiext's etcd under the reference's keys, and none in the cluster's."""
     cluster.host.must("POST", widgets_path(group), json.loads(_widget(group, "kept")))

@@ -136,7 +136,10 @@ class HookCalls:
         """
         hook = invocation.hook
         if not isinstance(error, HookCallError):
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # its traceback refers to this frame
         if not hook.fails_open:
             raise errors.internal(str(error)) from error
         _LOG.warning("webhook call failed, failing open", webhook=hook.name, error=str(error))

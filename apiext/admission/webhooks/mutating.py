@@ -93,7 +93,10 @@ class _Run:
         if invocation.hook.reinvocable:
             state.called(entry.uid)
         if failure is not None:
-            self._calls.fail_open(invocation, entry.number, failure)
+            try:
+                self._calls.fail_open(invocation, entry.number, failure)
+            finally:
+                del failure  # its traceback refers to this frame
             self._calls.check_deadline()
 
     async def _call(self, invocation: HookInvocation) -> bool:

@@ -12,7 +12,8 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.golang import formatting
 from apiext.meta.golang.byte_type import BYTES
 from apiext.meta.golang.struct_table import struct
-from apiext.meta.golang.type_model import Raw, Slice, String, Struct
+from apiext.meta.golang.struct_type import Struct
+from apiext.meta.golang.type_model import Raw, Slice, String
 from apiext.webhook.review_type import ReviewType, group_version_kind, unparsed
 
 if TYPE_CHECKING:

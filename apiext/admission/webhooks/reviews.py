@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -30,6 +29,8 @@ class _Target:
 
     def __init__(self, client: HookClient) -> None:
         self.client = client
+        self.used = 0
+        """When it was called last: a number that grows with each call."""
         self.waiting = WaitingCalls()
         self.places = asyncio.Semaphore(MAX_HOOK_CALLS)
 
@@ -39,9 +40,10 @@ class HookReviews:
 
     def __init__(self, clients: HookClients) -> None:
         self._clients = clients
-        self._configs: WeakKeyDictionary[HookEntry, ClientConfig] = WeakKeyDictionary()
-        self._targets: OrderedDict[ClientConfig, _Target] = OrderedDict()
-        """The targets called latest."""
+        self._known: WeakKeyDictionary[HookEntry, _Target] = WeakKeyDictionary()
+        """The targets of entries, found without their addresses."""
+        self._targets: dict[ClientConfig, _Target] = {}
+        self._calls = 0
 
     async def review(self, calls: Sequence[ReviewCall]) -> Sequence[ReviewAnswer]:
         """Implement ReviewCaller.review."""
@@ -73,18 +75,27 @@ class HookReviews:
         return ReviewAnswer(call.uid, data, failure, time.monotonic() - begun)
 
     def _target(self, entry: HookEntry) -> _Target:
-        config = self._configs.get(entry)
-        if config is None:
-            config = self._configs[entry] = parse_client_config(entry.hook["clientConfig"])
+        target = self._known.get(entry)
+        if target is None:
+            target = self._known[entry] = self._target_at(parse_client_config(entry.hook["clientConfig"]))
+        self._calls += 1
+        target.used = self._calls
+        return target
+
+    def _target_at(self, config: ClientConfig) -> _Target:
         target = self._targets.get(config)
         if target is None:
+            if len(self._targets) >= MAX_HOOK_CLIENTS:
+                self._drop_oldest()
             # a webhook must not choose a server in this one's network (CVE-2020-8561)
             target = self._targets[config] = _Target(self._clients.client(config, max_redirects=0))
-            if len(self._targets) > MAX_HOOK_CLIENTS:
-                self._targets.popitem(last=False)
-        else:
-            self._targets.move_to_end(config)
         return target
+
+    def _drop_oldest(self) -> None:
+        """Forget the target that was not called for the longest time."""
+        dropped = self._targets.pop(min(self._targets, key=lambda config: self._targets[config].used))
+        for entry in [entry for entry, target in self._known.items() if target is dropped]:
+            del self._known[entry]
 
 
 async def _post(target: _Target, call: ReviewCall) -> bytes:

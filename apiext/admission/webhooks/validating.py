@@ -88,23 +88,33 @@ async def _read(outcome: _Outcome, answer: ReviewAnswer, calls: HookCalls) -> No
     try:
         outcome.response = await calls.read(outcome.invocation, answer)
     except HookCallError as error:
-        outcome.error = error
+        # the traceback refers to this frame, and so to the outcome
+        outcome.error = error.with_traceback(None)
 
 
 def _conclude(outcomes: Sequence[_Outcome], calls: HookCalls) -> None:
     """Take all responses in their order, then raise the error that was first."""
     failures: list[tuple[float, int, StatusError]] = []
     for number, outcome in enumerate(outcomes):
-        if outcome.response is not None:
-            try:
-                calls.accept(outcome.invocation, outcome.response)
-            except StatusError as error:
-                outcome.error = error
-        calls.observe(outcome.invocation, outcome.seconds, outcome.error)
-        if outcome.error is not None:
-            try:
-                calls.fail_open(outcome.invocation, number, outcome.error)
-            except StatusError as error:
-                failures.append((outcome.seconds, number, error))
+        _take(outcome, number, calls, failures)
     if failures:
-        raise min(failures)[2]
+        try:
+            raise min(failures)[2]
+        finally:
+            failures.clear()  # the traceback refers to this frame
+
+
+def _take(outcome: _Outcome, number: int, calls: HookCalls, failures: list[tuple[float, int, StatusError]]) -> None:
+    """Take a response; an error that is not ignored becomes a failure with the time that the call took."""
+    if outcome.response is not None:
+        try:
+            calls.accept(outcome.invocation, outcome.response)
+        except StatusError as error:
+            outcome.error = error
+    calls.observe(outcome.invocation, outcome.seconds, outcome.error)
+    if outcome.error is not None:
+        try:
+            calls.fail_open(outcome.invocation, number, outcome.error)
+        except StatusError as error:
+            failures.append((outcome.seconds, number, error.with_traceback(None)))
+        outcome.error = None

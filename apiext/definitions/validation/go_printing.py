@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.definitions import types
 from apiext.meta.encoding import json_codec
 from apiext.meta.field import Printed
-from apiext.meta.golang.type_model import GoType, Map, Pointer, Slice, Struct
+from apiext.meta.golang.struct_type import Struct
+from apiext.meta.golang.type_model import GoType, Map, Pointer, Slice
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object

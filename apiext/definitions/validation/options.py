@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.conditions import ESTABLISHED, is_true
-from apiext.definitions.validation import schemas
+from apiext.definitions.validation import known_schemas, schemas
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 from apiext.definitions.validation.list_types import is_non_atomic_set, map_key_errors
 from apiext.definitions.validation.review_versions import has_known_review_version
@@ -47,6 +47,11 @@ class ValidationOptions:
     unchanged_versions: frozenset[str] = frozenset()
     """Versions with unchanged schemas: the cost of their expressions is not limited."""
 
+    @property
+    def is_strict(self) -> bool:
+        """Return whether all rules for schemas are enforced, except those for expressions."""
+        return self.structural and self.valid_types and self.pruned_defaults and self.atomic_sets and self.map_keys
+
 
 CREATE: Final = ValidationOptions()
 
@@ -54,19 +59,31 @@ CREATE: Final = ValidationOptions()
 def for_update(spec: Object, old_spec: Object, old: Object) -> ValidationOptions:
     """Return the rules for an update; specs are in v1beta1 form."""
     conversion = old_spec["conversion"]
-    return ValidationOptions(
+    if all(known_schemas.digest(root) in known_schemas.VALID for root in schemas.root_schemas(old_spec)):
+        # they obey all rules for schemas
+        rest = CREATE
+    else:
+        rest = _obeyed(old_spec)
+    return replace(
+        rest,
         recognized_review_version=has_known_review_version(conversion.get("conversionReviewVersions") or []),
         immutable_names=is_true(old, ESTABLISHED),
         schemas_everywhere=_has_schemas_everywhere(old_spec),
+        ca_bundle=is_true(old, ESTABLISHED) and not _has_invalid_ca_bundle(conversion),
+        too_many_selectable=frozenset(_unchanged_excess(spec, old_spec)),
+        stored_expressions=_expressions(old_spec),
+        unchanged_versions=frozenset(_unchanged_versions(spec, old_spec)),
+    )
+
+
+def _obeyed(old_spec: Object) -> ValidationOptions:
+    """Return the rules for schemas that those of a spec obey."""
+    return ValidationOptions(
         valid_types=not schemas.any_schema(old_spec, schemas.has_invalid_type),
         structural=not any(map(_is_non_structural, schemas.root_schemas(old_spec))),
         pruned_defaults=not any(map(_has_unpruned_defaults, schemas.root_schemas(old_spec))),
         atomic_sets=not schemas.any_schema(old_spec, is_non_atomic_set),
         map_keys=not schemas.any_schema(old_spec, lambda node: bool(map_key_errors(node, field.ROOT))),
-        ca_bundle=is_true(old, ESTABLISHED) and not _has_invalid_ca_bundle(conversion),
-        too_many_selectable=frozenset(_unchanged_excess(spec, old_spec)),
-        stored_expressions=_expressions(old_spec),
-        unchanged_versions=frozenset(_unchanged_versions(spec, old_spec)),
     )
 
 

@@ -29,8 +29,8 @@ def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[Fi
     errors = _group_and_scope(spec, path)
     preserve = spec["preserveUnknownFields"]
     errors += _missing_schemas(spec, path, options)
-    defaults = has_defaults(spec)
-    if defaults and preserve:
+    defaults = preserve and has_defaults(spec)
+    if defaults:
         detail = "must be false in order to use defaults in the schema"
         errors.append(field.invalid(path.child("preserveUnknownFields"), True, detail))  # noqa: FBT003
     if not preserve or defaults or schemas.any_schema(spec, _has_extensions):

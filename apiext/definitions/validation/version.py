@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.validation import go_printing
+from apiext.definitions.validation import go_printing, known_schemas
 from apiext.definitions.validation.columns import column_errors, deprecation_errors, selectable_errors, subresource_errors
 from apiext.definitions.validation.openapi import openapi_errors
 from apiext.definitions.validation.rule_scope import root_scope
 from apiext.definitions.validation.schemas import openapi_schema
 from apiext.meta import field
 from apiext.schema.cel.cost.limits import SchemaCosts
+from apiext.schema.cel.rules.rule import NO_EXPRESSIONS
 from apiext.schema.defaulting.validation import default_errors
 from apiext.schema.model import unsupported_field
 from apiext.schema.structural import structural_errors
@@ -64,6 +65,22 @@ def validation_errors(
     errors = _status_errors(root, path) if has_status else []
     if root.get("nullable"):
         errors.append(field.forbidden(path.child("openAPIV3Schema.nullable"), "nullable cannot be true at the root"))
+    is_stored, known_as = version in options.unchanged_versions, known_schemas.digest(root)
+    if known_as in known_schemas.VALID or (is_stored and known_as in known_schemas.VALID_IF_STORED):
+        return errors
+    errors += _schema_errors(root, schema_path, options, version, has_errors=bool(errors))
+    # a schema whose defaults lost unknown fields of embedded metadata must lose them again
+    if not errors and options.is_strict and known_schemas.digest(root) == known_as:
+        if is_stored:
+            known_schemas.VALID_IF_STORED.add(known_as)
+        elif options.stored_expressions == NO_EXPRESSIONS:
+            known_schemas.VALID.add(known_as)
+    return errors
+
+
+def _schema_errors(root: Props, schema_path: Path, options: ValidationOptions, version: str, *, has_errors: bool) -> list[FieldError]:
+    """Return the errors of a schema, except those of its root. `has_errors`: whether there are such."""
+    errors: list[FieldError] = []
     unsupported = unsupported_field(root) if options.structural else ""
     costs, scope = SchemaCosts(suppressed=version in options.unchanged_versions), None
     if options.structural and not unsupported:
@@ -72,7 +89,7 @@ def validation_errors(
         if not problems:
             scope = root_scope(root, costs, options.stored_expressions)
     errors += openapi_errors(root, schema_path, options, scope)
-    if unsupported and not errors:
+    if unsupported and not errors and not has_errors:
         # Usually, another error explains why the schema is unsupported.
         errors.append(field.invalid(schema_path, "", unsupported))
     return errors + costs.errors(schema_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.parameters.options import list_query
+from apiext.endpoints.parameters.options import list_query, short_list_query
 from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.parameters.selector_budget import selector_budget
 from apiext.endpoints.parameters.shard_selector import shard_selector
@@ -24,8 +24,13 @@ async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     """
     media = negotiate_output(request, scope.offers)
     asked = parse_query(request)
-    with selector_budget(asked):
-        query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
+    query = short_list_query(request, scope.field_label)
+    if query is not None:
         shard = await shard_selector(request, asked)
         result = await scope.rest.list(request_context(request), query.list_options(shard))
+    else:
+        with selector_budget(asked):
+            query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
+            shard = await shard_selector(request, asked)
+            result = await scope.rest.list(request_context(request), query.list_options(shard))
     return await list_reply(request, scope, media, result, shard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
@@ -31,8 +31,11 @@ from apiext.endpoints.serializers.negotiation import CBOR, CBOR_SEQUENCE, JSON, 
 from apiext.meta.errors import StatusError
 from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.scheduling.time_slice import in_slices
-from apiext.storage.interface import Watch, WatchOptions
+from apiext.storage.interface import Event, Watch, WatchOptions
 from apiext.storage.rendering.watch_queue import failed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _STREAM_TYPES: Final = {JSON: JSON, CBOR: CBOR_SEQUENCE}
 
@@ -102,13 +105,19 @@ async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder
     try:
         with suppress(EncodeError):
             async for events in running:
-                for number, piece in enumerate(encoder.pieces(events)):
-                    if number:
-                        await asyncio.sleep(0)
-                    await stream.write_shared(piece)
+                await _send(stream, encoder, events)
+                # an idle watch must not keep what it has sent
+                del events
         await stream.write_eof()
     except ConnectionError:
         pass  # the client has disconnected
     finally:
         timer.cancel()
     return stream
+
+
+async def _send(stream: ResponseStream, encoder: EventEncoder, events: Sequence[Event]) -> None:
+    for number, piece in enumerate(encoder.pieces(events)):
+        if number:
+            await asyncio.sleep(0)
+        await stream.write_shared(piece)

@@ -14,6 +14,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.endpoints.parameters.query_parameters import Query, flag, integer, parse, parse_query, text
+from apiext.endpoints.request import INFO
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import errors, field
 from apiext.meta.golang import formatting
@@ -22,7 +23,7 @@ from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.meta.objectmeta.validation import validate_field_manager
 from apiext.meta.selector_parser import field_selector_steps, label_selector_steps
 from apiext.meta.selectors import FieldRequirement, FieldSelector, Operator
-from apiext.meta.steps import Steps
+from apiext.meta.steps import Steps, at_once
 from apiext.storage.interface import EVERYTHING, ListOptions, Preconditions, Selection, VersionMatch, WatchOptions
 
 IGNORE: Final = "Ignore"
@@ -100,6 +101,17 @@ class ListQuery:
 
 
 _NO_LIST_OPTIONS: Final = ListQuery()
+
+
+def short_list_query(request: web.BaseRequest, field_label: FieldLabel) -> ListQuery | None:
+    """Return the options of a request with a short query, None for a long one. Requests share the options. Raises as `list_query`."""
+    raw = request.rel_url.raw_query_string
+    return _cached_list_query(raw, field_label, request[INFO].name) if len(raw) <= _MAX_CACHED_QUERY else None
+
+
+@lru_cache(maxsize=_CACHED_QUERIES)  # informers and controllers repeat their selectors
+def _cached_list_query(raw: str, field_label: FieldLabel, name: str) -> ListQuery:
+    return at_once(list_query(parse(raw), field_label, name=name))
 
 
 def list_query(query: Query, field_label: FieldLabel, *, name: str = "") -> Steps[ListQuery]:

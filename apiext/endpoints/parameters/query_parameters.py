@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_plus
 
@@ -19,13 +20,22 @@ _INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _MALFORMED: Final = re.compile(r";|%(?![0-9A-Fa-f]{2})")
 """Matches parameters that Go drops."""
 _MAX_DIGITS: Final = 40
+_CACHED: Final = 512
+"""Parsed queries that are kept: clients repeat theirs."""
+_MAX_CACHED: Final = 256
+"""Characters of a query up to which it is kept."""
 
 
 def parse_query(request: web.BaseRequest) -> Query:
-    """Return all well-formed parameters of a request, none if there are too many. Parse the query once per request."""
+    """Return all well-formed parameters of a request, none if there are too many. Parse a long query once per request.
+
+    Requests share the result: it must not be changed.
+    """
     raw = request.rel_url.raw_query_string
     if not raw:
         return {}
+    if len(raw) <= _MAX_CACHED:
+        return _cached(raw)
     query = request.get(QUERY)
     if query is None:
         query = request[QUERY] = parse(raw) if raw.count("&") < limits.MAX_QUERY_PARAMETERS else {}
@@ -41,6 +51,9 @@ def parse(raw: str) -> Query:
         name, _, value = pair.partition("=")
         query.setdefault(_unescaped(name), []).append(_unescaped(value))
     return query
+
+
+_cached: Final = lru_cache(maxsize=_CACHED)(parse)
 
 
 def _unescaped(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.request import AUDIT
+from apiext.endpoints.request import AUDIT, PROXIED_USER
 from apiext.endpoints.responsewriters.cached_document import accepts_gzip
 from apiext.endpoints.responsewriters.formatting import format_parts, is_formatted
 from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
@@ -33,6 +33,13 @@ Share = Callable[[Hashable, Encode], Awaitable[Sequence[bytes]]]
 
 async def _by_itself(_form: Hashable, encode: Encode) -> Sequence[bytes]:
     return await encode()
+
+
+def unchanged(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], status: int) -> Reply | None:
+    """Return a reply with small JSON as it is. Return None if `send` has to format, compress, audit or divide it."""
+    if AUDIT in request or is_formatted(request, media) or sum(map(len, parts)) > PIECE_BYTES:
+        return None
+    return Reply(parts, status=status, content_type=media.type)
 
 
 async def send(
@@ -58,7 +65,7 @@ async def send(
         parts = await share((media.type, media.pretty), partial(format_parts, request, media, parts))
     size = sum(map(len, parts))
     headers = {}
-    if size > GZIP_THRESHOLD and accepts_gzip(request):
+    if size > GZIP_THRESHOLD and accepts_gzip(request) and not _is_added_by_proxy(request):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         parts = await share((media.type, media.pretty, "gzip"), partial(_compressed, parts))
         size = sum(map(len, parts))
@@ -67,6 +74,14 @@ async def send(
         # send inside the filters, which limit and measure requests
         await reply.prepare(request)
     return reply
+
+
+def _is_added_by_proxy(request: web.BaseRequest) -> bool:
+    """Return whether a front proxy, not its client, asks for compression: it would decompress the response for the client.
+
+    kube-apiserver sends the headers of the client and its own in alphabetical order, then those that Go's HTTP client adds.
+    """
+    return request.get(PROXIED_USER) is not None and request.raw_headers[-1][0].lower() == b"accept-encoding"
 
 
 async def _compressed(parts: Sequence[bytes]) -> Sequence[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -9,6 +10,8 @@ from apiext.endpoints.responsewriters.response import Piece
 from apiext.storage.interface import Event
 
 _EVENTS_PER_PIECE: Final = 16
+_SHARED_SECONDS: Final = 1.0
+"""Seconds after which a joined batch is made anew for a late watcher; it may have 256 KiB."""
 
 
 class EventEncoder:
@@ -42,5 +45,10 @@ class SharedEncoder(EventEncoder):
     def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
         """Yield the JSON lines of events as one piece."""
         if events is not self._batch:
+            if not self._batch:
+                asyncio.get_running_loop().call_later(_SHARED_SECONDS, self._forget)
             self._batch, self._piece = events, Piece(b"".join([event.line for event in events]))
         yield self._piece
+
+    def _forget(self) -> None:
+        self._batch, self._piece = (), Piece(b"")

@@ -44,9 +44,12 @@ def formatted(data: bytes, media: MediaType) -> bytes:
 async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes]) -> Sequence[bytes]:
     """Return JSON, given in parts, in the media type's form.
 
-    More than two parts are a list: its start, batches of items, and its end. All batches but the last end with a comma. If the server
-    has CBOR, its JSON keeps the types of numbers; only CBOR responses show them.
+    More than two parts are a list: its start, batches of items, and its end. All batches but the last end with a comma, or all commas are
+    parts of their own. If the server has CBOR, its JSON keeps the types of numbers; only CBOR responses show them.
     """
+    if b"," in parts:
+        # a list that is not large is given with its items apart
+        parts = [parts[0], b"".join(parts[1:-1]), parts[-1]]
     if media.type != CBOR and SERVES_CBOR in request:
         parts = await _untyped(request, parts)
         if media.type == JSON and not media.pretty:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import PROTOBUF, Convert, MediaType
 from apiext.meta import errors, field
 from apiext.meta.encoding import json_codec
+from apiext.meta.gvk import GroupVersion
 from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.storage.interface import Item, ListResult
 
@@ -66,16 +67,17 @@ async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, i
         StatusError: 400 for an invalid includeObject, 406 if the object has no such representation.
     """
     convert = media.convert
+    if convert is None and media.type != PROTOBUF:
+        json = (item.data, b"\n")
+        return content_encoding.unchanged(request, media, json, status) or await content_encoding.send(request, media, json, status=status)
     if convert is not None:
         parts = [_converted(request, scope, media, convert, item)]
         document = (lambda: (partial_bytes(item.data, convert.version),)) if media.type == PROTOBUF else None
         return await content_encoding.send(request, media, parts, status=status, document=document)
-    if media.type == PROTOBUF:
-        large = len(item.data) > _THREAD_THRESHOLD
-        make = protobuf_encoder.object_bytes
-        data = await asyncio.to_thread(make, scope, item.object()) if large else make(scope, item.object())
-        return await content_encoding.send(request, media, [data], status=status, document=lambda: (item.data,))
-    return await content_encoding.send(request, media, (item.data, b"\n"), status=status)
+    large = len(item.data) > _THREAD_THRESHOLD
+    make = protobuf_encoder.object_bytes
+    data = await asyncio.to_thread(make, scope, item.object()) if large else make(scope, item.object())
+    return await content_encoding.send(request, media, [data], status=status, document=lambda: (item.data,))
 
 
 def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert: Convert, item: Item) -> bytes:
@@ -161,9 +163,15 @@ def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
 
 def _list_parts(scope: Scope, metadata: dict[str, Any], items: Sequence[bytes]) -> list[bytes]:
     """Return the JSON of a list, given that of its items."""
-    head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
-    tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(metadata))
-    return [head, *items, tail]
+    head, tail = _list_frame(scope.resource.group_version, scope.list_kind)
+    return [head, *items, tail % json_codec.dumps(metadata)]
+
+
+@lru_cache(maxsize=256)
+def _list_frame(group_version: GroupVersion, list_kind: str) -> tuple[bytes, bytes]:
+    """Return the JSON before and after the items of a list; `%b` stands for its metadata."""
+    kind = json_codec.dumps(list_kind).replace(b"%", b"%%")
+    return b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(group_version)), b'],"kind":%b,"metadata":%%b}\n' % kind
 
 
 def _document(scope: Scope, metadata: dict[str, Any], result: ListResult) -> list[bytes]:

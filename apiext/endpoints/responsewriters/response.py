@@ -17,6 +17,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
 from apiext.endpoints.request import AUDIT, HEADERS, WARNINGS
+from apiext.endpoints.responsewriters.response_writer import ResponseWriter
 from apiext.endpoints.responsewriters.warning_headers import warning_headers
 from apiext.endpoints.serializers.negotiation import JSON
 from apiext.scheduling.time_slice import Pace
@@ -26,6 +27,9 @@ _NO_WARNINGS: Final[Sequence[str]] = ()
 _BODILESS: Final = frozenset({204, 304})
 PIECE_BYTES: Final = 96 * 1024
 """Bytes of a piece of a huge response; other tasks run between pieces. With its copies for TLS, a piece fits into a core's cache."""
+
+_WRITE_BYTES: Final = 48 * 1024
+"""Bytes of a write. TLS keeps a buffer of the largest write of a connection until it ends; with smaller writes, lists cost more time."""
 
 
 class _Framed(web.StreamResponse):
@@ -82,18 +86,21 @@ class Reply(_Framed):
         size = "" if status in _BODILESS else f"Content-Length: {length}\r\n"
         head = _head(request, status, self._extra_headers, kind + size, keep_alive=keep_alive)
         writer = request.writer
-        if request.method == "HEAD":
-            await writer.write(head)
-        elif length <= PIECE_BYTES:
-            await writer.write(b"".join((head, *self.parts)))
+        if length <= PIECE_BYTES or request.method == "HEAD":
+            data = head if request.method == "HEAD" else b"".join((head, *self.parts))
+            if not isinstance(writer, ResponseWriter):
+                await writer.write(data)
+            elif writer.send(data):
+                await writer.drain()
         else:
             pace = Pace()
             # release requests that share work on the same list
             await pace.pause()
             for piece in pieces((head, *self.parts)):
-                await writer.write(piece)
-                # a fast client never fills the transport's buffer
-                await pace.checkpoint()
+                for part in _writes(piece):
+                    await writer.write(part)
+                    # a fast client never fills the transport's buffer
+                    await pace.checkpoint()
         return writer
 
     async def write_eof(self, data: bytes = b"") -> None:
@@ -175,13 +182,19 @@ class ResponseStream(_Framed):
         """
         if self._to is None:
             raise RuntimeError("prepare() has not been called")
-        await self._to.write(chunk(data) if self._framed else data)
+        for part in _writes(chunk(data) if self._framed else data):
+            await self._to.write(part)
 
     async def write_shared(self, piece: Piece) -> None:
         """Send a piece that other streams share. Raises as `write`."""
-        if self._to is None:
+        to, data = self._to, piece.framed if self._framed else piece.data
+        if to is None:
             raise RuntimeError("prepare() has not been called")
-        await self._to.write(piece.framed if self._framed else piece.data)
+        for part in _writes(data):
+            if not isinstance(to, ResponseWriter):
+                await to.write(part)
+            elif to.send(part):
+                await to.drain()
 
     async def write_eof(self, data: bytes = b"") -> None:
         """End the response."""
@@ -206,6 +219,14 @@ def pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
             size += len(part)
     if batch:
         yield b"".join(batch)
+
+
+def _writes(data: bytes) -> Iterable[bytes | memoryview]:
+    """Cut data to at most _WRITE_BYTES."""
+    if len(data) <= _WRITE_BYTES:
+        return (data,)
+    view = memoryview(data)
+    return [view[at : at + _WRITE_BYTES] for at in range(0, len(data), _WRITE_BYTES)]
 
 
 def chunk(data: bytes) -> bytes:

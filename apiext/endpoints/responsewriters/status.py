@@ -13,7 +13,7 @@ from aiohttp import web
 from apiext.authorization.forbidden import sanitized
 from apiext.endpoints.request import AUDIT
 from apiext.endpoints.responsewriters.formatting import formatted
-from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.response import NO_HEADERS, Reply
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import JSON, PLAIN_OFFERS, PROTOBUF, MediaType, negotiate_output
 from apiext.meta import errors
@@ -23,15 +23,19 @@ from apiext.meta.golang import formatting
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
-def status_reply(request: web.BaseRequest, error: errors.StatusError, *, no_sniffing: bool = False) -> Reply:
+class StatusReply(Reply):
+    """A response with a Status."""
+
+
+def status_reply(request: web.BaseRequest, error: errors.StatusError, *, no_sniffing: bool = False) -> StatusReply:
     """Return an error in the negotiated media type, or as indented JSON if the client accepts no available type."""
-    own = dict(_NO_SNIFFING) if no_sniffing else {}
+    own: Mapping[str, str] = _NO_SNIFFING if no_sniffing else NO_HEADERS
     if error.retry_after:
-        own["Retry-After"] = str(error.retry_after)
+        own = {**own, "Retry-After": str(error.retry_after)}
     media = _negotiated(request)
     _record(request, error, media)
     media = media or MediaType(JSON, pretty=True)
-    return Reply(_encode(error, media), status=error.code, content_type=media.type, headers=own)
+    return StatusReply(_encode(error, media), status=error.code, content_type=media.type, headers=own)
 
 
 def _negotiated(request: web.BaseRequest) -> MediaType | None:

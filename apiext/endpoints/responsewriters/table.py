@@ -27,6 +27,8 @@ NONE: Final = "None"
 OBJECT: Final = "Object"
 _STEP_BYTES: Final = 16 * 1024
 """Bytes of objects to encode between two checks of the clock."""
+_LARGE_BYTES: Final = 512
+"""Average size from which items are not joined before the response is: copying them takes longer."""
 _NAME_DESCRIPTION: Final = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
     "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
@@ -235,14 +237,19 @@ async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm
 
 
 async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -> list[bytes]:
-    """Encode items and join them with commas, in parts of about PIECE_BYTES at most. Let other tasks run in between."""
+    """Encode items with commas between them, in parts of about PIECE_BYTES at most. Let other tasks run in between.
+
+    All parts but the last end with a comma, unless items and commas are parts of their own.
+    """
     parts: list[bytes] = []
     batch: list[bytes] = []
-    pace = Pace()
+    pace: Pace | None = None
     size = work = 0
     for item in items:
         if work > _STEP_BYTES:
             work = 0
+            if pace is None:
+                pace = Pace()
             if size > PIECE_BYTES or pace.due:
                 # the empty item adds the comma before the next part
                 parts.append(b",".join([*batch, b""]))
@@ -254,6 +261,8 @@ async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -
         batch.append(encoded)
         size += len(encoded)
         work += len(item.data)
+    if not parts and size > _LARGE_BYTES * len(batch):
+        return [part for encoded in batch for part in (encoded, b",")][:-1]
     parts.append(b",".join(batch))
     return parts
 

@@ -6,7 +6,7 @@ Mirrors apiserver pkg/endpoints/handlers/watch.go (HandleWS).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -46,13 +46,15 @@ async def serve_frames(
         await socket.prepare(request)
     except web.HTTPBadRequest as error:
         return _error_reply(error.text or "")
+    kind = WSMsgType.BINARY if binary else WSMsgType.TEXT
     timer = asyncio.get_running_loop().call_later(seconds, running.close)
     listener = asyncio.create_task(_close_with(socket, running))
     try:
         with suppress(EncodeError):
             async for events in running:
-                for event in events:
-                    await socket.send_frame(line(event), WSMsgType.BINARY if binary else WSMsgType.TEXT)
+                await _send(socket, map(line, events), kind)
+                # an idle watch must not keep what it has sent
+                del events
         await socket.close(code=WSCloseCode.OK)
     except ConnectionError:
         pass  # the client has disconnected
@@ -60,6 +62,11 @@ async def serve_frames(
         timer.cancel()
         listener.cancel()
     return socket
+
+
+async def _send(socket: web.WebSocketResponse, lines: Iterable[bytes], kind: WSMsgType) -> None:
+    for line in lines:
+        await socket.send_frame(line, kind)
 
 
 async def _close_with(socket: web.WebSocketResponse, running: Watch) -> None:

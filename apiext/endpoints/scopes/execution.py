@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from apiext.endpoints.serializers.negotiation import YAML
 from apiext.meta import limits
 from apiext.meta.log import get_logger
 from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, restarted
+from apiext.scheduling.side_thread import aside
 
 if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import Execute, Scope
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
 
 _LOG: Final = get_logger(__name__)
+_YAML_CODEC: Final = "apiext.endpoints.serializers.yaml_codec"
 T = TypeVar("T")
 
 
@@ -39,6 +43,9 @@ async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: 
         return await execute(scope, call)
     limit = limits.MAX_INLINE_YAML_BYTES if call.media_type == YAML else limits.MAX_INLINE_BYTES
     if not heavy and len(call.data) <= limit:
+        if call.media_type == YAML and _YAML_CODEC not in sys.modules:
+            # 1 MiB and 10 ms, which most servers never need
+            await aside(lambda: importlib.import_module(_YAML_CODEC))
         known, work = len(call.warnings), InlineWork()
         try:
             with work:

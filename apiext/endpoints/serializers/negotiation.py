@@ -198,7 +198,7 @@ def negotiate_output(request: web.BaseRequest, offers: Offers) -> MediaType:
         StatusError: 406 if the endpoint writes no accepted type.
     """
     agreed = _agreed(request, offers)
-    if agreed.pretty or agreed.type != JSON or not _wants_pretty(request):
+    if agreed.pretty or agreed.type != JSON or not asks_for_indentation(request):
         return agreed
     return replace(agreed, pretty=True)
 
@@ -230,7 +230,7 @@ def _with_cbor(offers: Offers) -> Offers:
     return offers.with_cbor()
 
 
-def _wants_pretty(request: web.BaseRequest) -> bool:
+def asks_for_indentation(request: web.BaseRequest) -> bool:
     """Return whether to indent the response: for `?pretty`, and for curl, wget and browsers."""
     query = request.rel_url.raw_query_string
     if "pretty" in query:

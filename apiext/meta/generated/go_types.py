@@ -13,7 +13,8 @@ from apiext.meta.generated import archive
 from apiext.meta.golang.byte_type import BYTES, Bytes
 from apiext.meta.golang.composite_struct import CompositeStruct, promoted
 from apiext.meta.golang.struct_table import SIMPLE_TYPES, TYPE_META
-from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Raw, Slice, String
+from apiext.meta.golang.struct_type import Field
+from apiext.meta.golang.type_model import Bool, GoType, Int, Map, Pointer, Raw, Slice, String
 from apiext.meta.golang.value_types import IntOrString, QuantityText
 from apiext.meta.objectmeta.canonical import OBJECT_META
 

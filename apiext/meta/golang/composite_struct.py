@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta.golang.type_model import Field, Struct
+from apiext.meta.golang.struct_type import Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.meta.golang.composite_struct import CompositeStruct, promoted
+from apiext.meta.golang.struct_type import Field, Struct
 from apiext.meta.golang.time_types import MicroTime, Time
-from apiext.meta.golang.type_model import Bool, Field, GoType, Int, Map, Pointer, Slice, String, Struct
+from apiext.meta.golang.type_model import Bool, GoType, Int, Map, Pointer, Slice, String
 
 _STRING: Final = String()
 TYPE_META: Final = (Field("kind", _STRING, embedded=("TypeMeta",)), Field("apiVersion", _STRING, embedded=("TypeMeta",)))

@@ -9,7 +9,6 @@ encoder writes: fields in the order of the struct, without empty `omitempty` fie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from apiext.meta.golang import formatting
@@ -127,6 +126,8 @@ class GoType:
     """A Go type as JSON sees it."""
 
     __slots__ = ("name",)
+    plain: type | None = None
+    """A type of Python whose values are valid and canonical."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -149,6 +150,7 @@ class String(GoType):
     """string, or a type based on it."""
 
     __slots__ = ()
+    plain = str
 
     def __init__(self, name: str = "string") -> None:
         super().__init__(name)
@@ -165,6 +167,7 @@ class Bool(GoType):
     """bool."""
 
     __slots__ = ()
+    plain = bool
 
     def __init__(self) -> None:
         super().__init__("bool")
@@ -249,11 +252,12 @@ def sort(value: Any) -> Any:
 class Pointer(GoType):
     """A pointer: null and absent are nil, and nil is omitted."""
 
-    __slots__ = ("to",)
+    __slots__ = ("plain", "to")
 
     def __init__(self, to: GoType) -> None:
         super().__init__(to.name)
         self.to = to
+        self.plain = to.plain
 
     def check(self, value: Any, decoder: Decoder) -> None:
         if value is not None:
@@ -317,83 +321,3 @@ class Map(GoType):
             return None
         keys = sorted(value)
         return dict(zip(keys, map(self.of.canonical, map(value.__getitem__, keys)), strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a struct."""
-
-    name: str
-    """Name in JSON."""
-    type: GoType
-    omit_empty: bool = True
-    embedded: tuple[str, ...] = ()
-    """Names of the embedded structs that contain the field."""
-    number: int = 0
-    """Number in Protobuf, 0 without one."""
-
-
-class Struct(GoType):
-    """A struct; fields match by their exact names."""
-
-    __slots__ = ("by_name", "rank", "required", "struct")
-
-    def __init__(self, struct: str, package: str = "v1") -> None:
-        super().__init__(f"{package}.{struct}")
-        self.struct = struct
-        self.by_name: dict[str, Field] = {}
-        self.rank: dict[str, int] = {}
-        self.required: tuple[Field, ...] = ()
-
-    def define(self, *fields: Field) -> Struct:
-        """Set the fields in the struct's order and return the struct.
-
-        Separate from construction because types refer to themselves.
-        """
-        self.by_name = {field.name: field for field in fields}
-        self.rank = {field.name: index for index, field in enumerate(fields)}
-        self.required = tuple(field for field in fields if not field.omit_empty)
-        return self
-
-    def check(self, value: Any, decoder: Decoder) -> None:
-        if value is None:
-            return
-        if not isinstance(value, dict):
-            decoder.mismatch(value, self.name)
-            return
-        struct, fields, path, by_name = decoder.struct, decoder.fields, decoder.path, self.by_name
-        for name, item in value.items():
-            field = by_name.get(name)
-            if field is None:
-                decoder.unknown(name)
-                continue
-            decoder.struct = self.struct
-            decoder.fields = (*fields, *field.embedded, name)
-            decoder.path = path, f".{name}"
-            field.type.check(item, decoder)
-            decoder.struct, decoder.fields, decoder.path = struct, fields, path
-
-    def canonical(self, value: Any) -> Any:
-        given = value if isinstance(value, dict) else {}
-        rank, by_name = self.rank, self.by_name
-        names = [name for name in given if name in rank]
-        names += [field.name for field in self.required if field.name not in given]
-        if len(names) > 1:
-            names.sort(key=rank.__getitem__)
-        out = {}
-        for name in names:
-            field = by_name[name]
-            item = given.get(name)
-            # no frame for pointers, since schemas nest deeply
-            go_type = field.type.to if item is not None and isinstance(field.type, Pointer) else field.type
-            item = go_type.canonical(item)
-            if not field.omit_empty or not field.type.empty(item):
-                out[name] = item
-        return out
-
-    def order(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the canonical members in the struct's order."""
-        return {name: value[name] for name in sorted(value, key=self.rank.__getitem__)}
-
-    def empty(self, value: Any) -> bool:
-        return False

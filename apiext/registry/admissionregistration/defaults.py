@@ -19,7 +19,7 @@ from apiext.registry.admissionregistration.types import (
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
 
 _HTTPS: Final = 443
 _WEBHOOK_TIMEOUT_SECONDS: Final = 10

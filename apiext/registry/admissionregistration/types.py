@@ -11,7 +11,7 @@ from apiext.meta.objectmeta.conditions import CONDITION
 from apiext.registry.builtin.label_selector import LABEL_SELECTOR
 
 if TYPE_CHECKING:
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
 
 _RULE: Final = struct("Rule", "1 apiGroups []string, 2 apiVersions []string, 3 resources []string, 4 scope *v1.ScopeType")
 RULE_WITH_OPERATIONS: Final = struct("RuleWithOperations", "1 operations []v1.OperationType, 2 &Rule", _RULE)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
     from apiext.meta.gvk import GroupVersionKind
 
 

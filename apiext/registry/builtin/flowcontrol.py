@@ -11,7 +11,7 @@ from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
 
 _CONDITION: Final = struct("Condition", "1 type, 2 status, 3 lastTransitionTime! Time, 4 reason, 5 message")
 _SUBJECT: Final = struct(

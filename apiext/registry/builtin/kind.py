@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from apiext.meta.builtin_resources import BuiltinResource
     from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
     from apiext.registry.strategy import Strategy
     from apiext.storage.interface import Store
 

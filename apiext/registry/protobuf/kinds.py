@@ -18,8 +18,9 @@ from apiext.meta.encoding import json_codec, protobuf_wire
 from apiext.meta.encoding.protobuf_wire import field, read_fields
 from apiext.meta.golang.byte_type import Bytes
 from apiext.meta.golang.composite_struct import CompositeStruct
+from apiext.meta.golang.struct_type import Struct
 from apiext.meta.golang.time_types import MicroTime, Time
-from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String
 from apiext.meta.golang.value_types import IntOrString, QuantityText
 
 if TYPE_CHECKING:

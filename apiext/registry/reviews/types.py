@@ -10,7 +10,7 @@ from apiext.meta.objectmeta.canonical import OBJECT_META
 from apiext.registry.protobuf.kinds import Items, Message, Scalar, message_of
 
 if TYPE_CHECKING:
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
 
 _EXTRA: Final = Slice(String(), "v1.ExtraValue")
 _ATTESTATION: Final = Slice(String(), "v1.AttestationValue")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from apiext.audit.backend import AuditBackend
     from apiext.audit.batch_options import TruncateOptions
-    from apiext.audit.log_writer import LogOutput
+    from apiext.audit.log_output import LogOutput
     from apiext.audit.statistics import AuditStats
     from apiext.filters.audit import Auditing
     from apiext.server.options.audit import AuditLogOptions, AuditOptions, AuditWebhookOptions
@@ -75,7 +75,7 @@ def audit_collectors(auditing: Auditing | None) -> list[Collector]:
 
 
 def _log_output(options: AuditLogOptions, shared: SharedLog | None) -> LogOutput:
-    from apiext.audit.log_writer import StandardOutput
+    from apiext.audit.log_output import StandardOutput
     from apiext.audit.rotation import LogLocks, RotatedFile, RotationLimits
 
     locks = None
@@ -97,10 +97,11 @@ def _log(options: AuditLogOptions, output: LogOutput, stats: AuditStats) -> Audi
     from apiext.audit.log_backend import BlockingLog, buffered_log
     from apiext.audit.log_writer import LogWriter
 
-    writer = LogWriter(output, stats, legacy=options.legacy)
     stats.errors["log"] = 0
     if options.mode is AuditMode.BATCH:
+        writer = LogWriter(output, stats, legacy=options.legacy, most=options.batch.buffer_size)
         return _truncating(buffered_log(writer, options.batch, stats), options.truncate, stats)
+    writer = LogWriter(output, stats, legacy=options.legacy)
     return _truncating(BlockingLog(writer, options.mode), options.truncate, stats)
 
 

@@ -118,11 +118,11 @@ class Acceptor:
             self._begin_in_turn(accepted, place)
             return
 
-        def on_received() -> None:
+        def on_received(hello: ClientHello) -> None:
             self._silent.discard(hello)
             self._begin_in_turn(accepted, place)
 
-        def on_missing() -> None:
+        def on_missing(hello: ClientHello) -> None:
             self._silent.discard(hello)
             place.leave()
             accepted.close()

@@ -20,11 +20,16 @@ _HANDSHAKE: Final = 0x16
 class ClientHello:
     """Waits until a socket holds the whole record, or data that is none: the handshake refuses that immediately.
 
-    Calls `on_received` then, or `on_missing` if the client disconnects or exceeds the timeout in seconds.
+    Calls `on_received` then, or `on_missing` if the client disconnects or exceeds the timeout in seconds, with itself.
     """
 
     def __init__(
-        self, connection: socket.socket, *, on_received: Callable[[], None], on_missing: Callable[[], None], timeout: float
+        self,
+        connection: socket.socket,
+        *,
+        on_received: Callable[[ClientHello], None],
+        on_missing: Callable[[ClientHello], None],
+        timeout: float,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._connection = connection
@@ -38,7 +43,7 @@ class ClientHello:
     def close(self) -> None:
         """End the wait as if the client had disconnected."""
         self._stop()
-        self._on_missing()
+        self._on_missing(self)
 
     def _look(self) -> None:
         try:
@@ -54,7 +59,7 @@ class ClientHello:
         # the kernel reports a client that disconnects earlier
         if len(received) >= size or size == self._awaited:
             self._stop()
-            self._on_received()
+            self._on_received(self)
         else:
             self._await(size)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler
 
+from apiext.endpoints.responsewriters.response_writer import ResponseWriter
 from apiext.meta.limits import MAX_PIPELINED_REQUESTS
 
 if TYPE_CHECKING:
@@ -183,7 +183,12 @@ class RequestLoop(RequestHandler):
         """Answer requests until the connection ends."""
         while not self._is_gone:
             if not self._queue:
-                await self._wait_for_request()
+                # wait until there is a request, or the connection is closed
+                self._arrival = self._clock.create_future()
+                try:
+                    await self._arrival
+                finally:
+                    self._arrival = None
                 if not self._queue:
                     break
             message, payload = self._queue.popleft()
@@ -202,14 +207,6 @@ class RequestLoop(RequestHandler):
             self._wait_idly()
         if self.transport is not None:
             self.transport.close()
-
-    async def _wait_for_request(self) -> None:
-        """Wait until there is a request, or the connection is closed."""
-        self._arrival = self._clock.create_future()
-        try:
-            await self._arrival
-        finally:
-            self._arrival = None
 
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():
@@ -254,7 +251,7 @@ class RequestLoop(RequestHandler):
             return False
         # without its task, which refers to it, its memory is free at once
         no_task = cast("asyncio.Task[None]", None)
-        request = self._server.request_factory(message, payload, self, StreamWriter(self, self._clock), no_task)
+        request = self._server.request_factory(message, payload, self, ResponseWriter(self, self._clock), no_task)
         self.current = request
         try:
             try:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _LATE_GRACE: Final = 1.0
 """Seconds that a connection accepted during shutdown may stay open. One request per connection would make each pay a TLS handshake."""
+_UNSENT_BYTES: Final = 128 * 1024
+"""Bytes of an answer that the server encrypts ahead of a client that receives slowly; uvloop's own limit is 512 KiB."""
 _ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a key, not an address to bind
 
 
@@ -97,6 +99,7 @@ class HTTPServer(web.Server):
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Identify the client certificate once for all requests of the connection."""
         super().connection_made(handler, transport)
+        transport.set_write_buffer_limits(_UNSENT_BYTES)
         connection = cast("HTTPConnection", handler)
         self._transports[connection] = transport
         if self.on_change is not None:

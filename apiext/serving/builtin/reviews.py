@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apiext.authorization.authorizer import Authorize
     from apiext.authorization.rule_resolver import ResolveRules
     from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.golang.type_model import Struct
+    from apiext.meta.golang.struct_type import Struct
     from apiext.registry.rest import ResourceRest
     from apiext.registry.reviews.review_rest import Answer
 

@@ -20,9 +20,9 @@ from apiext.storage.backend import (
     NotStreamedError,
     RangeResult,
     ValueTooLargeError,
-    WatchBatch,
     WriteResult,
 )
+from apiext.storage.backends.forwarding_backend import ForwardingBackend
 
 BUCKETS: Final = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 """Upper bounds of etcd_request_duration_seconds, in seconds."""
@@ -44,12 +44,12 @@ class CallStatistics:
         """Calls that the backend did not answer. Unlike those of the reference they leave out refusals, such as of a compacted revision."""
 
 
-class MeasuredBackend:
-    """Implements Backend in front of another one."""
+class MeasuredBackend(ForwardingBackend):
+    """Implements Backend in front of another one. Measures reads and writes."""
 
     def __init__(self, backend: Backend, prefix: str) -> None:
         """Measure the calls of a backend; `prefix` is that of all keys."""
-        self._backend = backend
+        super().__init__(backend)
         self._root = keys.root(prefix)
         self._newest = 0
         self.statistics: Final = CallStatistics()
@@ -57,23 +57,23 @@ class MeasuredBackend:
     @property
     def newest_revision(self) -> int:
         """Return the newest revision of the store that an answer had."""
-        return max(self._newest, self._backend.known_revision() or 0)
+        return max(self._newest, self.inner.known_revision() or 0)
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """Implement Backend.get."""
-        found = await self._measure("get", key, self._backend.get(key))
+        found = await self._measure("get", key, self.inner.get(key))
         self._saw(found[1])
         return found
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
         """Implement Backend.list."""
-        found = await self._measure("list", prefix, self._backend.list(prefix, start=start, revision=revision, limit=limit))
+        found = await self._measure("list", prefix, self.inner.list(prefix, start=start, revision=revision, limit=limit))
         self._saw(found.revision)
         return found
 
     def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
         """Implement Backend.stream. A stream counts as one call, until its end."""
-        found = self._backend.stream(prefix, start=start, revision=revision)
+        found = self.inner.stream(prefix, start=start, revision=revision)
         return self._measured_stream(prefix, found) if found is not None else None
 
     async def _measured_stream(self, prefix: str, stream: AsyncGenerator[Sequence[KeyValue]]) -> AsyncGenerator[Sequence[KeyValue]]:
@@ -94,63 +94,31 @@ class MeasuredBackend:
 
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""
-        return await self._measure("count", prefix, self._backend.count(prefix))
+        return await self._measure("count", prefix, self.inner.count(prefix))
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.create."""
-        written = await self._measure("create", key, self._backend.create(key, value, guard=guard))
+        written = await self._measure("create", key, self.inner.create(key, value, guard=guard))
         self._saw(written.revision)
         return written
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.update."""
-        written = await self._measure("update", key, self._backend.update(key, value, expected=expected, guard=guard))
+        written = await self._measure("update", key, self.inner.update(key, value, expected=expected, guard=guard))
         self._saw(written.revision)
         return written
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.delete."""
-        written = await self._measure("delete", key, self._backend.delete(key, expected=expected, guard=guard))
+        written = await self._measure("delete", key, self.inner.delete(key, expected=expected, guard=guard))
         self._saw(written.revision)
         return written
 
-    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
-        """Implement Backend.watch. Not measured."""
-        return self._backend.watch(prefix, start=start, previous=previous)
-
-    async def request_progress(self) -> None:
-        """Implement Backend.request_progress. Not measured."""
-        await self._backend.request_progress()
-
     async def revision(self) -> int:
         """Implement Backend.revision."""
-        revision = await self._measure("getCurrentResourceVersion", "", self._backend.revision())
+        revision = await self._measure("getCurrentResourceVersion", "", self.inner.revision())
         self._saw(revision)
         return revision
-
-    def known_revision(self) -> int | None:
-        """Implement Backend.known_revision."""
-        return self._backend.known_revision()
-
-    async def compact(self, revision: int) -> None:
-        """Implement Backend.compact. Not measured."""
-        await self._backend.compact(revision)
-
-    async def compact_aged(self) -> None:
-        """Implement Backend.compact_aged. Not measured."""
-        await self._backend.compact_aged()
-
-    async def healthy(self) -> None:
-        """Implement Backend.healthy. Not measured."""
-        await self._backend.healthy()
-
-    async def writable(self) -> None:
-        """Implement Backend.writable. Not measured."""
-        await self._backend.writable()
-
-    async def close(self) -> None:
-        """Implement Backend.close."""
-        await self._backend.close()
 
     async def _measure(self, operation: str, key: str, call: Awaitable[_Answer]) -> _Answer:
         begin = time.perf_counter()

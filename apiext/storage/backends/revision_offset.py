@@ -23,6 +23,7 @@ from apiext.storage.backend import (
     WatchBatch,
     WriteResult,
 )
+from apiext.storage.backends.forwarding_backend import ForwardingBackend
 from apiext.storage.replicas.host_records import HostRecords
 
 OFFSET_RECORD: Final = "revision-base"
@@ -33,11 +34,11 @@ _NEVER: Final = -1
 """A revision without any key."""
 
 
-class OffsetBackend:
+class OffsetBackend(ForwardingBackend):
     """Implements Backend over another one, with an offset in all revisions."""
 
     def __init__(self, backend: Backend, offset: int) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._offset = offset
 
     def _inner(self, revision: int) -> int:
@@ -72,20 +73,20 @@ class OffsetBackend:
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """Implement Backend.get."""
-        pair, revision = await self._backend.get(key)
+        pair, revision = await self.inner.get(key)
         return self._pair(pair), revision + self._offset
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
         """Implement Backend.list."""
         offset, at = self._offset, self._inner(revision)
         with self._outer_errors():
-            found = await self._backend.list(prefix, start=start, revision=at, limit=limit)
+            found = await self.inner.list(prefix, start=start, revision=at, limit=limit)
         items = [KeyValue(pair.key, pair.value, pair.revision + offset) for pair in found.items]
         return RangeResult(items, found.revision + offset, found.count)
 
     def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
         """Implement Backend.stream."""
-        found = self._backend.stream(prefix, start=start, revision=self._inner(revision))
+        found = self.inner.stream(prefix, start=start, revision=self._inner(revision))
         return self._outer_stream(found) if found is not None else None
 
     async def _outer_stream(self, stream: AsyncGenerator[Sequence[KeyValue]]) -> AsyncGenerator[Sequence[KeyValue]]:
@@ -94,68 +95,44 @@ class OffsetBackend:
                 async for items in stream:
                     yield [KeyValue(pair.key, pair.value, pair.revision + self._offset) for pair in items]
 
-    async def count(self, prefix: str) -> int:
-        """Implement Backend.count."""
-        return await self._backend.count(prefix)
-
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.create."""
-        return self._outer_result(await self._backend.create(key, value, guard=self._guard(guard)))
+        return self._outer_result(await self.inner.create(key, value, guard=self._guard(guard)))
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.update."""
         own = self._expected(expected)
-        return self._outer_result(await self._backend.update(key, value, expected=own, guard=self._guard(guard)))
+        return self._outer_result(await self.inner.update(key, value, expected=own, guard=self._guard(guard)))
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.delete."""
         own = self._expected(expected)
-        return self._outer_result(await self._backend.delete(key, expected=own, guard=self._guard(guard)))
+        return self._outer_result(await self.inner.delete(key, expected=own, guard=self._guard(guard)))
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """Implement Backend.watch."""
         begin = self._inner(start)
         with self._outer_errors():
-            async with contextlib.aclosing(self._backend.watch(prefix, start=begin, previous=previous)) as batches:
+            async with contextlib.aclosing(self.inner.watch(prefix, start=begin, previous=previous)) as batches:
                 async for batch in batches:
                     yield WatchBatch([self._event(event) for event in batch.events], batch.revision + self._offset)
 
     def _event(self, event: BackendEvent) -> BackendEvent:
         return BackendEvent(event.key, event.revision + self._offset, event.value, self._pair(event.previous))
 
-    async def request_progress(self) -> None:
-        """Implement Backend.request_progress."""
-        await self._backend.request_progress()
-
     async def revision(self) -> int:
         """Implement Backend.revision."""
-        return await self._backend.revision() + self._offset
+        return await self.inner.revision() + self._offset
 
     def known_revision(self) -> int | None:
         """Implement Backend.known_revision."""
-        known = self._backend.known_revision()
+        known = self.inner.known_revision()
         return None if known is None else known + self._offset
 
     async def compact(self, revision: int) -> None:
         """Implement Backend.compact."""
         with self._outer_errors():
-            await self._backend.compact(max(revision - self._offset, 1))
-
-    async def compact_aged(self) -> None:
-        """Implement Backend.compact_aged."""
-        await self._backend.compact_aged()
-
-    async def healthy(self) -> None:
-        """Implement Backend.healthy."""
-        await self._backend.healthy()
-
-    async def writable(self) -> None:
-        """Implement Backend.writable."""
-        await self._backend.writable()
-
-    async def close(self) -> None:
-        """Implement Backend.close."""
-        await self._backend.close()
+            await self.inner.compact(max(revision - self._offset, 1))
 
 
 async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:

@@ -229,8 +229,8 @@ class CachedStore(Writer):
             return
         scope = keys.narrow(prefix, options.selection)
         changes = cache.history.since(after) if after else ()
-        found = [change.entry for change in changes if change.entry is not None and keys.covers(scope, change.key)]
-        missing = [entry for entry in (found if after else cache.range(scope)) if not view.is_ready(entry)]
+        found = (change.entry for change in changes if change.entry is not None and keys.covers(scope, change.key))
+        missing = await view.unready(found if after else cache.range(scope))
         if missing:
             await view.items(missing)
 

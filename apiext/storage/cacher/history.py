@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from apiext.meta import errors
+from apiext.scheduling.gradual_list import GradualList
 from apiext.storage.rendering.object_change import ObjectChange
 
 MIN_CHANGES: Final = 100
@@ -33,7 +34,7 @@ class History:
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._changes: list[ObjectChange] = []
+        self._changes: GradualList[ObjectChange] = GradualList()
         self._times: list[float] = []
         self._sizes: list[int] = []
         self._first = 0
@@ -62,7 +63,7 @@ class History:
 
         Before the revision `sealed`, watchers got derived changes, which differ from the store's.
         """
-        self._changes.clear()
+        self._changes = GradualList()
         self._times.clear()
         self._sizes.clear()
         self._first = self._bytes = self._prepended = 0

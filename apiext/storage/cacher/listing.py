@@ -23,11 +23,13 @@ async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: in
         shown, total = sorted_view.page(plan.scope, plan.start, limit)
         return list_plan.page(plan, shown, revision=revision, total=total, more=total > len(shown), unfiltered=True)
     items = sorted_view.items
-    here = place(items, plan.scope, plan.start)
-    selected = between(await sorted_view.selected(plan.scope, plan.selection), plan.scope, plan.start)
+    selected = await sorted_view.selected(plan.scope, plan.selection)
+    if plan.start:
+        selected = between(selected, plan.scope, plan.start)
     if not limit or len(selected) < limit:
         return ListResult(items=selected, revision=revision)
     # the reference reports more pages regardless of the selection
+    here = place(items, plan.scope, plan.start)
     more = selected[limit - 1] is not items[here.stop - 1]
     return list_plan.page(plan, selected[:limit], revision=revision, total=0, more=more, unfiltered=False)
 

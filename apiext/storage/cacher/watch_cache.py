@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from apiext.meta.steps import Steps, at_once
+from apiext.scheduling.gradual_list import GradualList
 from apiext.scheduling.tasks import SharedWork
 from apiext.scheduling.time_slice import Pace, in_slices, paced
 from apiext.storage import keys
@@ -30,6 +31,7 @@ from apiext.storage.paged_reads import pages
 from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.interest import is_everything
 from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.released_views import forget
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import EncryptedEntry, StoredEntry
 from apiext.storage.rendering.version_view import VersionView
@@ -47,7 +49,7 @@ _FILL_SPEED: Final = 32
 _KEY: Final = attrgetter("key")
 
 
-class _State(list[StoredEntry]):
+class _State(GradualList[StoredEntry]):
     """Entries that readers of one generation share. It must not be changed."""
 
     __slots__ = ("__weakref__",)
@@ -84,7 +86,8 @@ class WatchCache:
         self._ahead: dict[VersionView, tuple[Codec, str]] = {}
         """The scopes that readers want in their views once the cache is loaded."""
         self.entries: dict[str, StoredEntry] = {}
-        self.keys: list[str] = []
+        self._ordered: GradualList[StoredEntry] = GradualList()
+        """The entries by key: the state for a reader is a slice, which takes 1 ms for 100,000 entries."""
         self.totals = StoredTotals()
         self.history = History(clock=clock)
         self.dispatcher = Dispatcher(clock=clock, bookmark_interval=bookmark_interval)
@@ -137,7 +140,7 @@ class WatchCache:
         finally:
             self._ahead.clear()
         self.entries = state
-        self.keys = list(state)
+        self._ordered = GradualList(state.values())
         self._base = self.changed_at = revision
         self.history.begin(revision)
         early, self._events_while_loading = self._events_while_loading, None
@@ -225,13 +228,13 @@ class WatchCache:
     def _commit(self, changes: Sequence[ObjectChange]) -> None:
         if not changes:
             return
+        ordered = self._ordered
         for change in changes:
+            place = bisect_left(ordered, change.key, key=_KEY)
             if change.entry is None:
-                del self.entries[change.key]
-                del self.keys[bisect_left(self.keys, change.key)]
+                del self.entries[change.key], ordered[place]
             else:
-                if change.key not in self.entries:
-                    insort(self.keys, change.key)
+                ordered[place : place + (change.key in self.entries)] = [change.entry]
                 self.entries[change.key] = change.entry
             self.totals.apply(change)
             self.history.add(change)
@@ -243,6 +246,7 @@ class WatchCache:
         """Replace an unreadable entry by a readable one of the same revision, unless it has changed meanwhile."""
         if self.entries.get(old.key) is old:
             self.entries[old.key] = new
+            self._ordered[bisect_left(self._ordered, old.key, key=_KEY)] = new
             self.totals.apply(ObjectChange(key=new.key, revision=new.revision, entry=new, previous=old))
             self._states.clear()
             for sorted_view in self._sorted_views.values():
@@ -312,12 +316,6 @@ class WatchCache:
                 return False
         return lag == 0
 
-    def key_range(self, scope: str, start: str = "") -> slice:
-        """Return the range of a prefix's keys, from a relative start key."""
-        first = bisect_left(self.keys, scope + start) if scope or start else 0
-        end = bisect_left(self.keys, prefix_end(scope), lo=first) if scope else len(self.keys)
-        return slice(first, end)
-
     def range(self, scope: str, start: str = "") -> Sequence[StoredEntry]:
         """Return the entries of a prefix in order, from a start key relative to it."""
         if keys.is_single(scope):
@@ -327,8 +325,14 @@ class WatchCache:
         # watches keep their initial state until their clients have read it
         state = self._states.get(what)
         if state is None:
-            state = self._states[what] = _State(map(self.entries.__getitem__, self.keys[self.key_range(scope, start)]))
+            state = self._states[what] = _State(self._ordered[self._place(scope, start)])
         return state
+
+    def _place(self, scope: str, start: str) -> slice:
+        """Return where the entries of a prefix are, from a relative start key."""
+        first = bisect_left(self._ordered, scope + start, key=_KEY) if scope or start else 0
+        end = bisect_left(self._ordered, prefix_end(scope), lo=first, key=_KEY) if scope else len(self._ordered)
+        return slice(first, end)
 
     def range_at(self, revision: int, scope: str, start: str = "") -> Steps[Sequence[StoredEntry]]:
         """Return the entries of a prefix at a past revision. Later changes do not matter.
@@ -356,7 +360,7 @@ class WatchCache:
             yield
         return [*found, *state[first:]]
 
-    def tick(self) -> None:
+    async def tick(self) -> None:
         """Send due bookmarks, trim the history, drop renderings of released views, and release sorted views without readers."""
         self.dispatcher.send_bookmarks(self.revision)
         self.history.trim()
@@ -365,13 +369,8 @@ class WatchCache:
             if (sorted_view.lag(self.generation) or 0) > self.history.added:
                 sorted_view.clear()
         released, self._released = self._released, []
-        for view in released:
-            for entry in self.entries.values():
-                entry.forget(view)
-            for change in self.history.all():
-                for past in (change.entry, change.previous):
-                    if past is not None:
-                        past.forget(view)
+        if released:
+            await in_slices(forget(released, self.range(""), self.history.all()))
 
     def close(self) -> None:
         """End all watches, leave the feed, and release the objects."""
@@ -383,5 +382,5 @@ class WatchCache:
         self.dispatcher.end()
         # views refer to this cache: it would keep the objects until the next full garbage collection
         self._sorted_views.clear()
-        self.entries, self.keys = {}, []
+        self.entries, self._ordered = {}, GradualList()
         self.history.begin(self.revision, sealed=self.revision)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable, MutableSequence, Sequence
+from contextlib import aclosing, contextmanager
 from typing import Final
 
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
+from apiext.scheduling.gradual_list import GradualList
 from apiext.scheduling.time_slice import Pace
 from apiext.storage import continue_token, keys, list_plan, versioner
 from apiext.storage.backend import Backend, CompactedError, FutureRevisionError, KeyValue, RangeResult
@@ -14,13 +16,14 @@ from apiext.storage.corrupt_objects import Corruption
 from apiext.storage.errors import CorruptObjectError, KeyNotFoundError
 from apiext.storage.interface import Codec, Item, ListResult, RenderResult
 from apiext.storage.list_plan import ListPlan
+from apiext.storage.paged_reads import pages
 from apiext.storage.rendering import interest, stored_entry
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.version_view import VersionView
 
 _PAGE_KEYS: Final = 1000
-_MAX_PAGE_KEYS: Final = 10000
+"""Most keys of a page of a limited list."""
 _LIST_EXPIRED: Final = "The resourceVersion for the provided list is too old."
 
 
@@ -47,21 +50,40 @@ class DirectReader:
         """Return the result of a planned list."""
         if keys.is_single(plan.scope):
             return await self._serve_one(plan, codec)
-        unfiltered = interest.is_everything(plan.selection)
-        size, revision, start = plan.limit or _PAGE_KEYS, plan.exact, plan.start
-        items: list[Item] = []
-        corruption, total = Corruption(self.resource), 0
-        while True:
-            result = await self._range(plan, start=start, revision=revision, limit=size)
-            revision = revision or result.revision
-            total = total or result.count
-            whole = await self._collect(plan, codec, result.items, items, corruption)
-            if not whole or not result.more or (plan.limit and len(items) >= plan.limit):
-                corruption.check()
+        items: GradualList[Item] = GradualList()
+        corruption, revision, total, more = Corruption(self.resource), plan.exact, 0, False
+        async with aclosing(self._pages(plan)) as found:
+            async for result in found:
+                revision = revision or result.revision
+                total = total or result.count
+                whole = await self._collect(plan, codec, result.items, items, corruption)
                 more = not whole or result.more
-                return list_plan.page(plan, items, revision=revision, total=total, more=more, unfiltered=unfiltered)
-            start = f"{result.items[-1].key[len(self.prefix + plan.scope) :]}\0"
-            size = min(size * 2, _MAX_PAGE_KEYS) if plan.limit else size
+                if not whole or 0 < plan.limit <= len(items):
+                    break
+        corruption.check()
+        unfiltered = interest.is_everything(plan.selection)
+        return list_plan.page(plan, items, revision=revision, total=total, more=more, unfiltered=unfiltered)
+
+    async def _pages(self, plan: ListPlan) -> AsyncGenerator[RangeResult]:
+        """Yield the objects of a plan at one revision, in pages that are converted at once without a long pause."""
+        prefix, start, revision = self.prefix + plan.scope, plan.start, plan.exact
+        if not plan.limit:
+            with _refusals(plan, start, revision):
+                async with aclosing(pages(self._backend, prefix, start=prefix + start if start else "", revision=revision)) as found:
+                    async for result in found:
+                        _check_minimum(plan, result)
+                        yield result
+            return
+        size = plan.limit
+        while True:
+            size = min(size, _PAGE_KEYS)
+            result = await self._range(plan, start=start, revision=revision, limit=size)
+            yield result
+            if not result.more:
+                return
+            revision = revision or result.revision
+            start = f"{result.items[-1].key[len(prefix) :]}\0"
+            size *= 2
 
     async def _serve_one(self, plan: ListPlan, codec: Codec) -> ListResult:
         parent, _, name = plan.scope.rpartition("/")
@@ -76,16 +98,9 @@ class DirectReader:
     async def _range(self, plan: ListPlan, *, start: str, revision: int, limit: int, scope: str | None = None) -> RangeResult:
         prefix = self.prefix + (plan.scope if scope is None else scope)
         begin = prefix + start if start else ""
-        try:
+        with _refusals(plan, start, revision):
             result = await self._backend.list(prefix, start=begin, revision=revision, limit=limit)
-        except CompactedError as error:
-            if plan.paging:
-                raise continue_token.ExpiredContinueError(start) from error
-            raise errors.expired(_LIST_EXPIRED) from error
-        except FutureRevisionError as error:
-            raise errors.too_large_resource_version(revision, error.current, 0) from error
-        if plan.minimum > result.revision:
-            raise errors.too_large_resource_version(plan.minimum, result.revision, 0)
+        _check_minimum(plan, result)
         return result
 
     async def _collect(
@@ -122,3 +137,21 @@ class DirectReader:
     async def count(self) -> int:
         """Implement Store.count."""
         return await self._backend.count(self.prefix)
+
+
+@contextmanager
+def _refusals(plan: ListPlan, start: str, revision: int) -> Generator[None]:
+    """Turn the refusals of a revision into the Status errors of a list that reads from a start key."""
+    try:
+        yield
+    except CompactedError as error:
+        if plan.paging:
+            raise continue_token.ExpiredContinueError(start) from error
+        raise errors.expired(_LIST_EXPIRED) from error
+    except FutureRevisionError as error:
+        raise errors.too_large_resource_version(revision, error.current, 0) from error
+
+
+def _check_minimum(plan: ListPlan, result: RangeResult) -> None:
+    if plan.minimum > result.revision:
+        raise errors.too_large_resource_version(plan.minimum, result.revision, 0)

@@ -104,12 +104,12 @@ class EtcdBackend:
                 raise FutureRevisionError(await self._latest(key)) from error
             if not items:
                 count, at = response.count, revision or response.header.revision
-            kvs = response.kvs
-            items.extend([messages.key_value(kv) for kv in kvs])
+            found = [messages.key_value(kv) for kv in response.kvs]
+            items += found
             if not response.more or (limit and len(items) >= limit):
                 return RangeResult(items, at, count)
-            key = kvs[-1].key + b"\0"
-            page = max(1, min(_MAX_PAGE_KEYS, size * _PAGE_BYTES // max(response.ByteSize(), 1)))
+            key = messages.encode(found[-1].key) + b"\0"
+            page = max(1, min(_MAX_PAGE_KEYS, size * _PAGE_BYTES // max(1, sum(len(pair.value) for pair in found))))
 
     def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
         """See `Backend.stream`."""

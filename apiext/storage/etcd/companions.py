@@ -46,7 +46,11 @@ class Companions:
         if guard is None:
             return b"", False
         found = self._conditions.get(guard)
-        return self._keep(guard, self.of(guard.key) if guard.is_large else None) if found is None else found
+        if found is None:
+            # the absence of a companion does not tell that of its definition
+            companion = self.of(guard.key) if guard.is_large and guard.expected > 0 else None
+            found = self._keep(guard, companion)
+        return found
 
     def reject(self, guard: Guard) -> bytes:
         """Return the encoded condition on the guard's own key, since its companion was not written with it."""
@@ -55,9 +59,7 @@ class Companions:
     def _keep(self, guard: Guard, companion: bytes | None) -> tuple[bytes, bool]:
         if len(self._conditions) >= _MAX_CONDITIONS:
             self._conditions.clear()
-        # the absence of a companion does not tell that of its definition
-        by_companion = companion is not None and guard.expected > 0
-        key = companion if companion is not None and by_companion else messages.encode(guard.key)
-        found = transaction.compare(key, guard.expected), by_companion
+        key = messages.encode(guard.key) if companion is None else companion
+        found = transaction.compare(key, guard.expected), companion is not None
         self._conditions[guard] = found
         return found

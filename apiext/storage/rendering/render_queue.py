@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, Protocol
 
 from apiext.scheduling.small_requests import SMALL_REQUESTS
 from apiext.scheduling.tasks import shared_task
@@ -32,10 +32,18 @@ _RUNNING_BULK: Final = _RUNNING - 1
 Results = dict[StoredEntry, RenderResult]
 
 
+class BatchView(Protocol):
+    """A view whose entries are rendered in batches."""
+
+    async def render_batch(self, codec: Codec, entries: Sequence[StoredEntry]) -> Results:
+        """Return the result of each entry."""
+
+
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Entries that are rendered together; `codec` stays in use until then."""
+    """Entries that are rendered together; `view` and `codec` stay in use until then."""
 
+    view: BatchView
     codec: Codec
     done: asyncio.Future[Results]
     entries: list[StoredEntry] = field(default_factory=list)
@@ -55,32 +63,13 @@ class RenderQueue:
     """Renders each entry once for all readers that want it at the same time.
 
     Readers of few entries who come while all places are taken share the next batch. A reader that is cancelled does not cancel the
-    others' batch.
+    others' batch. The view owns the queue; a reference back would be a cycle, and the renderings of a former definition would stay.
     """
 
-    __slots__ = (
-        "_batches",
-        "_bulk",
-        "_few",
-        "_limit",
-        "_most",
-        "_render",
-        "_running",
-        "_running_bulk",
-        "_silent_since",
-        "_view",
-        "_waiting",
-    )
+    __slots__ = ("_batches", "_bulk", "_few", "_limit", "_most", "_running", "_running_bulk", "_silent_since", "_waiting")
 
-    def __init__(
-        self,
-        view: object,
-        render: Callable[[Codec, Sequence[StoredEntry]], Coroutine[Any, Any, Results]],
-        limit: WaitingLimit | None = None,
-    ) -> None:
-        """Create the queue of a view; `render` returns the result of each entry."""
-        self._view = view
-        self._render = render
+    def __init__(self, limit: WaitingLimit | None = None) -> None:
+        """Create the queue of a view."""
         self._limit = limit
         self._batches: dict[StoredEntry, Batch] = {}
         self._most = _MAX_ENTRIES
@@ -91,10 +80,10 @@ class RenderQueue:
         self._silent_since = 0.0
         """When the latest batch ended, or the first one began after a time without any."""
 
-    async def results(self, codec: Codec, entries: Sequence[StoredEntry]) -> Results:
-        """Return the renderings, or the errors, of entries that are not rendered yet."""
+    async def results(self, view: BatchView, codec: Codec, entries: Sequence[StoredEntry]) -> Results:
+        """Return the renderings, or the errors, of entries that the view has not rendered yet."""
         SMALL_REQUESTS.end()
-        pending = await self._batched(codec, entries)
+        pending = await self._batched(view, codec, entries)
         limit = self._limit
         if limit is not None and self._waiting >= limit.readers and time.monotonic() - self._silent_since > limit.seconds:
             return dict.fromkeys(entries, limit.refusal())
@@ -108,7 +97,7 @@ class RenderQueue:
             self._waiting -= 1
         return results
 
-    async def _batched(self, codec: Codec, entries: Sequence[StoredEntry]) -> deque[asyncio.Future[Results]]:
+    async def _batched(self, view: BatchView, codec: Codec, entries: Sequence[StoredEntry]) -> deque[asyncio.Future[Results]]:
         """Put entries into batches, and return the results of these."""
         pace = Pace()
         queue = self._few if len(entries) <= _FEW else self._bulk
@@ -116,8 +105,8 @@ class RenderQueue:
         try:
             for entry in entries:
                 batch = self._batches.get(entry)
-                if batch is None and entry.cached(self._view) is None:
-                    batch = self._batches[entry] = self._add(codec, entry, queue)
+                if batch is None and entry.cached(view) is None:
+                    batch = self._batches[entry] = self._add(view, codec, entry, queue)
                 if batch is not None:
                     batches[batch] = None
                     if queue is self._few and batch in self._bulk:
@@ -130,11 +119,11 @@ class RenderQueue:
             self._start()
         return deque(batch.done for batch in batches)
 
-    def _add(self, codec: Codec, entry: StoredEntry, queue: deque[Batch]) -> Batch:
+    def _add(self, view: BatchView, codec: Codec, entry: StoredEntry, queue: deque[Batch]) -> Batch:
         """Add an entry to the last batch of a queue, or to a new one."""
         last = queue[-1] if queue else None
         if last is None or last.codec is not codec or not last.add(entry, self._most):
-            last = Batch(codec, asyncio.get_running_loop().create_future())
+            last = Batch(view, codec, asyncio.get_running_loop().create_future())
             last.add(entry, self._most)
             queue.append(last)
         return last
@@ -151,7 +140,7 @@ class RenderQueue:
     async def _run(self, batch: Batch, *, bulk: bool) -> None:
         begin = time.monotonic()
         try:
-            batch.done.set_result(await self._render(batch.codec, batch.entries))
+            batch.done.set_result(await batch.view.render_batch(batch.codec, batch.entries))
         except BaseException as error:
             batch.done.set_exception(error)
             # nobody waits when all readers were cancelled

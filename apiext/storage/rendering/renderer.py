@@ -28,7 +28,7 @@ def written_item(draft: EncodedDraft, revision: int) -> Item:
 
 def _written(key: str, encoded: EncodedObject, revision: int, labels: dict[str, str], fields: dict[str, str]) -> Item:
     """Return an encoded object, whose `revision_at` is known, as it is rendered at a revision (0: none)."""
-    position, data = encoded.revision_at, encoded.data
+    position, data = encoded.revision_at, encoded.shown or encoded.data
     token = _token(revision) if revision else b""
     rendered = b"%b%b%b" % (data[:position], token, data[position:-1])
     return Item(key=key, revision=revision, data=rendered, labels=labels, fields=fields, is_checked=encoded.is_checked)
@@ -92,7 +92,7 @@ class Renderer:
         """
         obj = codec.decode_unchanged(data)
         if obj is not None:
-            at = _revision_place(data, obj["metadata"])
+            at = revision_place(data, obj["metadata"])
             if at > 0:
                 rendered = b"%b%b%b" % (data[:at], _token(revision) if revision else b"", data[at:-1])
                 return Item(key=key, revision=revision, data=rendered, labels=_labels(obj["metadata"]), fields=codec.fields(obj))
@@ -186,7 +186,7 @@ def _token(revision: int) -> bytes:
     return b'"resourceVersion":"%d",' % revision
 
 
-def _revision_place(data: bytes, metadata: dict[str, Any]) -> int:
+def revision_place(data: bytes, metadata: dict[str, Any]) -> int:
     """Return the offset of the uid in the metadata of stored bytes, where the resourceVersion belongs; -1 if it is not sure."""
     uid = metadata.get("uid")
     if type(uid) is not str or "resourceVersion" in metadata or not data.endswith(b"}\n"):

@@ -17,6 +17,8 @@ from apiext.storage.rendering.render_queue import RenderQueue
 from apiext.storage.rendering.renderer import Renderer, at_revision, with_revision
 from apiext.storage.rendering.stored_entry import StoredEntry
 
+_STEP: Final = 256
+"""Entries that are looked at between two looks at the clock."""
 _KEPT_FAILURES: Final = 100
 """Entries that a view knows to be unreadable: as many as the error of a list names."""
 
@@ -55,6 +57,17 @@ class VersionView:
         if entry.cached(self) is not None:
             return True
         return self.inline and not self._is_large(entry)
+
+    async def unready(self, entries: Iterable[StoredEntry]) -> list[StoredEntry]:
+        """Return the entries for which `is_ready` is false."""
+        pace = Pace()
+        found: list[StoredEntry] = []
+        for number, entry in enumerate(entries, start=1):
+            if not self.is_ready(entry):
+                found.append(entry)
+            if not number % _STEP:
+                await pace.checkpoint()
+        return found
 
     def _is_large(self, entry: StoredEntry) -> bool:
         return self._remote is not None and entry.size > limits.MAX_INLINE_RENDERING_BYTES
@@ -116,14 +129,14 @@ class VersionView:
         Entries keep their renderings. An entry that several readers want at the same time is converted once.
         """
         if self._queue is None:
-            self._queue = RenderQueue(self, self._render_batch, self._renderer.waiting)
-        results = await self._queue.results(self._held(), entries)
+            self._queue = RenderQueue(self._renderer.waiting)
+        results = await self._queue.results(self, self._held(), entries)
         for entry, result in results.items() if self.inline else ():
             if isinstance(result, CorruptObjectError):
                 self._remember(entry, result)
         return [entry.cached(self) or results[entry] for entry in entries]
 
-    async def _render_batch(self, codec: Codec, entries: Sequence[StoredEntry]) -> dict[StoredEntry, RenderResult]:
+    async def render_batch(self, codec: Codec, entries: Sequence[StoredEntry]) -> dict[StoredEntry, RenderResult]:
         """Render entries after one conversion of them all; with a large one, they are rendered in a worker process."""
         pace = Pace()
         shown: dict[StoredEntry, RenderResult] = {}

@@ -53,6 +53,8 @@ class WatchQueue(Generic[T]):
         self._events = 0
         self._bytes = 0
         self._waiter: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of the reader. Getting the running one would be a system call for each batch."""
         self.finished = False
         """Whether the queue accepts no more events."""
         self._closed = closed
@@ -111,8 +113,10 @@ class WatchQueue(Generic[T]):
             elif self.finished:
                 raise StopAsyncIteration
             else:
-                self._waiter = asyncio.get_running_loop().create_future()
-                await self._waiter
+                if self._loop is None:
+                    self._loop = asyncio.get_running_loop()
+                waiter = self._waiter = self._loop.create_future()
+                await waiter
 
     def _take(self) -> list[T]:
         """Return the next batch, together with those after it as long as they are small."""

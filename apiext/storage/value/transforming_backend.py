@@ -21,6 +21,7 @@ from apiext.storage.backend import (
     WatchBatch,
     WriteResult,
 )
+from apiext.storage.backends.forwarding_backend import ForwardingBackend
 from apiext.storage.value.resource_keys import ResourceKeys
 from apiext.storage.value.transformer import MissingKeyError, TransformError
 
@@ -40,7 +41,7 @@ class _Opened:
     stale: bool = False
 
 
-class TransformingBackend:
+class TransformingBackend(ForwardingBackend):
     """Implements Backend over another one: writes and reads the values of configured resources through their transformers.
 
     A value that cannot be decrypted is an UnreadableValue. Values of other resources, and the records of apiext, pass unchanged. Work
@@ -49,9 +50,8 @@ class TransformingBackend:
 
     def __init__(self, backend: Backend, prefix: str, encryption: Encryption) -> None:
         """Encrypt the values below a prefix. Closing this backend closes the given one and the encryption."""
+        super().__init__(backend)
         self.encryption = encryption
-        self.inner = backend
-        """The backend with the stored values."""
         self._keys = ResourceKeys(prefix)
         self._transformers: dict[str, Transformer | None] = {}
         self._generation = encryption.generation
@@ -154,10 +154,6 @@ class TransformingBackend:
             async for items in stream:
                 yield await self._pairs(items)
 
-    async def count(self, prefix: str) -> int:
-        """Implement Backend.count."""
-        return await self.inner.count(prefix)
-
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.create.
 
@@ -195,37 +191,9 @@ class TransformingBackend:
                 await pace.pause()
         return opened
 
-    async def request_progress(self) -> None:
-        """Implement Backend.request_progress."""
-        await self.inner.request_progress()
-
-    async def revision(self) -> int:
-        """Implement Backend.revision."""
-        return await self.inner.revision()
-
-    def known_revision(self) -> int | None:
-        """Implement Backend.known_revision."""
-        return self.inner.known_revision()
-
-    async def compact(self, revision: int) -> None:
-        """Implement Backend.compact."""
-        await self.inner.compact(revision)
-
-    async def compact_aged(self) -> None:
-        """Implement Backend.compact_aged."""
-        await self.inner.compact_aged()
-
-    async def healthy(self) -> None:
-        """Implement Backend.healthy."""
-        await self.inner.healthy()
-
-    async def writable(self) -> None:
-        """Implement Backend.writable."""
-        await self.inner.writable()
-
     async def close(self) -> None:
         """Implement Backend.close."""
-        await self.inner.close()
+        await super().close()
         await self.encryption.close()
 
 

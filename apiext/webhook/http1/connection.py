@@ -49,7 +49,7 @@ class KeptConnection(BaseProtocol):
         """Make a connection for a transport. `limit` is that of an answer's bytes."""
         super().__init__(loop)
         self._limit = limit
-        self._responses: HttpResponseParser = HttpResponseParser(self, loop, limit, read_until_eof=True, auto_decompress=False)
+        self._responses: HttpResponseParser | None = HttpResponseParser(self, loop, limit, read_until_eof=True, auto_decompress=False)
         self._waiter: asyncio.Future[Outcome] | None = None
         self._message: RawResponseMessage | None = None
         """The head of the answer."""
@@ -126,7 +126,10 @@ class KeptConnection(BaseProtocol):
         if isinstance(outcome, HttpAnswer):
             return outcome
         self.abort()
-        raise outcome
+        try:
+            raise outcome
+        finally:
+            del outcome, waiter  # the error's traceback refers to this frame
 
     def close(self) -> None:
         """Close the connection; at once if the server has not taken all of a request, which it may never do."""
@@ -150,7 +153,7 @@ class KeptConnection(BaseProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes of an answer."""
-        if self._waiter is None or self._waiter.done():
+        if self._waiter is None or self._waiter.done() or self._responses is None:
             self.abort()
             return
         try:
@@ -234,9 +237,10 @@ class KeptConnection(BaseProtocol):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End the call that waits; the end of the connection may be that of the body."""
         waits = self._waiter is not None and not self._waiter.done()
-        if waits and exc is None and self._message is not None and self._payload is not None:
+        responses, self._responses = self._responses, None  # it refers to the connection
+        if waits and exc is None and self._message is not None and self._payload is not None and responses is not None:
             try:
-                self._responses.feed_eof()
+                responses.feed_eof()
             except HttpProcessingError:
                 pass
             else:

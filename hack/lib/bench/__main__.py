@@ -18,6 +18,7 @@ from hack.lib.bench import (
     fairness,
     first_definition,
     growth,
+    idle_watchers,
     loadgen,
     many_definitions,
     migration,
@@ -57,6 +58,8 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
         crd = workload.crd()
         client.serve(crd)
         client.wait_until_writable(crd)
+        if not options.only or idle_watchers.LABEL in options.only:
+            measured.figures |= idle_watchers.measure(target)
         measured.figures["longest GET beside a 3 MiB YAML body, ms"] = client.longest_get_beside(workload.large_yaml())
         for row in workload.rows(options.objects, options.seconds):
             if not options.only or row.name in options.only or row.name in ("create", "delete"):
@@ -71,6 +74,7 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
             # a new connection: servers close a connection after such a long idle time
             Client(target.access()).call("GET", f"{workload.COLLECTION}?resourceVersion=0")
             measured.figures[f"memory with {options.fill} objects, MiB"] = resources.resident_mib(target.pids())
+            measured.figures |= fairness.measure_beside_one(target, binary, options.fill, 2 * options.seconds)
             label = f"first list of {options.fill} objects after a restart, s"
             measured.figures[label] = conversion.first_list_seconds(target, workload.COLLECTION)
         if options.convert and (not options.only or conversion.LABEL in options.only):

@@ -1,4 +1,4 @@
-"""Measures GETs of one user, alone and while another user lists without pause."""
+"""Measures GETs of one user, alone and while another user lists without pause, from many connections or a long collection."""
 
 import contextlib
 import math
@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -33,13 +33,31 @@ def measure(target: Target, binary: Path, seconds: float) -> dict[str, float]:
         listing = pool.submit(loadgen.run, binary, **access, Clients=_CONNECTIONS, **lists)
         time.sleep(_START_UP)
         figures[f"GET every 50 ms beside {_CONNECTIONS} connections that list {_OBJECTS} objects, p99 ms"] = _p99(target, path, seconds)
-        try:
-            figures["lists beside it, per second"] = listing.result().rate
-        except loadgen.LoadError as error:
-            print(f"  {target.name}: {ROW}: {error}", file=sys.stderr, flush=True)
+        if (lists_beside := _ended(target, listing)) is not None:
+            figures["lists beside it, per second"] = lists_beside.rate
     removal = {"Method": "DELETE", "Path": f"{workload.COLLECTION}/load-{{i}}", "ContentType": "", "Body": ""}
     loadgen.run(binary, **access, Clients=workload.CLIENTS, **(fill | removal))
     return figures
+
+
+def measure_beside_one(target: Target, binary: Path, objects: int, seconds: float) -> dict[str, float]:
+    """Return the figure of GETs beside one client that lists a long collection again and again. It must have so many objects."""
+    lists = {"Method": "GET", "Path": workload.COLLECTION, "Seconds": seconds + _START_UP, "Objects": objects}
+    with ThreadPoolExecutor(1) as pool:
+        listing = pool.submit(loadgen.run, binary, **target.access(), Clients=1, **lists)
+        time.sleep(_START_UP)
+        figure = _p99(target, f"{workload.COLLECTION}/load-1", seconds)
+        _ended(target, listing)
+    return {f"GET every 50 ms beside one client that lists {objects} objects, p99 ms": figure}
+
+
+def _ended(target: Target, listing: Future[loadgen.Result]) -> loadgen.Result | None:
+    """Wait until the lists end, and return their result. A list that failed must not lose the other measurements."""
+    try:
+        return listing.result()
+    except loadgen.LoadError as error:
+        print(f"  {target.name}: {ROW}: {error}", file=sys.stderr, flush=True)
+        return None
 
 
 def _p99(target: Target, path: str, seconds: float) -> float:

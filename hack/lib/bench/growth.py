@@ -67,7 +67,7 @@ def _figures(target: targets.Target, binary: Path, seconds: float) -> Iterable[t
     yield "list, limit=500, p50 ms", p50(f"{workload.COLLECTION}?limit=500", Pages=True)
     yield "list by label, p50 ms", p50(f"{workload.COLLECTION}?labelSelector=shard%3Ds{{h}}", Clients=1)
     yield "list of all, p50 ms", p50(workload.COLLECTION, Clients=1)
-    yield _MEMORY, resources.resident_mib(target.pids())
+    yield _MEMORY, resources.settled_mib(target.pids())
     yield "first list after a restart, s", conversion.first_list_seconds(target, workload.COLLECTION)
 
 

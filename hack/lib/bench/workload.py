@@ -11,6 +11,9 @@ NAMESPACE: Final = "default"
 OBJECT_BYTES: Final = 2048
 CLIENTS: Final = 8
 WATCHERS: Final = 100
+MANY_WATCHERS: Final = 1000
+_MANY_EVENTS: Final = 50_000
+"""Events to many watchers: more writes at once would end the watches of kube-apiserver."""
 
 
 def collection(plural: str) -> str:
@@ -21,6 +24,9 @@ def collection(plural: str) -> str:
 COLLECTION: Final = collection("loads")
 
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
+
+_MANY: Final = {"Watchers": MANY_WATCHERS, "Requests": _MANY_EVENTS // MANY_WATCHERS, "Seconds": 60}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,7 @@ def rows(objects: int, seconds: float) -> list[Row]:
         Row("list by label", timed | {"Method": "GET", "Path": f"{COLLECTION}?labelSelector=shard%3Ds{{h}}"}),
         Row("table", timed | {"Method": "GET", "Path": COLLECTION, "Accept": _TABLE}),
         Row("watch fan-out", _fanout(one, patch, merge, timed), unit="events"),
+        Row(f"watch fan-out, {MANY_WATCHERS:,} watchers", _fanout(one, patch, merge, timed) | _MANY, unit="events"),
         Row("delete", {"Requests": objects, "Seconds": 300, "Objects": objects, "Method": "DELETE", "Path": one}),
     ]
 

@@ -1,5 +1,6 @@
 """Addresses and certificates of clients, for one server or several."""
 
+import http
 import http.client
 import random
 import ssl
@@ -52,6 +53,21 @@ class Access:
         """Provide a connection with the client certificate for the block; `patience` is the timeout of an answer in seconds."""
         with closing(http.client.HTTPSConnection("127.0.0.1", self.port, timeout=patience, context=self.authenticated)) as connection:
             yield connection
+
+    def metrics(self, patience: float) -> bytes:
+        """Return the server's metrics; `patience` is the timeout in seconds.
+
+        Raises:
+            OSError: there is no connection, or no answer in time.
+            HTTPException: the answer has no metrics.
+        """
+        with self.connection(patience) as connection:
+            connection.request("GET", "/metrics")
+            response = connection.getresponse()
+            data = response.read()
+        if response.status != http.HTTPStatus.OK:
+            raise http.client.HTTPException(f"/metrics: {response.status}")
+        return data
 
 
 @dataclass(frozen=True)

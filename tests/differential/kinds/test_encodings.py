@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.golang.type_model import Struct
+from apiext.meta.golang.struct_type import Struct
 from apiext.registry.admissionregistration import types as admission_types
 from apiext.registry.builtin import configmap, event_v1, lease, rbac, secret, serviceaccount
 from apiext.registry.protobuf import kinds

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from apiext.audit.context import AuditContext
-from apiext.audit.event import AuditEvent
-from apiext.audit.levels import AuditLevel
+from apiext.audit.event import AuditEvent, RequestFacts, arrival
+from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.policy import AuditSettings
 from apiext.meta.request import RequestInfo, UserInfo
 
@@ -21,6 +21,14 @@ class Taken:
         self.batches: list[list[AuditEvent]] = []
         self.answer = answer
         self.closed = False
+
+    def receive(self, context: RequestFacts) -> Awaitable[bool] | None:
+        """Keep the event of an arrival."""
+        return self.process((arrival(context),))
+
+    def complete(self, context: RequestFacts, moment: int) -> Awaitable[bool] | None:
+        """Keep the last event."""
+        return self.process((AuditEvent(context, AuditStage.RESPONSE_COMPLETE, moment),))
 
     def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:
         """Keep the events."""

@@ -1,8 +1,7 @@
-"""Backends: what requests wait for, what is lost, and what is counted."""
+"""Backends: what requests wait for, what is lost, and what is counted. The log has its own tests."""
 
 import asyncio
 import json
-import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -14,37 +13,11 @@ from apiext.audit.batch_options import BatchOptions, TruncateOptions
 from apiext.audit.buffered_backend import BufferedBackend
 from apiext.audit.event import AuditEvent
 from apiext.audit.levels import AuditLevel, AuditMode
-from apiext.audit.log_backend import BlockingLog, buffered_log
-from apiext.audit.log_writer import LogWriter
 from apiext.audit.statistics import AuditStats
 from apiext.audit.truncating_backend import TruncatingBackend
 from apiext.audit.webhook_backend import BlockingWebhook, EventWebhook
 from apiext.webhook.client import WebhookClient, WebhookError
-from tests.support.event_loop import until
-from tests.unit.audit.events import Taken, context, events, uris
-
-
-class Output:
-    """An output that may be blocked or broken."""
-
-    def __init__(self, problem: str = "") -> None:
-        self.data = b""
-        self.max_line = 0
-        self.writes = 0
-        self.problem = problem
-        self.free = threading.Event()
-        self.free.set()
-
-    def write(self, data: bytes) -> None:
-        """Keep the lines."""
-        self.free.wait()
-        self.writes += 1
-        if self.problem:
-            raise OSError(self.problem)
-        self.data += data
-
-    def close(self) -> None:
-        """Do nothing."""
+from tests.unit.audit.events import Taken, context, events
 
 
 class Server:
@@ -65,134 +38,6 @@ class Server:
 
 def _webhook(server: Server, stats: AuditStats) -> EventWebhook:
     return EventWebhook(cast("WebhookClient", server), stats, initial_backoff=0.0)
-
-
-async def test_blocking_log() -> None:
-    """Let writes wait until all events before are written, and reads not."""
-    output = Output()
-    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
-    assert log.process(events(2)) is None
-    waiting = log.process(events(1, verb="update"))
-    assert waiting is not None
-    assert await waiting
-
-    assert uris(output.data) == ["/0", "/1", "/0"]
-    log.process(events(1))
-    await log.close()
-    assert len(uris(output.data)) == 4
-
-
-async def test_slow_log() -> None:
-    """Let reads wait while the output is far behind."""
-    output = Output()
-    output.free.clear()
-    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
-    log.process(events(10_001))
-    waiting = log.process(events(1))
-    assert waiting is not None
-    output.free.set()
-    assert await waiting
-    await log.close()
-
-    assert len(uris(output.data)) == 10_002
-
-
-@pytest.mark.parametrize("mode, taken", [(AuditMode.BLOCKING, True), (AuditMode.BLOCKING_STRICT, False)])
-async def test_broken_log(mode: AuditMode, taken: bool) -> None:  # noqa: FBT001
-    """Count lost events; fail requests in mode blocking-strict only, and by their first event only."""
-    stats, sink = AuditStats(), Taken()
-    log = BlockingLog(LogWriter(Output("disk full"), stats), mode)
-    audit = context(sink, verb="create")
-    audit.receive()
-    audit.complete()
-    answers = [wait is None or await wait for wait in (log.process([event]) for event in sink.events)]
-    await log.close()
-
-    assert answers == [taken, True]
-    assert dict(stats.errors) == {"log": 2}
-
-
-async def test_writes_of_a_turn() -> None:
-    """Write the events of all requests that end together at once."""
-    output = Output()
-    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING_STRICT)
-    waits = [log.process(events(1, verb="update")) for _ in range(3)]
-    assert all(await asyncio.gather(*(wait for wait in waits if wait is not None)))
-    await log.close()
-
-    assert (output.writes, len(uris(output.data)), len(waits)) == (1, 3, 3)
-
-
-async def test_large_answer() -> None:
-    """Let a read with a large answer wait, so that unwritten events keep few of them."""
-    output, sink = Output(), Taken()
-    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
-    audit = context(sink, AuditLevel.REQUEST_RESPONSE)
-    audit.response = (b'"', b"x" * 70_000, b'"')
-    audit.complete()
-    waiting = log.process(sink.events)
-    assert waiting is not None
-    assert await waiting
-    await log.close()
-
-    assert len(output.data) > 70_000
-
-
-async def test_long_line() -> None:
-    """Lose an event that is too long for the output, and no other one."""
-    output, stats = Output(), AuditStats()
-    output.max_line = 1000
-    log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING)
-    log.process(events(2))
-    log.process(events(1, AuditLevel.REQUEST, body=b'"%b"' % (b"x" * 1000)))
-    log.process(events(1))
-    await log.close()
-
-    assert uris(output.data) == ["/0", "/1", "/0"]
-    assert dict(stats.errors) == {"log": 1}
-
-
-async def test_long_line_of_a_batch() -> None:
-    """Write the other events of a batch at once, not with those of the next one."""
-    output, stats = Output(), AuditStats()
-    output.max_line = 1000
-    writer = LogWriter(output, stats)
-    batch = [*events(2), *events(1, AuditLevel.REQUEST, body=b'"%b"' % (b"x" * 1000))]
-    assert not await writer.put_and_wait(batch, urgent=False)
-    await until(lambda: output.data)
-    await writer.close()
-
-    assert uris(output.data) == ["/0", "/1"]
-    assert dict(stats.errors) == {"log": 1}
-
-
-async def test_end_of_the_log() -> None:
-    """End the thread while it collects events, and count those that come later."""
-    output, stats = Output(), AuditStats()
-    for count in range(1, 4):
-        writer = LogWriter(output, stats)
-        writer.put(events(1))
-        # the thread waits for further events now
-        await asyncio.to_thread(events, 1)
-        await writer.close()
-        late = writer.put_and_wait(events(1), strict=False)
-        writer.put(events(1))
-        assert await late
-        assert len(uris(output.data)) == count
-
-    assert dict(stats.errors) == {"log": 6}
-
-
-async def test_buffered_log() -> None:
-    """Lose what the buffer cannot take, count it, and write the rest at the end."""
-    output, stats = Output(), AuditStats()
-    log = buffered_log(LogWriter(output, stats), BatchOptions(buffer_size=3, max_size=1, throttled=False), stats)
-    assert log.process(events(5)) is None
-    await log.close()
-    log.process(events(1))
-
-    assert uris(output.data) == ["/0", "/1", "/2"]
-    assert dict(stats.errors) == {"buffered": 3}
 
 
 async def test_batches() -> None:

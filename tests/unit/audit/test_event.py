@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apiext.audit.event import event_list, micro_time
-from apiext.audit.levels import AuditLevel
+from apiext.audit.event import AuditEvent, arrival, arrival_line, event_list, last_line, micro_time
+from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import RequestRecord, strip_managed_fields
 from apiext.audit.source_ips import source_ips
 from tests.unit.audit.events import ANN, Taken, context, info
@@ -61,6 +61,24 @@ def test_members() -> None:
         "responseObject": {"kind": "Status"},
         "annotations": {"a": "first", "hook/a": "b"},
     }
+
+
+@pytest.mark.parametrize(
+    "status", [{"code": 200}, {"status": "Failure", "message": "no", "code": 404}, None], ids=["code", "status", "none"]
+)
+@pytest.mark.parametrize("notes", [{}, {"authorization.k8s.io/decision": "allow", "a": '"\udcff'}], ids=["plain", "annotated"])
+def test_lines_without_events(status: dict[str, Any] | None, notes: dict[str, str]) -> None:
+    """Write the same lines for most requests as by events."""
+    audit = context(Taken(), uri='/a"\udcff')
+    first = arrival(audit).line()
+    audit.status = status
+    for key, text in notes.items():
+        audit.annotate(key, text)
+    last = AuditEvent(audit, AuditStage.RESPONSE_COMPLETE, 2_500_000_000).line()
+
+    assert arrival_line(audit) == first
+    assert last_line(audit, 2_500_000_000, arrived=True) == first + last
+    assert last_line(audit, 2_500_000_000, arrived=False) == last
 
 
 def test_lists_and_lines() -> None:

@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from apiext.audit.log_writer import StandardOutput
+from apiext.audit.log_output import StandardOutput
 from apiext.audit.process_lock import ProcessLock
 from apiext.audit.rotation import LogLocks, RotatedFile, RotationLimits
 
@@ -46,3 +46,16 @@ def test_standard_output(tmp_path: Path) -> None:
         os.close(one)
 
     assert (tmp_path / "out").read_bytes() == b"first\nsecond\n"
+
+
+def test_full_pipe() -> None:
+    """Wait for room in a pipe that a process has set not to wait."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    lines = b"x" * 1000 * 1000 + b"\n"
+    thread = threading.Thread(target=StandardOutput(writer).write, args=(lines,))
+    thread.start()
+    with os.fdopen(reader, "rb") as found:
+        assert found.read(len(lines)) == lines
+    thread.join()
+    os.close(writer)

@@ -3,11 +3,14 @@
 import gzip
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
 
+from apiext.audit.log_output import PartialWriteError
 from apiext.audit.rotation import RotatedFile, RotationLimits
 
 MEGABYTE = 1024 * 1024
@@ -61,25 +64,76 @@ def test_rotations_at_one_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [(each.name, each.stat().st_size) for each in sorted(tmp_path.iterdir())] == [(name, len(line)) for name in names]
 
 
-def test_part_of_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def _full_after(size: int) -> Iterator[None]:
+    """Let the disk take so many bytes, and no more."""
+    write, left = os.write, [size]
+
+    def full(descriptor: int, data: memoryview) -> int:
+        if not left[0]:
+            raise OSError("disk full")
+        taken = write(descriptor, data[: left[0]])
+        left[0] -= taken
+        return taken
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("apiext.audit.log_output.os.write", full)
+        yield
+
+
+def test_part_of_a_write(tmp_path: Path) -> None:
     """Count the bytes that a full disk has taken to the size of the file."""
     output = RotatedFile(tmp_path / "log", RotationLimits(max_size=1, max_age=0, max_backups=0))
     output.write(b"first\n")
-    line, write, taken = b"x" * (MEGABYTE // 2) + b"\n", os.write, [MEGABYTE // 2]
-
-    def full(descriptor: int, data: memoryview) -> int:
-        if not taken:
-            raise OSError("disk full")
-        return write(descriptor, data[: taken.pop()])
-
-    with monkeypatch.context() as patch:
-        patch.setattr("apiext.audit.rotation.os.write", full)
-        with pytest.raises(OSError, match="disk full"):
-            output.write(line)
+    line = b"x" * (MEGABYTE // 2) + b"\n"
+    with _full_after(MEGABYTE // 2), pytest.raises(PartialWriteError, match="disk full") as caught:
+        output.write(line)
     output.write(line)
     output.close()
 
+    assert caught.value.written == MEGABYTE // 2
     assert sorted(each.stat().st_size for each in tmp_path.iterdir()) == [len(line), len(b"first\n") + MEGABYTE // 2]
+
+
+def test_torn_line(tmp_path: Path) -> None:
+    """Begin a line of its own after a line of which a part was written, also by an earlier process."""
+    limits = RotationLimits(max_age=0, max_backups=0)
+    for torn, before in ((b"one\ntw", 0), (b"thr", 1)):
+        output = RotatedFile(tmp_path / "log", limits)
+        with _full_after(before + len(torn)), pytest.raises(PartialWriteError) as caught:
+            output.write(torn + b"...\n")
+        assert caught.value.written == len(torn)
+        output.close()
+    output = RotatedFile(tmp_path / "log", limits)
+    with _full_after(0), pytest.raises(PartialWriteError):
+        output.write(b"lost\n")
+    output.write(b"four\n")
+    output.write(b"five\n")
+    output.close()
+
+    assert (tmp_path / "log").read_bytes() == b"one\ntw\nthr\nfour\nfive\n"
+
+
+def test_quick_outputs(tmp_path: Path) -> None:
+    """Let the event loop write files only: a pipe may wait for its reader."""
+    os.mkfifo(tmp_path / "pipe")
+
+    assert RotatedFile(tmp_path / "log", RotationLimits()).is_quick
+    assert not RotatedFile(tmp_path / "pipe", RotationLimits()).is_quick
+
+
+def test_pipe_without_a_reader(tmp_path: Path) -> None:
+    """Lose lines that nobody will read, instead of waiting."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    output = RotatedFile(path, RotationLimits(max_size=0))
+    output.write(b"one\n")
+    assert os.read(reader, 100) == b"one\n"
+    os.close(reader)
+    with pytest.raises(PartialWriteError, match="Broken pipe"):
+        output.write(b"two\n")
+    output.close()
 
 
 def test_old_backups(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from apiext.definitions.codec import CRDCodec, canonical, compact
 from apiext.definitions.validation.definition import validate_create
 from apiext.meta.encoding import json_codec
+from apiext.storage.rendering.renderer import Renderer
 from hack.lib.real_crds import NO_REAL, REAL
 from tests.support.builders import crds
 from tests.unit.definitions.recorded import body, decoded, records
@@ -108,6 +109,20 @@ def test_stored_bytes_equal_the_reference(record: dict[str, Any]) -> None:
     assert record["served"] == served
     assert stored == CRDCodec().encode(served).data
     assert stored == CRDCodec().encode(decoded(record["served"])).data
+
+
+@pytest.mark.parametrize("record", [record for record in records("create") if record["code"] != 400])
+def test_shows_what_it_stored(record: dict[str, Any]) -> None:
+    """Render a definition that was just encoded as its stored bytes are rendered later."""
+    codec, renderer, obj = CRDCodec(), Renderer("/registry/"), decoded(record["body"])
+    obj["metadata"]["uid"] = "0f2b"
+
+    encoded = codec.encode(obj)
+
+    written, read = renderer.written(codec, "foos", encoded, 7, obj), renderer.item(codec, "foos", encoded.data, 7)
+    assert encoded.revision_at > 0
+    assert (read.data, read.revision, read.labels, read.fields) == (written.data, written.revision, written.labels, written.fields)
+    assert read.object()["metadata"]["resourceVersion"] == "7"
 
 
 def test_does_not_store_the_resource_version() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.validation.definition import validate_create, validate_status_update, validate_update
+from apiext.definitions.validation.known_schemas import PLAIN, VALID, VALID_IF_STORED
 from apiext.definitions.validation.warnings import warnings
 from apiext.meta.encoding import json_codec
 from apiext.meta.errors import StatusError
@@ -30,10 +31,27 @@ def _prepared(record: dict[str, Any]) -> dict[str, Any]:
     return crd
 
 
+def _validate_beforehand(old: dict[str, Any], new: dict[str, Any]) -> None:
+    for crd in (old, new):
+        validate_create(crd)
+        validate_update(crd, crd)
+        warnings(crd)
+
+
+@pytest.fixture(params=["new", "known"])
+def knows_schemas(request: pytest.FixtureRequest) -> bool:
+    """Forget the schemas of earlier tests. Return whether the test validates its schemas beforehand."""
+    for known in (VALID, VALID_IF_STORED, PLAIN):
+        known.clear()
+    return bool(request.param == "known")
+
+
 @pytest.mark.parametrize("record", [record for record in records("create") if record["code"] != 400], ids=_title)
-def test_creation_equals_the_reference(record: dict[str, Any]) -> None:
-    """Return kube-apiserver's field errors for a creation, and its warnings for a valid one."""
+def test_creation_equals_the_reference(record: dict[str, Any], knows_schemas: bool) -> None:  # noqa: FBT001
+    """Return kube-apiserver's field errors for a creation, and its warnings for a valid one, also of schemas that were validated before."""
     crd = _prepared(record)
+    if knows_schemas:
+        _validate_beforehand(crd, crd)
 
     errors = pairs(validate_create(crd))
 
@@ -43,8 +61,10 @@ def test_creation_equals_the_reference(record: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("record", records("update"), ids=_title)
-def test_update_equals_the_reference(record: dict[str, Any]) -> None:
-    """Return kube-apiserver's field errors, result and warnings for an update."""
+def test_update_equals_the_reference(record: dict[str, Any], knows_schemas: bool) -> None:  # noqa: FBT001
+    """Return kube-apiserver's field errors, result and warnings for an update, also of schemas that were validated before."""
+    if knows_schemas:
+        _validate_beforehand(decoded(record["old"]), decoded(record["new"]))
     old, new = decoded(record["old"]), own(decoded(record["new"]))
     status = record["subresource"] == "status"
     strategy = CustomResourceDefinitionStatusStrategy() if status else CustomResourceDefinitionStrategy()

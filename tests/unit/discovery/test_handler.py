@@ -231,6 +231,21 @@ async def test_pretty(client: Client) -> None:
         assert (await response.text()).startswith('{\n  "kind": "APIGroup",\n')
 
 
+async def test_remembers_answers_by_their_form(client: Client) -> None:
+    """Answer a request like an earlier one in its own form: method, media type and indentation."""
+    plain = await _json(client, "/apis/example.com")
+    async with client.get("/apis/example.com", headers={"User-Agent": "curl/8"}) as response:
+        indented = await response.text()
+    async with client.get("/apis/example.com", headers={"Accept": "application/yaml"}) as response:
+        text = await response.text()
+    async with client.head("/apis/example.com") as response:
+        length, body = response.headers["Content-Length"], await response.read()
+
+    assert indented.startswith("{\n")
+    assert yaml.safe_load(text) == plain == await _json(client, "/apis/example.com")
+    assert (int(length) > 0, body) == (True, b"")
+
+
 async def test_reflects_the_catalog(client: Client, known: Catalog) -> None:
     """Return a new definition with the next request."""
     before = await _json(client, "/apis")

@@ -26,6 +26,7 @@ from apiext.meta import errors
 from apiext.meta.limits import MAX_INLINE_BYTES
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.meta.time import parse_duration
+from tests.support.garbage import collected
 from tests.unit.audit.events import Taken
 from tests.unit.filters.conftest import Make, failing, hangs, hello
 
@@ -90,6 +91,27 @@ async def test_failures(exchange: Make, error: Exception, stage: str, status: di
 
     assert (sink.stages[-1], _status(sink)) == (stage, {"metadata": {}, **status})
     assert ("responseObject" in sink.documents()[-1]) == (status["code"] == 400)
+
+
+@pytest.mark.parametrize("level", [AuditLevel.METADATA, AuditLevel.REQUEST_RESPONSE])
+async def test_failures_leave_no_cycles(exchange: Make, level: AuditLevel) -> None:
+    """Free the memory of a request that is refused, cancelled or late without the garbage collector."""
+    sink = Taken()
+
+    async def refuses(_request: web.BaseRequest) -> web.StreamResponse:
+        raise errors.bad_request("no")
+
+    with collected(BaseException, asyncio.Task) as cyclic:
+        await exchange(path=WIDGET).through(_chain(_auditing(sink, level), refuses))
+        await exchange(path=f"{WIDGET}?timeout=1ms").through(_chain(_auditing(sink, level), hangs))
+        task = asyncio.ensure_future(exchange(path=WIDGET).through(_chain(_auditing(sink, level), hangs)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        del task
+
+    assert not cyclic
 
 
 async def test_deadline(exchange: Make) -> None:

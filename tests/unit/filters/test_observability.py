@@ -8,6 +8,7 @@ from aiohttp import web
 
 from apiext.authorization.authorizer import ALLOWED, Verdict
 from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.status import status_reply
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.impersonation import ImpersonationFilter
 from apiext.filters.metrics import Labels, RequestMetrics, RequestStats
@@ -90,6 +91,18 @@ async def test_counts_errors(exchange: Make, path: str, code: int, counted: bool
     await exchange(path).through(ErrorRendering(RequestMetrics(fails, stats=stats)))
 
     assert [series.codes for series in stats.series.values()] == ([{code: 1}] if counted else [])
+
+
+async def test_counts_what_is_missing(exchange: Make) -> None:
+    """Count a Status that a handler returns, also of what does not exist."""
+    stats = RequestStats()
+
+    async def misses(request: web.BaseRequest) -> web.StreamResponse:
+        return status_reply(request, StatusError(404, "NotFound", "a is missing"))
+
+    await exchange("/apis/g/v1/ws/a").through(RequestMetrics(misses, stats=stats))
+
+    assert [series.codes for series in stats.series.values()] == [{404: 1}]
 
 
 async def test_counts_applies_apart(exchange: Make) -> None:

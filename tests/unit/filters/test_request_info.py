@@ -111,7 +111,7 @@ def test_recognizes_long_running_requests() -> None:
 
 
 async def test_caches_request_infos(exchange: Make) -> None:
-    """Share the RequestInfo of a path; parse other methods apart, and queries of reads."""
+    """Share the RequestInfo of a path, for reads of a path with its query; parse other methods apart."""
     seen: list[RequestInfo] = []
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -120,23 +120,29 @@ async def test_caches_request_infos(exchange: Make) -> None:
 
     chain = WithRequestInfo(handler)
     reads = (("GET", "/api/v1/pods"), ("GET", "/api/v1/pods"), ("DELETE", "/api/v1/pods"), ("GET", "/api/v1/pods?watch=1"))
+    selecting = (("GET", "/api/v1/pods?labelSelector=a"), ("GET", "/api/v1/pods?labelSelector=a"), ("GET", "/api/v1/pods?labelSelector=b"))
     writes = (("PATCH", "/api/v1/pods/a?fieldManager=x"), ("PATCH", "/api/v1/pods/a"), ("PUT", "/api/v1/pods/a?fieldManager=x"))
-    for method, path in reads + writes:
+    for method, path in reads + writes + selecting:
         await exchange(path, method=method).through(chain)
 
     assert seen[0] is seen[1]
     assert seen[4] is seen[5]
-    assert [info.verb for info in seen] == ["list", "list", "deletecollection", "watch", "patch", "patch", "update"]
+    assert [info.verb for info in seen[:7]] == ["list", "list", "deletecollection", "watch", "patch", "patch", "update"]
+    assert seen[7] is seen[8]
+    assert [info.label_selector for info in seen[7:]] == ["a", "a", "b"]
 
 
 async def test_bounds_the_cache(exchange: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep at most _CACHED_PATHS paths."""
+    """Keep at most _CACHED_PATHS paths, and _CACHED_QUERIES with a query."""
     monkeypatch.setattr("apiext.filters.request_info._CACHED_PATHS", 3)
+    monkeypatch.setattr("apiext.filters.request_info._CACHED_QUERIES", 2)
     chain = WithRequestInfo(hello)
     for number in range(10):
         await exchange(f"/api/v1/pods/{number}").through(chain)
+        await exchange(f"/api/v1/pods?limit={number}").through(chain)
 
     assert 0 < len(chain._cache) <= 3
+    assert 0 < len(chain._with_query) <= 2
 
 
 async def test_returns_500_for_unparsable_paths(exchange: Make) -> None:

@@ -3,11 +3,14 @@
 import asyncio
 import resource
 from collections.abc import Iterable
+from functools import partial
+from itertools import chain, repeat
+from types import SimpleNamespace
 
 import pytest
 
 from apiext.server import process_resources
-from apiext.server.process_resources import raise_open_files_limit, return_free_memory
+from apiext.server.process_resources import FullCollections, raise_open_files_limit, return_free_memory
 from tests.support.event_loop import until
 
 
@@ -47,6 +50,7 @@ async def _searches(monkeypatch: pytest.MonkeyPatch, sizes: Iterable[tuple[int, 
     monkeypatch.setattr(process_resources, "_INTERVAL", 0.0001)
     monkeypatch.setattr(process_resources, "resident_bytes", resident)
     monkeypatch.setattr(process_resources, "trimmer", lambda: search)
+    monkeypatch.setattr(process_resources, "FullCollections", lambda: SimpleNamespace(look=lambda _: None))
     task = asyncio.create_task(return_free_memory())
     await until(lambda: looks > 100)
     task.cancel()
@@ -67,8 +71,52 @@ async def test_searches_become_rare_without_success(monkeypatch: pytest.MonkeyPa
     assert await _searches(monkeypatch, looks) == [1, 2, 4, 8, 16, 32, 33]
 
 
-async def test_needs_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do nothing with a C library that cannot return memory."""
-    monkeypatch.setattr(process_resources, "trimmer", lambda: None)
+def _collections(monkeypatch: pytest.MonkeyPatch, looks: Iterable[tuple[float, int]], *, took: float) -> list[float]:
+    """Return the times of full collections, each of which takes a number of seconds; each look finds a time and a size in MiB."""
+    found: list[float] = []
+    now, size = 0.0, 60
 
-    await return_free_memory()
+    def collect() -> None:
+        nonlocal now
+        found.append(now)
+        now += took
+
+    monkeypatch.setattr(process_resources, "resident_bytes", lambda: size << 20)
+    monkeypatch.setattr(process_resources, "gc", SimpleNamespace(collect=collect))
+    monkeypatch.setattr(process_resources, "time", SimpleNamespace(monotonic=lambda: now))
+    collections = FullCollections()
+    for moment, size in looks:
+        now = moment
+        collections.look(size << 20)
+    return found
+
+
+def test_collects_old_cycles_after_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Collect in full when the process has grown since the last time, by a sixteenth or 8 MiB."""
+    small = [(10.0, 67), (20.0, 68), (30.0, 75), (40.0, 76), (50.0, 50), (60.0, 58)]
+    large = [(10.0, 800), (20.0, 849), (30.0, 850)]
+
+    assert _collections(monkeypatch, small, took=0.0) == [20.0, 40.0, 60.0]
+    assert _collections(monkeypatch, large, took=0.0) == [10.0, 30.0]
+
+
+def test_full_collections_take_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait longer after a collection that took long."""
+    looks = [(10.0, 100), (400.0, 200), (1020.0, 300)]
+
+    assert _collections(monkeypatch, looks, took=0.2) == [10.0, 1020.0]
+
+
+async def test_needs_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only collect cycles with a C library that cannot return memory."""
+    asked: list[None] = []
+    looks: list[int] = []
+    monkeypatch.setattr(process_resources, "_INTERVAL", 0.0001)
+    monkeypatch.setattr(process_resources, "resident_bytes", partial(next, chain([100 << 20], repeat(200 << 20))))
+    monkeypatch.setattr(process_resources, "trimmer", lambda: asked.append(None))
+    monkeypatch.setattr(process_resources, "FullCollections", lambda: SimpleNamespace(look=looks.append))
+    task = asyncio.create_task(return_free_memory())
+    await until(lambda: len(looks) > 10)
+    task.cancel()
+
+    assert len(asked) == 1

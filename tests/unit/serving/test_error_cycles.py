@@ -21,6 +21,7 @@ from tests.support.conversion_webhook import (
     reviewed,
 )
 from tests.support.event_loop import settle, until
+from tests.support.garbage import collected
 from tests.support.servers.in_process import CRDS, InProcess
 
 _PATH: Final = "/apis/example.com/v1/namespaces/default/widgets"
@@ -72,17 +73,10 @@ def frozen_garbage() -> Iterator[None]:
 
 async def _left(server: InProcess, method: str, path: str, body: Any = None, media_type: str = "application/json") -> str:
     """Send a request that fails, and return what it leaves to the garbage collector, "" for nothing."""
-    gc.collect()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
+    with collected(BaseException) as cyclic:
         answer = await server.ask(method, path, body, Content_Type=media_type)
         # the task of the request ends after the response
         await settle()
-        gc.collect()
-        cyclic = [type(item).__name__ for item in gc.garbage if isinstance(item, BaseException)]
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
     request = f"{method} {path} {str(body)[:100]}"
     assert answer.status >= 400, f"{request}: {answer.status}"
     return f"{request}: {answer.message[:200]}: {cyclic}" if cyclic else ""

@@ -70,6 +70,25 @@ async def test_shares_a_request_among_simultaneous_readers(backend: MemoryBacken
     assert backend.calls == {"revision": 1}
 
 
+async def test_gathers_readers_that_come_back(backend: MemoryBackend, barrier: Barrier) -> None:
+    """Share the request after an answer with the readers of that answer that ask again."""
+
+    async def read_twice() -> None:
+        await barrier.revision()
+        await asyncio.sleep(0)
+        await barrier.revision()
+
+    backend.gate.clear()
+    readers = [asyncio.ensure_future(read_twice()) for _ in range(4)]
+    await settle()
+    waiting = asyncio.ensure_future(barrier.revision())
+    await settle()
+    backend.gate.set()
+    await asyncio.gather(*readers, waiting)
+
+    assert backend.calls == {"revision": 2}
+
+
 async def test_survives_a_cancelled_reader(backend: MemoryBackend, barrier: Barrier) -> None:
     """Answer the other readers when one is cancelled."""
     backend.gate.clear()

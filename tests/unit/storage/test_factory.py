@@ -101,13 +101,13 @@ async def test_sends_bookmarks(store: CachedStore, codec: WidgetCodec, clock: Cl
         watching(store, codec, "a/", resource_version=start) as plain,
     ):
         clock.now += 61
-        store.cache.tick()
+        await store.cache.tick()
         last = await change(store, codec, "b/x", color="red")
         await store.list("", codec, ListOptions())
         clock.now += 59
-        store.cache.tick()
+        await store.cache.tick()
         clock.now += 2
-        store.cache.tick()
+        await store.cache.tick()
         event = await reader.next()
         assert (event.type, event.revision, event.item) == (EventType.BOOKMARK, last.revision, None)
         assert json_codec.loads(event.line)["object"] == {
@@ -127,9 +127,9 @@ async def test_sends_a_bookmark_before_the_end(store: CachedStore, codec: Widget
         await store.list("", codec, ListOptions())
         for _ in range(3):
             clock.now += 7.9
-            store.cache.tick()
+            await store.cache.tick()
             clock.now += 0.2
-            store.cache.tick()
+            await store.cache.tick()
         assert seen_revisions(reader) == [last.revision]
 
 
@@ -140,12 +140,12 @@ async def test_sends_no_bookmark_of_a_missed_change(store: CachedStore, codec: W
     await store.list("", codec, ListOptions())
     async with watching(store, codec, "a/", resource_version=start, allow_bookmarks=True) as reader:
         clock.now += 61
-        store.cache.tick()
+        await store.cache.tick()
         assert seen_revisions(reader) == []
         last = await store.create("b/y", widget("b/y"), codec)
         await store.list("", codec, ListOptions())
         clock.now += 61
-        store.cache.tick()
+        await store.cache.tick()
         assert seen_revisions(reader) == [last.revision]
 
 
@@ -201,7 +201,7 @@ async def test_releases_objects_of_past_lists(
     kept = []
     for seconds in (0, history.KEPT_SECONDS + 1):
         clock.now += seconds
-        store.cache.tick()
+        await store.cache.tick()
         kept.append(len(sorted_view.items))
 
     assert kept == [5, 0]
@@ -218,12 +218,12 @@ async def test_drops_renderings_with_their_codec(store: CachedStore) -> None:
     await store.list("", other, ListOptions())
     del other
     gc.collect()
-    store.cache.tick()
+    await store.cache.tick()
     assert all(entry._more is None for entry in store.cache.entries.values())
     first = [item.data for item in (await store.list("", codec, ListOptions())).items]
     del codec
     gc.collect()
-    store.cache.tick()
+    await store.cache.tick()
     codec = WidgetCodec()
 
     assert [item.data for item in (await store.list("", codec, ListOptions())).items] == first

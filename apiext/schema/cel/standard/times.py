@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from apiext.schema.cel.errors import TIMESTAMP_OVERFLOW, CelError
 from apiext.schema.cel.values.run_time_values import NANOSECONDS, Duration, Timestamp
@@ -82,6 +81,9 @@ def zone_offset(moment: Timestamp, zone: str) -> int:
 def _zone(name: str) -> Callable[[Timestamp], int]:
     if name in {"", "UTC", "Local"}:
         return lambda _: 0
+    # few rules name a time zone
+    from zoneinfo import ZoneInfo
+
     try:
         zone = ZoneInfo(name)
     except (ValueError, OSError, KeyError):

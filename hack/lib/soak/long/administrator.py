@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from hack.lib.pausable import Pausable
-from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Caller
+from hack.lib.soak.access import Access
 from hack.lib.soak.long.collection import CRDS, DEFINITION, VERSIONS, definition
 from hack.lib.soak.long.key_ring import KeyRing
 from hack.lib.waiting import until
@@ -23,7 +23,7 @@ _LOOK: Final = 0.5
 class Administrator(Pausable):
     """Changes the definition and the keys in a thread. `counts` has the changes, `problems` what did not come about."""
 
-    def __init__(self, client: Caller, keys: KeyRing, servers: Sequence[ApiextServer]) -> None:
+    def __init__(self, client: Caller, keys: KeyRing, servers: Sequence[Access]) -> None:
         super().__init__()
         self._client = client
         self._keys = keys
@@ -63,8 +63,7 @@ class Administrator(Pausable):
         self.counts["the key of the store changes, and objects are written with the new one"] += not self._ended.is_set()
 
     def _change(self, name: str) -> None:
-        until(lambda: self._ended.is_set() or self._put(), f"an update of the definition: {name}")
-        self.counts[name] += 1
+        self.counts[name] += self._await(self._put, f"an update of the definition, {name}, did not succeed")
 
     def _put(self) -> bool:
         """Write the definition once, and report whether that succeeded."""
@@ -74,12 +73,14 @@ class Administrator(Pausable):
         found["spec"]["versions"] = definition(storage=self._storage, columns=self._columns)["spec"]["versions"]
         return self._client.ask("PUT", DEFINITION, found)[0] == http.HTTPStatus.OK
 
-    def _await(self, condition: Callable[[], bool], problem: str) -> None:
-        """Wait for a condition until the end of the run; note a problem if it does not hold in time."""
+    def _await(self, condition: Callable[[], bool], problem: str) -> bool:
+        """Wait for a condition until the end of the run; note a problem and return False if it does not hold in time."""
         try:
             until(lambda: self._ended.wait(_LOOK) or condition(), patience=_WITHIN)
         except AssertionError:
             self.problems.append(f"{problem} within {_WITHIN:g} s")
+            return False
+        return True
 
     def _migrated(self) -> bool:
         """Report whether the definition says that no object of another version is stored."""

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import http.client
 import json
 import re
 import secrets
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.soak.access import Access
 from hack.lib.soak.attack import BROKEN
 from hack.lib.soak.long.collection import GROUP, PLURAL
 
@@ -47,7 +46,7 @@ class KeyRing:
         del self._providers[_KEPT:]
         self._write()
 
-    def in_use(self, servers: Sequence[ApiextServer]) -> bool:
+    def in_use(self, servers: Sequence[Access]) -> bool:
         """Report whether all servers have read the file."""
         wanted = hashlib.sha256(self._file.read_bytes()).hexdigest()
         return all(_digest(server) == wanted for server in servers)
@@ -67,11 +66,10 @@ class KeyRing:
         new.replace(self._file)
 
 
-def _digest(server: ApiextServer) -> str:
+def _digest(server: Access) -> str:
     """Return the digest of the file that a server uses, empty without an answer."""
     try:
-        code, _, text = server.request("GET", "/metrics", timeout=_PATIENCE)
+        found = _IN_USE.search(server.metrics(_PATIENCE))
     except BROKEN:
         return ""
-    found = _IN_USE.search(text) if code == http.HTTPStatus.OK else None
     return found[1].decode() if found else ""

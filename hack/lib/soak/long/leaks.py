@@ -9,6 +9,7 @@ from typing import Final
 
 from hack.lib.pausable import Pausable
 from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.soak.access import Access
 from hack.lib.soak.attack import BROKEN
 from hack.lib.soak.observation import memory
 
@@ -36,9 +37,10 @@ class Sample:
 class Leaks(Pausable):
     """Takes samples of a server in a thread."""
 
-    def __init__(self, server: ApiextServer) -> None:
+    def __init__(self, server: ApiextServer, access: Access) -> None:
         super().__init__()
         self._server = server
+        self._access = access
         self.samples: list[Sample] = []
 
     def _run(self) -> None:
@@ -50,7 +52,7 @@ class Leaks(Pausable):
 
     def _sample(self) -> Sample:
         pid = self._server.pid
-        _, _, text = self._server.request("GET", "/metrics", timeout=_INTERVAL)
+        text = self._access.metrics(_INTERVAL)
         tasks = re.search(rb"^apiext_event_loop_tasks (\S+)", text, re.MULTILINE)
         descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
         return Sample(time.monotonic(), pid, memory(pid), descriptors, int(float(tasks[1])) if tasks else 0)
@@ -61,8 +63,10 @@ def judge(samples: list[Sample]) -> tuple[str, list[str]]:
 
     A process that did not live long enough is not judged, and the line says so.
     """
-    own = [one for one in samples if one.pid == samples[-1].pid] if samples else []
-    begun = own[0].time if own else 0.0
+    if not samples:
+        return "memory is not judged: there are no figures", ["the server showed no metrics"]
+    own = [one for one in samples if one.pid == samples[-1].pid]
+    begun = own[0].time
     first = [one for one in own if 0 <= one.time - begun - _FIRST <= _SPAN]
     last = [one for one in own if own[-1].time - one.time <= _SPAN]
     if not first or last[0].time <= first[-1].time:

@@ -95,14 +95,14 @@ class _Run:
         self._names = Names()
         self._history = History(folder / "history.jsonl")
         self._listed: list[Listed] = []
-        self._administrator = Administrator(around.administrator, keys, around.servers)
+        self._administrator = Administrator(around.administrator, keys, around.direct)
         accesses = [around.front, Replicas(around.direct)]
         self._clients = [
             RegisterClient(number, accesses[number % 2], self._names, self._history, interval=_INTERVAL) for number in range(_CLIENTS)
         ]
         self._listers = [Lister(accesses[number % 2], self._listed.append) for number in range(_LISTERS)]
         self._followers = self._watching(accesses)
-        self._leaks = leaks.Leaks(around.servers[0])
+        self._leaks = leaks.Leaks(around.servers[0], around.direct[0])
         self._end = 0
 
     def play(self, minutes: float, webhook: WebhookServer) -> Findings:

@@ -1,6 +1,7 @@
 """Mutating webhooks: their order, patches, versions, and second run."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -8,9 +9,11 @@ import pytest
 from apiext.admission.attributes import Attributes
 from apiext.admission.chain import Chain
 from apiext.admission.webhooks.mutating import MutatingWebhooks
+from apiext.meta.errors import StatusError
 from apiext.meta.request import AdmissionOperation
 from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.webhook.hook_answers import HookError
+from tests.support.garbage import collected
 from tests.support.refusals import refusal
 from tests.unit.admission.webhooks.hooks import RULE, Hooks, Json, allowing, denying, hook, patching, setting, write
 
@@ -225,6 +228,17 @@ async def test_denials() -> None:
 
     assert (caught.code, caught.message) == (400, 'admission webhook "a" denied the request: no')
     assert hooks.asked == ["a"]
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+@pytest.mark.parametrize("answer", [lambda _: FAILED, denying, lambda _: b"no"])
+async def test_failures_leave_no_cycles(answer: Any, policy: str) -> None:
+    """Free the memory of a write that a webhook denies, or does not answer, without the garbage collector."""
+    hooks = Hooks([hook("a", failurePolicy=policy), hook("b", failurePolicy=policy)], {"a": answer, "b": answer})
+    with collected(BaseException) as cyclic, suppress(StatusError):
+        await admit(hooks)
+
+    assert not cyclic
 
 
 async def test_annotations_and_warnings() -> None:

@@ -1,14 +1,17 @@
 """Validating webhooks: whom they reject, and what they get."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from apiext.admission.attributes import Attributes
 from apiext.admission.webhooks.validating import ValidatingWebhooks
+from apiext.meta.errors import StatusError
 from apiext.meta.request import AdmissionOperation, UserInfo
 from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.webhook.hook_answers import HookError
+from tests.support.garbage import collected
 from tests.support.refusals import refusal
 from tests.unit.admission.webhooks.hooks import OBJECT, RULE, Hooks, Json, allowing, denying, hook, write
 
@@ -260,3 +263,14 @@ async def test_large_answers_leave_the_event_loop() -> None:
         await validate(hooks, attributes)
 
     assert (attributes.warnings, hooks.stats.webhook_requests) == ([], {})
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+@pytest.mark.parametrize("answer", [lambda _: FAILED, denying, lambda _: b"no"])
+async def test_failures_leave_no_cycles(answer: Any, policy: str) -> None:
+    """Free the memory of a write that a webhook denies, or does not answer, without the garbage collector."""
+    hooks = Hooks([hook("a", failurePolicy=policy), hook("b", failurePolicy=policy)], {"a": answer, "b": answer})
+    with collected(BaseException) as cyclic, suppress(StatusError):
+        await validate(hooks)
+
+    assert not cyclic

@@ -16,11 +16,14 @@ from apiext.endpoints.parameters.options import (
     delete_query,
     list_query,
     meta_field_label,
+    short_list_query,
     write_options,
     write_query,
 )
 from apiext.endpoints.parameters.query_parameters import Query, parse_query
+from apiext.endpoints.request import INFO
 from apiext.meta.errors import StatusError
+from apiext.meta.request import RequestInfo
 from apiext.meta.steps import at_once
 from apiext.storage.interface import EVERYTHING, Preconditions, VersionMatch
 
@@ -33,6 +36,28 @@ def query(text: str) -> Query:
 def listed(text: str, **more: Any) -> ListQuery:
     """Parse the options of a list."""
     return at_once(list_query(query(text), meta_field_label, **more))
+
+
+def test_shares_the_options_of_short_queries() -> None:
+    """Decode equal short queries once, and leave long ones to steps. Repeat the refusal of an invalid one."""
+
+    def short(text: str, name: str = "") -> ListQuery | None:
+        request = make_mocked_request("GET", f"/x?{text}")
+        request[INFO] = RequestInfo(name=name)
+        return short_list_query(request, meta_field_label)
+
+    found = short("labelSelector=a%3Db&limit=3")
+
+    assert found is short("labelSelector=a%3Db&limit=3")
+    assert found is not None
+    assert (found.limit, found.selection.labels is not None) == (3, True)
+    named = short("limit=3", "a")
+    assert named is not None
+    assert named.selection.fields is not None
+    assert short(f"labelSelector={'a' * 300}") is None
+    for _ in range(2):
+        with pytest.raises(StatusError, match="ParseInt"):
+            short("limit=x")
 
 
 def test_parses_parameters() -> None:

@@ -12,9 +12,11 @@ from aiohttp import ClientSession, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.test_utils import RawTestServer, make_mocked_request
 
+from apiext.endpoints.request import PROXIED_USER
 from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, Encode, send
 from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
 from apiext.endpoints.serializers.negotiation import MediaType
+from apiext.meta.request import UserInfo
 from apiext.scheduling import time_slice
 from tests.support.event_loop import turns_of
 
@@ -48,6 +50,24 @@ async def test_sends_large_responses_completely() -> None:
 
     assert body == BODY
     assert headers["Content-Length"] == str(len(BODY))
+
+
+@pytest.mark.parametrize("is_proxied", [True, False])
+@pytest.mark.parametrize("is_last", [True, False])
+async def test_does_not_compress_for_a_front_proxy(is_proxied: bool, is_last: bool) -> None:  # noqa: FBT001
+    """Send a body as it is if the front proxy itself asks for compression, which is then the last header."""
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        if is_proxied:
+            request[PROXIED_USER] = UserInfo(name="jane")
+        return await send(request, MediaType(), [BODY])
+
+    sent = [("Accept-Encoding", "gzip"), ("X-Remote-User", "jane")]
+    skipped = ("Accept", "Accept-Encoding", "User-Agent")
+    async with RawTestServer(handler) as server, ClientSession(auto_decompress=False) as session:
+        headers = dict(reversed(sent) if is_last else sent)
+        async with session.get(server.make_url("/"), headers=headers, skip_auto_headers=skipped) as answer:
+            assert ("Content-Encoding" in answer.headers) is not (is_proxied and is_last)
 
 
 async def test_compresses_above_the_threshold() -> None:
@@ -111,6 +131,17 @@ async def test_pauses_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     reply = Reply([b"x" * PIECE_BYTES] * 10)
 
     assert await turns_of(reply.prepare(make_mocked_request("GET", "/", writer=writer))) >= 10
+
+
+async def test_writes_little_at_a_time() -> None:
+    """Write at most 48 KiB of a huge response at a time, however large its parts are: TLS keeps a buffer of the largest write."""
+    writer, written = mock.create_autospec(AbstractStreamWriter, instance=True), []
+    writer.write.side_effect = lambda data: written.append(bytes(data))
+    parts = [b"a" * (3 * PIECE_BYTES), b"b", b"c" * PIECE_BYTES]
+    await Reply(parts).prepare(make_mocked_request("GET", "/", writer=writer))
+
+    assert b"".join(written).endswith(b"".join(parts))
+    assert max(map(len, written)) == 48 * 1024
 
 
 async def test_huge_responses_begin_in_turn() -> None:

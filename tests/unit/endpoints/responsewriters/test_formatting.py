@@ -12,8 +12,8 @@ from apiext.endpoints.request import SERVES_CBOR, USER, WORKERS
 from apiext.endpoints.responsewriters import formatting
 from apiext.endpoints.responsewriters.formatting import format_parts, formatted
 from apiext.endpoints.responsewriters.table import encode_items
-from apiext.endpoints.serializers.negotiation import YAML, MediaType
-from apiext.meta.encoding import json_codec
+from apiext.endpoints.serializers.negotiation import CBOR, YAML, MediaType
+from apiext.meta.encoding import cbor_codec, json_codec
 from apiext.meta.request import UserInfo
 from apiext.storage.interface import Item
 
@@ -77,6 +77,19 @@ async def test_large_lists_are_formatted_in_batches(media: MediaType) -> None:
 
     assert made == formatted(b"".join(parts), media)
     assert workers.longest < 1_000_000
+
+
+@pytest.mark.parametrize("media", [*FORMS, MediaType(CBOR)], ids=["yaml", "indented", "cbor"])
+async def test_lists_that_are_not_divided(media: MediaType) -> None:
+    """Format a list whose items come apart, because it is sent in one piece, as if it was whole."""
+    item = b'{"a":"%b"}' % (b"x" * 2000)
+    parts = [b'{"apiVersion":"v1","items":[', *[item, b","] * 40, item, b'],"kind":"List","metadata":{}}\n']
+    made = b"".join(await format_parts(request(InlineWorkers()), media, parts))
+
+    if media.type == CBOR:
+        assert cbor_codec.loads(made) == json_codec.loads(b"".join(parts))
+    else:
+        assert made == formatted(b"".join(parts), media)
 
 
 @pytest.mark.parametrize("media", FORMS, ids=["yaml", "indented"])

@@ -3,7 +3,8 @@
 import pytest
 
 from apiext.meta.golang.struct_table import struct
-from apiext.meta.golang.type_model import Decoder, Int, Pointer, Raw, Slice, Struct
+from apiext.meta.golang.struct_type import Struct
+from apiext.meta.golang.type_model import Decoder, Int, Pointer, Raw, Slice
 
 INNER = struct("Inner", "1 count! int64")
 OUTER = struct("Outer", "TypeMeta, 2 uid types.UID, 1 inner *Inner, raw v1.Raw, 3 names []string", INNER, Raw("v1.Raw"), package="v2")

@@ -1,6 +1,7 @@
 """Decoding of typed resources."""
 
-from apiext.meta.golang.type_model import Decoder, Struct
+from apiext.meta.golang.struct_type import Struct
+from apiext.meta.golang.type_model import Decoder
 
 
 def test_limits_unknown_fields() -> None:

@@ -26,8 +26,8 @@ class Wait:
         """Start the wait."""
         return ClientHello(
             self.server,
-            on_received=lambda: self.outcomes.append("received"),
-            on_missing=lambda: self.outcomes.append("missing"),
+            on_received=lambda _: self.outcomes.append("received"),
+            on_missing=lambda _: self.outcomes.append("missing"),
             timeout=timeout,
         )
 

@@ -102,7 +102,7 @@ async def test_watches_keep_the_order(backend: MemoryBackend) -> None:
             await fill(backend, l1=LARGE, s2="small")
             await until(lambda: "a/s2" in store.cache.entries)
             clock.now += 61
-            store.cache.tick()
+            await store.cache.tick()
             waiting = [asyncio.create_task(each.take(2)) for each in (reader, other)]
             async with watching(store, codec, resource_version="3") as late:
                 await fill(backend, s3="small")
@@ -171,5 +171,5 @@ async def test_a_closed_store_holds_no_objects(backend: MemoryBackend) -> None:
         await until(lambda: len(store.cache.history) == 1)
         store.close()
 
-        assert (store.cache.entries, store.cache.keys, len(store.cache.history)) == ({}, [], 0)
+        assert (store.cache.entries, store.cache.range(""), len(store.cache.history)) == ({}, [], 0)
         assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["a/l", "a/m"]

@@ -14,7 +14,7 @@ from apiext.scheduling import time_slice
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.interface import EventType, ListOptions, Selection, Store, VersionMatch, WatchOptions
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, labelled, relabel, watching, where, widget
-from tests.support.event_loop import settle, until
+from tests.support.event_loop import settle, turns_of, until
 from tests.support.servers.memory_backend import MemoryBackend
 from tests.support.servers.stores import running_stores
 
@@ -187,3 +187,24 @@ async def test_an_index_follows_changes_while_it_is_made(store: Store) -> None:
     listed = await store.list("", CODEC, ListOptions(labelled("late=yes"), resource_version=str(changed.revision)))
     assert [item.revision for item in listed.items] == [changed.revision]
     assert [item.key for item in (await store.list("", CODEC, ListOptions(where("metadata.name=00001")))).items] == ["n1/00001"]
+
+
+async def test_a_watch_is_opened_in_slices(store: Store) -> None:
+    """Let others run while the objects of a watch's initial state are visited."""
+    selector = CountingSelector("odd=no")
+
+    assert await turns_of(store.watch("", CODEC, WatchOptions(Selection(selector), send_initial_events=True))) >= SIZE // 256
+    assert not selector.matched
+
+
+async def test_old_renderings_are_dropped_in_slices(store: CachedStore) -> None:
+    """Let others run while the objects lose the renderings of a version that is no longer used, and keep the others."""
+    other = WidgetCodec()
+    await store.list("", other, ListOptions())
+    view = store.cache.view(other)
+    assert all(entry.cached(view) for entry in store.cache.range(""))
+    del other
+
+    assert await turns_of(store.cache.tick()) >= SIZE // 128
+    assert not any(entry.cached(view) for entry in store.cache.range(""))
+    assert all(entry.cached(store.cache.view(CODEC)) for entry in store.cache.range(""))

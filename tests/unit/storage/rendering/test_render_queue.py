@@ -19,8 +19,6 @@ from apiext.storage.rendering.waiting_limit import WaitingLimit
 from tests.support.builders.widgets import WidgetCodec
 from tests.support.event_loop import settle, until
 
-VIEW = object()
-
 
 def entries(count: int, *, size: int = 10, prefix: str = "a") -> list[StoredEntry]:
     """Return entries with that many stored bytes each."""
@@ -32,23 +30,26 @@ class Renderer:
 
     def __init__(self) -> None:
         self.codec = cast("Codec", WidgetCodec("v2"))
-        self.queue = RenderQueue(VIEW, self._render, WaitingLimit(5.0, 100, partial(too_many_requests, "too many wait", 1)))
+        self.queue = RenderQueue(WaitingLimit(5.0, 100, partial(too_many_requests, "too many wait", 1)))
         self.begun: list[list[str]] = []
         self.gates: list[asyncio.Event] = []
         self.error: Exception | None = None
 
-    async def _render(self, _codec: Codec, batch: Sequence[StoredEntry]) -> Results:
+    async def render_batch(self, codec: Codec, entries: Sequence[StoredEntry]) -> Results:
+        """Wait, and return the renderings."""
         gate = asyncio.Event()
-        self.begun.append([entry.key for entry in batch])
+        self.begun.append([entry.key for entry in entries])
         self.gates.append(gate)
         await gate.wait()
         if self.error is not None:
             raise self.error
-        return {entry: entry.adopt(VIEW, Item(key=entry.key, revision=entry.revision, data=b"{}", labels={}, fields={})) for entry in batch}
+        return {
+            entry: entry.adopt(self, Item(key=entry.key, revision=entry.revision, data=b"{}", labels={}, fields={})) for entry in entries
+        }
 
     def read(self, wanted: Sequence[StoredEntry]) -> asyncio.Task[Results]:
         """Start to read entries."""
-        return asyncio.create_task(self.queue.results(self.codec, wanted))
+        return asyncio.create_task(self.queue.results(self, self.codec, wanted))
 
     async def begins(self, count: int) -> None:
         """Wait until that many batches have begun, and see that no more do."""
@@ -144,7 +145,7 @@ async def test_an_entry_is_rendered_once(renderer: Renderer) -> None:
     done = await asyncio.gather(*readers[1:])
 
     assert [list(results) for results in done] == [wanted, wanted]
-    assert await renderer.queue.results(renderer.codec, wanted) == {}
+    assert await renderer.queue.results(renderer, renderer.codec, wanted) == {}
     assert len(renderer.begun) == 1
 
 
@@ -157,7 +158,7 @@ async def test_a_reader_cancelled_at_a_pause_leaves_nothing_behind(renderer: Ren
     reader.cancel()
     await renderer.begins(1)
     renderer.finish()
-    await until(lambda: wanted[0].cached(VIEW))
+    await until(lambda: wanted[0].cached(renderer))
 
     assert renderer.begun == [["a0"]]
 

@@ -8,6 +8,7 @@ import ssl
 import sys
 import termios
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,8 @@ from apiext.webhook.http1.dialing import dial
 from apiext.webhook.http1.failures import BodyError, BrokenConnectionError, MalformedAnswerError, TooLargeAnswerError
 from apiext.webhook.http1.pool import ConnectionPool
 from hack.lib.servers.certificates import Authority
-from tests.support.event_loop import until
+from tests.support.event_loop import settle, until
+from tests.support.garbage import collected
 from tests.support.raw_http import RawServer, server_tls
 from tests.unit.webhook.http1.conftest import LIMIT
 
@@ -82,6 +84,19 @@ async def test_answers_until_the_end(pool: ConnectionPool, server: RawServer, li
     server.answers = [_OK + lines + b"\r\n" + (_compressed(b"text") if lines else b"text")]
 
     assert (await _ask(pool, server.port)).body == b"text"
+
+
+async def test_connections_leave_no_cycles(pool: ConnectionPool, server: RawServer) -> None:
+    """Free a connection that has ended, after an answer or without one, without the garbage collector."""
+    server.answers = [_sized(b"text", b"Connection: close"), b"HTTP/1.1 x\r\n\r\n", _EMPTY]
+    with collected(KeptConnection, BaseException) as cyclic:
+        await _ask(pool, server.port)
+        with suppress(BrokenConnectionError, MalformedAnswerError):
+            await _ask(pool, server.port)
+        await _ask(pool, server.port)
+        await settle()
+
+    assert not cyclic
 
 
 async def test_fields(pool: ConnectionPool, server: RawServer) -> None:

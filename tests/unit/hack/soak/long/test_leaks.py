@@ -49,8 +49,13 @@ def test_last_process_only() -> None:
 
 def test_short_life() -> None:
     """Say that a process lived too short to be judged."""
-    for samples in ([], _process(1, 0, 3), _process(1, 0, 6), [*_process(1, 0, 20), *_process(2, 1200, 3)]):
+    for samples in (_process(1, 0, 3), _process(1, 0, 6), [*_process(1, 0, 20), *_process(2, 1200, 3)]):
         line, leaked = judge(samples)
 
         assert "not judged" in line
         assert leaked == []
+
+
+def test_no_figures() -> None:
+    """Report a server that never showed its metrics: nothing is known about it."""
+    assert judge([])[1] == ["the server showed no metrics"]
