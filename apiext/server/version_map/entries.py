@@ -46,7 +46,7 @@ class NamedPart(NamedTuple):
 
     key: str
     resource: GroupVersionResource
-    """The names are shown to users who may list this resource in all namespaces."""
+    """The resource of these objects. Only users who may list it in all namespaces see the names."""
     items: Sequence[Object]
 
 
