@@ -19,7 +19,7 @@ class AuditSink(Protocol):
         ...
 
     def complete(self, context: RequestFacts, moment: int) -> Awaitable[bool] | None:
-        """Take the last event of a request without objects, admission and impersonation. Return an awaitable as `process`."""
+        """Take the last event of a request without recorded objects and impersonation. Return an awaitable as `process`."""
         ...
 
     def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:

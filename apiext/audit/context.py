@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.audit.event import AuditEvent, RequestFacts, decision
+from apiext.audit.event import AuditEvent, RequestFacts, json_text, quoted
 from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import RequestRecord
+from apiext.audit.source_ips import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Generator, Mapping
 
     from apiext.audit.backend import AuditSink
     from apiext.audit.policy import AuditSettings
     from apiext.meta.request import RequestInfo, UserInfo
 
+_DECISION: Final = "authorization.k8s.io/decision"
 _REASON: Final = "authorization.k8s.io/reason"
 _RECEIVED: Final = AuditStage.REQUEST_RECEIVED
 _COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
 _STATUS_MEMBERS: Final = ("status", "message", "reason", "details", "code")
+_MAX_KEPT: Final = 512
+CODES: Final[dict[int, dict[str, Any]]] = {}
+"""The Status of answers without one, by code; they must not be modified."""
 
 
 class AuditContext(RequestFacts):
@@ -27,27 +34,24 @@ class AuditContext(RequestFacts):
 
     _sink: AuditSink | None = None
     _started = long_running = False
+    is_usual = True
+    """Whether its events can have nothing but what those of most requests have. A slow request is unusual, too."""
+    records_response = False
+    """Whether the event includes the object of the response."""
     # nanoseconds since 1970; 0 before
-    _authenticated = _authorizing = _authorized = 0
-    deprecated = False
-    """Whether the requested version is deprecated."""
+    authenticated = authorizing = authorized = 0
+    _deprecated = False
 
     def begin(self, settings: AuditSettings, sink: AuditSink, user: UserInfo | None, info: RequestInfo) -> None:
         """Take the settings that the policy has for the request. `user` is None if its authentication has failed."""
         self.settings, self._sink = settings, sink
         self.user, self.info = user, info
-        self.long_running = info.long_running
-        self._authenticated = time.time_ns()
-
-    @property
-    def enabled(self) -> bool:
-        """Return whether the request is recorded."""
-        return self.settings.level is not AuditLevel.NONE
-
-    @property
-    def records_response(self) -> bool:
-        """Return whether the event includes the object of the response."""
-        return self.settings.level is AuditLevel.REQUEST_RESPONSE
+        self.authenticated = time.time_ns()
+        if info.long_running or settings.omit_stages:
+            self.long_running, self.is_usual = info.long_running, False
+        level = settings.level
+        if level is not AuditLevel.METADATA:
+            self.records_response, self.is_usual = level is AuditLevel.REQUEST_RESPONSE, False
 
     def annotate(self, key: str, value: str) -> None:
         """Add an annotation; the first value of a key stays."""
@@ -62,12 +66,12 @@ class AuditContext(RequestFacts):
 
     def begin_authorization(self) -> None:
         """Note that authorization begins."""
-        self._authorizing = time.time_ns()
+        self.authorizing = time.time_ns()
 
     def decide(self, reason: str, *, allowed: bool, begun: int = 0) -> None:
         """Add the decision of authorization. It was `begun` at a time as `received`, if that is not noted yet."""
-        self._authorizing = self._authorizing or begun
-        self._authorized = time.time_ns()
+        self.authorizing = self.authorizing or begun
+        self.authorized = time.time_ns()
         found = decision("allow" if allowed else "forbid", reason)
         if self.annotations is None:
             # nearly all requests
@@ -76,9 +80,17 @@ class AuditContext(RequestFacts):
             for key, value in found[0].items():
                 self.annotate(key, value)
 
+    def allow(self, begun: int) -> None:
+        """Add the decision of an authorization that has `begun` at a time as `received`: allowed, without a reason."""
+        if self.annotations is None:
+            # nearly all requests
+            self.authorizing, self.decided, self.annotations, self.authorized = begun, ALLOWED, ALLOWED[0], time.time_ns()
+        else:
+            self.decide("", allowed=True, begun=begun)
+
     def fail_decision(self) -> None:
         """Note that authorization has failed."""
-        self._authorized = time.time_ns()
+        self.authorized = time.time_ns()
         self.annotate(_REASON, "internal error")
 
     def write_record(self) -> RequestRecord:
@@ -89,17 +101,24 @@ class AuditContext(RequestFacts):
 
     def impersonate(self, user: UserInfo, constraint: str) -> None:
         """Note the user whom the request impersonates, and the mode of constrained impersonation."""
-        self.impersonated, self.constraint = user, constraint
+        self.impersonated, self.constraint, self.is_usual = user, constraint, False
+
+    def note_deprecation(self) -> None:
+        """Note that the requested version is deprecated."""
+        self._deprecated, self.is_usual = True, False
 
     def take_status(self, status: Mapping[str, Any]) -> None:
-        """Note the Status of the response."""
+        """Note the Status of the response, unless the request has ended: its line may be made later."""
+        if self.moment:
+            return
+        self.is_usual = False
         # empty details are a pointer in the reference
         self.status = {name: status[name] for name in _STATUS_MEMBERS if status.get(name) or (name == "details" and name in status)}
 
     def take_code(self, code: int) -> None:
         """Note the code of the response, which completes a Status."""
-        # a new dict: earlier events keep theirs
-        self.status = {"code": code} if self.status is None else {**self.status, "code": code}
+        # never a modified dict: earlier events keep theirs, and requests share those of a code alone
+        self.status = CODES.get(code) or CODES.setdefault(code, {"code": code}) if self.status is None else {**self.status, "code": code}
 
     def track(self, part: str, seconds: float) -> None:
         """Add time that a part of the server has taken."""
@@ -107,15 +126,14 @@ class AuditContext(RequestFacts):
             self.latencies = {}
         self.latencies[part] = self.latencies.get(part, 0.0) + seconds
 
-    def all_latencies(self) -> dict[str, float]:
-        """Return the seconds by the parts of the server, including admission; those of a watch have no meaning."""
-        if self.info is None or self.info.verb == "watch":
-            return {}
-        found = {"authentication": (self._authenticated - self.received) / 1e9}
-        if self._authorizing:
-            # a request that was cut off meanwhile has no decision
-            found["authorization"] = ((self._authorized or time.time_ns()) - self._authorizing) / 1e9
-        return {**found, **(self.latencies or {}), **(self.record.latencies if self.record is not None else {})}
+    @contextmanager
+    def tracking(self, part: str) -> Generator[None]:
+        """Add the time of the block to that of a part of the server."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.track(part, time.perf_counter() - begin)
 
     def receive(self) -> Awaitable[bool] | None:
         """Emit the event of the request's arrival. Return the awaitable of `AuditSink.process`."""
@@ -135,17 +153,21 @@ class AuditContext(RequestFacts):
 
     def complete(self, moment: int | None = None) -> Awaitable[bool] | None:
         """Emit the event of the request that was answered at a `moment`, by default now. Return an awaitable as `receive`."""
-        if self.deprecated:
+        if self._deprecated:
             self.annotate("k8s.io/deprecated", "true")
         if moment is None:
             moment = time.time_ns()
         sink, omitted = self._sink, self.settings.omit_stages
         if sink is None or (omitted and _COMPLETE in omitted):
             return None
-        if self.record is None and self.response is None and self.impersonated is None:
+        record = self.record
+        if self.response is None and self.impersonated is None and (record is None or record.body is None):
             # most requests
             return sink.complete(self, moment)
-        return sink.process((AuditEvent(self, _COMPLETE, moment),))
+        event = AuditEvent(self, _COMPLETE, moment)
+        # the objects may be large, and a backend may keep the context a little longer
+        self.response = self.record = None
+        return sink.process((event,))
 
     def panic(self, error: Exception) -> Awaitable[bool] | None:
         """Emit the event of a request that failed by a defect of the server. Return an awaitable as `receive`."""
@@ -158,3 +180,22 @@ class AuditContext(RequestFacts):
         if self._sink is None or (omitted and stage in omitted):
             return None
         return self._sink.process((AuditEvent(self, stage, moment),))
+
+
+def client(source_ips: tuple[str, ...], user_agent: str) -> Client:
+    """Return the client of a request."""
+    members = f',"sourceIPs":{json_text(source_ips)}' if source_ips else ""
+    if user_agent:
+        members += f',"userAgent":{quoted(user_agent)}'
+    return Client(source_ips, user_agent, members)
+
+
+@lru_cache(maxsize=_MAX_KEPT)
+def decision(outcome: str, reason: str) -> tuple[dict[str, str], str]:
+    """Return the annotations of a decision of authorization, which must not be modified, and their JSON."""
+    annotations = {_DECISION: outcome, _REASON: reason} if outcome else {_REASON: reason}
+    return annotations, f',"annotations":{json_text(annotations)}'
+
+
+ALLOWED: Final = decision("allow", "")
+"""That of most requests."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import time
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,27 +11,29 @@ import orjson
 
 from apiext.audit.levels import LEVEL_NAMES, AuditLevel, AuditStage
 from apiext.audit.policy import AuditSettings
+from apiext.audit.source_ips import UNKNOWN_CLIENT
 from apiext.meta.encoding import json_codec, utf8
 from apiext.meta.golang import formatting
+from apiext.meta.time import local_time, micro_time, second_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from apiext.audit.request_record import RequestRecord
     from apiext.meta.request import RequestInfo, UserInfo
+    from apiext.storage.store_times import StoreTimes
 
 _TRUNCATED: Final = "audit.k8s.io/truncated"
 _TYPE_META: Final = len('{"kind":"Event","apiVersion":"audit.k8s.io/v1",')
 """The length of the beginning of a line that events in lists have not."""
 _LINE_HEADS: Final = [f'{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"{name}","auditID":' for name in LEVEL_NAMES]
 """The beginning of a line by level."""
+_PLAIN: Final = re.compile("[0-9A-Za-z-]+").fullmatch
+"""Matches text that is its own JSON but for the quotes."""
 _MAX_KEPT: Final = 512
-_DECISION: Final = "authorization.k8s.io/decision"
-_REASON: Final = "authorization.k8s.io/reason"
 _LIST_HEAD: Final = b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":['
 _BEFORE_POLICY: Final = AuditSettings(AuditLevel.METADATA)
 """Before the policy is evaluated, annotations are collected."""
-
 
 _Texts = tuple[str, str, str, str, str]
 
@@ -43,8 +45,8 @@ class RequestFacts:
     info: RequestInfo | None = None
     user: UserInfo | None = None
     """None if authentication has failed."""
-    uri = user_agent = ""
-    source_ips: tuple[str, ...] = ()
+    uri = ""
+    client = UNKNOWN_CLIENT
     impersonated: UserInfo | None = None
     constraint = ""
     """The mode of constrained impersonation."""
@@ -59,8 +61,15 @@ class RequestFacts:
     """The annotations of the decision of authorization, which requests share, with their JSON."""
     latencies: dict[str, float] | None = None
     """Seconds by the part of the server that took them."""
+    store_times: StoreTimes | None = None
+    forming = encoding = 0
+    """When the response's form was begun, and when its encoding was, as `received`; 0 for never."""
     texts: _Texts | None = None
     """JSON that all events of the request have, once one is encoded."""
+    lines = 1
+    """How many lines `last_lines` makes: 2 with that of the arrival, unless that is made before the end."""
+    moment = 0
+    """When it ended, in nanoseconds since 1970, if `last_lines` makes its last event."""
 
     def __init__(self, audit_id: str) -> None:
         self.audit_id = audit_id
@@ -166,37 +175,56 @@ def arrival_line(context: RequestFacts) -> bytes:
     ).encode()
 
 
-def last_line(context: RequestFacts, moment: int, *, arrived: bool) -> bytes:
-    """Return the line of the event of a request that ended at a `moment`, after that of its arrival if it is `arrived`.
+def last_lines(contexts: Iterable[RequestFacts]) -> str:
+    """Return the lines of the last events of requests, each after that of the arrival if this is to be made, too.
 
-    The request had no objects, no admission and no impersonation: most requests, at less cost than by an event.
+    The requests had no objects of their own and no impersonation: most requests, at less cost than by events.
     """
-    texts = context.texts or _common(context)
-    head, subject, client, reference, received = texts
-    annotations, decided, status = context.annotations, context.decided, context.status
+    found: list[str] = []
+    add = found.append
+    begin, second = 0, ""
+    for context in contexts:
+        moment, status = context.moment, context.status
+        head, subject, client, reference, arrived = context.texts or _common(context)
+        micros = (moment - begin) // 1000
+        if not 0 <= micros < 1_000_000:
+            begin, second = second_of(moment)
+            micros = (moment - begin) // 1000
+        answer = "" if status is None else (len(status) == 1 and _ANSWERS.get(status["code"])) or _response_status(status)
+        target = f"{subject}{client}{reference}"
+        if context.lines > 1:
+            add(f'{head}RequestReceived{target},"requestReceivedTimestamp":"{arrived}","stageTimestamp":"{arrived}"}}\n')
+        if context.record is not None:
+            target = f"{subject}{client}{_recorded_reference(context.info, context.record, reference)}"
+        decided = context.decided
+        notes = decided[1] if decided is not None and context.record is None and context.annotations is decided[0] else _notes(context)
+        add(
+            f'{head}ResponseComplete{target}{answer},"requestReceivedTimestamp":"{arrived}","stageTimestamp":"{second}'
+            f'{micros:06}Z"{notes}}}\n'
+        )
+    return "".join(found)
+
+
+def _notes(context: RequestFacts) -> str:
+    """Return the annotations of the last event as a member."""
+    record, annotations, decided = context.record, context.annotations, context.decided
+    if record is not None and record.annotations:
+        annotations = context.all_annotations()
     if not annotations:
-        notes = ""
-    elif decided is not None and annotations is decided[0]:
-        notes = decided[1]
-    else:
-        notes = f',"annotations":{_json(annotations)}'
-    answer = _response_status(status) if status is not None else ""
-    target = f"{subject}{client}{reference}"
-    received = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"'
-    first = f'{head}RequestReceived{target}{received}{texts[4]}"}}\n' if arrived else ""
-    return f'{first}{head}ResponseComplete{target}{answer}{received}{micro_time(moment)}"{notes}}}\n'.encode()
+        return ""
+    return decided[1] if decided is not None and annotations is decided[0] else f',"annotations":{json_text(annotations)}'
 
 
 def _encode(event: AuditEvent) -> Sequence[bytes]:
     """Return the line of an event in pieces. Its members have the order of the reference's struct."""
     context, record, notes = event.context, event.record, event.annotations
     head, subject, client, reference, received = context.texts or _common(context)
-    if record is not None and (info := context.info) is not None and info.is_resource:
-        reference = f',"objectRef":{_reference_text(info, record)}'
+    if record is not None:
+        reference = _recorded_reference(context.info, record, reference)
     if event.impersonated is not None:
         subject += _impersonation(event)
     moment = micro_time(event.moment) if event.moment != context.received else received
-    more = f',"annotations":{_json(notes)}}}\n' if notes else "}\n"
+    more = f',"annotations":{json_text(notes)}}}\n' if notes else "}\n"
     answer = _response_status(event.status) if event.status is not None else ""
     head = f"{head}{event.stage}{subject}{client}{reference}{answer}"
     tail = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"{moment}"{more}'
@@ -219,12 +247,12 @@ _ANSWERS: Final[dict[int, str]] = {}
 def _response_status(status: dict[str, Any]) -> str:
     if len(status) == 1 and (code := status.get("code")) is not None:
         return _ANSWERS.get(code) or _ANSWERS.setdefault(code, f',"responseStatus":{{"metadata":{{}},"code":{code}}}')
-    return f',"responseStatus":{_json({"metadata": {}, **status})}'
+    return f',"responseStatus":{json_text({"metadata": {}, **status})}'
 
 
 def _impersonation(event: AuditEvent) -> str:
     constraint = event.context.constraint
-    mode = f',"authenticationMetadata":{{"impersonationConstraint":{_quoted(constraint)}}}' if constraint else ""
+    mode = f',"authenticationMetadata":{{"impersonationConstraint":{quoted(constraint)}}}' if constraint else ""
     return f',"impersonatedUser":{_user(event.impersonated)}{mode}'
 
 
@@ -239,10 +267,13 @@ def _common(context: RequestFacts) -> _Texts:
     if members is None or members[0] != uri:
         members = _request_members(info, uri)
     known = _USERS.get(id(user))
+    audit_id = context.audit_id
+    # those of this server, and most others
+    name = f'"{audit_id}"' if _PLAIN(audit_id) is not None else quoted(audit_id)
     texts = context.texts = (
-        f'{_LINE_HEADS[context.settings.level]}{_quoted(context.audit_id)},"stage":"',
+        f'{_LINE_HEADS[context.settings.level]}{name},"stage":"',
         f"{members[1]}{known[1] if known is not None and known[0] is user else _user(user)}",
-        _client(context.source_ips, context.user_agent),
+        context.client.members,
         members[2],
         micro_time(context.received),
     )
@@ -255,12 +286,12 @@ def _request_members(info: RequestInfo | None, uri: str) -> tuple[str, str, str]
     Requests for the same path share them.
     """
     if info is None:
-        return uri, f'","requestURI":{_quoted(uri)},"verb":"","user":', ""
+        return uri, f'","requestURI":{quoted(uri)},"verb":"","user":', ""
     reference = ""
     if info.is_resource:
         before, after = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
-        reference = f'{before},"name":{_quoted(info.name)}{after}' if info.name else f"{before}{after}"
-    found = info.audit_members = uri, f'","requestURI":{_quoted(uri)},"verb":{_quoted(info.verb)},"user":', reference
+        reference = f'{before},"name":{quoted(info.name)}{after}' if info.name else f"{before}{after}"
+    found = info.audit_members = uri, f'","requestURI":{quoted(uri)},"verb":{quoted(info.verb)},"user":', reference
     return found
 
 
@@ -269,31 +300,19 @@ def _reference_parts(resource: str, namespace: str, group: str, version: str, su
     """Return the reference to the objects of a resource before and after their names."""
     before = {"resource": resource, "namespace": namespace}
     after = {"apiGroup": group, "apiVersion": version, "subresource": subresource}
-    texts = [_json({name: member for name, member in members.items() if member})[1:-1] for members in (before, after)]
+    texts = [json_text({name: member for name, member in members.items() if member})[1:-1] for members in (before, after)]
     return f',"objectRef":{{{texts[0]}', f"{',' if texts[1] else ''}{texts[1]}}}"
 
 
-@lru_cache(maxsize=_MAX_KEPT)
-def decision(outcome: str, reason: str) -> tuple[dict[str, str], str]:
-    """Return the annotations of a decision of authorization, which must not be modified, and their JSON."""
-    annotations = {_DECISION: outcome, _REASON: reason} if outcome else {_REASON: reason}
-    return annotations, f',"annotations":{_json(annotations)}'
-
-
-@lru_cache(maxsize=_MAX_KEPT)
-def _client(source_ips: tuple[str, ...], user_agent: str) -> str:
-    addresses = f',"sourceIPs":{_json(source_ips)}' if source_ips else ""
-    return f'{addresses},"userAgent":{_quoted(user_agent)}' if user_agent else addresses
-
-
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return the JSON of a text."""
     try:
         return orjson.dumps(text).decode()
     except orjson.JSONEncodeError:
         return orjson.dumps(utf8.replaced(text)).decode()
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """Return the JSON of texts and whole numbers. orjson alone is several times as fast as json_codec, which minds floats too."""
     try:
         return orjson.dumps(value).decode()
@@ -320,7 +339,20 @@ def _user(user: UserInfo | None) -> str:
 
 def _user_text(user: UserInfo) -> str:
     members: dict[str, Any] = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
-    return _json({name: member for name, member in members.items() if member})
+    return json_text({name: member for name, member in members.items() if member})
+
+
+def _recorded_reference(info: RequestInfo | None, record: RequestRecord, reference: str) -> str:
+    """Return the reference to the object of a write; `reference` is the one before the write was decoded."""
+    if info is None or not info.is_resource:
+        return reference
+    if record.uid or record.resource_version or (record.namespace and not info.namespace):
+        return f',"objectRef":{_reference_text(info, record)}'
+    if info.name or not record.name:
+        return reference
+    # most creates
+    before, after = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
+    return f'{before},"name":{quoted(record.name)}{after}'
 
 
 def _reference_text(info: RequestInfo, record: RequestRecord) -> str:
@@ -334,30 +366,7 @@ def _reference_text(info: RequestInfo, record: RequestRecord) -> str:
         "resourceVersion": record.resource_version,
         "subresource": info.subresource,
     }
-    return _json({name: member for name, member in members.items() if member})
-
-
-_SECOND: Final = 1_000_000_000
-_DIGITS: Final = [f"{number:03}" for number in range(1000)]
-_latest: tuple[int, str] = 0, "1970-01-01T00:00:00."
-"""The last second that was asked for, in nanoseconds, and its text."""
-
-
-def micro_time(moment: int) -> str:
-    """Return a time in nanoseconds since 1970 as Kubernetes' MicroTime."""
-    begin, text = _latest
-    micros = (moment - begin) // 1000
-    if not 0 <= micros < 1_000_000:
-        begin, text = _next_second(moment)
-        micros = (moment - begin) // 1000
-    return f"{text}{_DIGITS[micros // 1000]}{_DIGITS[micros % 1000]}Z"
-
-
-def _next_second(moment: int) -> tuple[int, str]:
-    global _latest  # noqa: PLW0603 -- one tuple, which threads replace as a whole
-    second = moment // _SECOND
-    found = _latest = second * _SECOND, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S.")
-    return found
+    return json_text({name: member for name, member in members.items() if member})
 
 
 def _legacy(event: AuditEvent) -> str:
@@ -372,21 +381,14 @@ def _legacy(event: AuditEvent) -> str:
     if not namespace and event.record is not None:
         namespace = event.record.namespace
     response = str(event.status.get("code", 0)) if event.status is not None else "<deferred>"
-    ip = context.source_ips[0] if context.source_ips else "<unknown>"
+    source_ips, user_agent, _ = context.client
+    ip = source_ips[0] if source_ips else "<unknown>"
     return (
-        f"{_local_time(context.received)} AUDIT: id={quote(context.audit_id)} stage={quote(event.stage.value)} ip={quote(ip)} "
+        f"{local_time(context.received)} AUDIT: id={quote(context.audit_id)} stage={quote(event.stage.value)} ip={quote(ip)} "
         f"method={quote(info.verb if info is not None else '')} user={quote(name)} groups={quote(groups)} as={quote(as_user)} "
-        f"asgroups={quote(as_groups)} user-agent={quote(context.user_agent)} namespace={quote(namespace or '<none>')} "
+        f"asgroups={quote(as_groups)} user-agent={quote(user_agent)} namespace={quote(namespace or '<none>')} "
         f'uri={quote(context.uri)} response="{response}"\n'
     )
-
-
-def _local_time(moment: int) -> str:
-    """Return a time in the local zone, as Go's RFC3339Nano: without final zeros."""
-    local = datetime.fromtimestamp(moment / 1e9).astimezone()
-    fraction = f".{local.microsecond:06d}".rstrip("0").rstrip(".")
-    zone = local.strftime("%z")
-    return f"{local:%Y-%m-%dT%H:%M:%S}{fraction}{'Z' if zone == '+0000' else f'{zone[:3]}:{zone[3:]}'}"
 
 
 def _texts(items: Sequence[str]) -> str:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from apiext.audit import buffered_backend
 from apiext.audit.event import AuditEvent, arrival
 from apiext.audit.levels import AuditMode, AuditStage
-from apiext.meta.request import READ_ONLY
+from apiext.meta.request import READ_ONLY_VERBS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from apiext.audit.backend import AuditBackend
     from apiext.audit.batch_options import BatchOptions
@@ -36,21 +36,18 @@ class BlockingLog:
     def __init__(self, writer: LogWriter, mode: AuditMode) -> None:
         self._writer = writer
         self._strict = mode is AuditMode.BLOCKING_STRICT
+        self.receive: Callable[[RequestFacts], Awaitable[bool] | None] = self._receive if self._strict else writer.receive
+        """Writes the event of a request's arrival. Returns an awaitable if the request must wait."""
 
-    def receive(self, context: RequestFacts) -> Awaitable[bool] | None:
-        """Write the event of a request's arrival. Return an awaitable if the request must wait."""
-        if self._strict:
-            return self._writer.write((arrival(context),))
-        self._writer.receive(context)
-        return None
+    def _receive(self, context: RequestFacts) -> Awaitable[bool] | None:
+        return self._writer.write((arrival(context),))
 
     def complete(self, context: RequestFacts, moment: int) -> Awaitable[bool] | None:
         """Write the last event of a request. Return an awaitable if the request must wait."""
         info, writer = context.info, self._writer
-        if info is None or info.kind != READ_ONLY:
-            return writer.write((AuditEvent(context, _COMPLETE, moment),), strict=False)
-        writer.complete(context, moment)
-        return writer.put_and_wait((), strict=False) if writer.is_behind else None
+        if info is None or info.verb not in READ_ONLY_VERBS:
+            return writer.write_last(context, moment)
+        return writer.put_and_wait((), strict=False) if writer.complete(context, moment) else None
 
     def process(self, events: Sequence[AuditEvent]) -> Awaitable[bool] | None:
         """Write events. Return an awaitable if the request must wait."""
@@ -72,7 +69,7 @@ class BlockingLog:
 def _waits(event: AuditEvent) -> bool:
     """Return whether the request of a last event waits: a write, or one with a large answer."""
     info, response = event.context.info, event.response_object
-    return (info is not None and info.kind != READ_ONLY) or (response is not None and sum(map(len, response)) > _LARGE)
+    return (info is not None and info.verb not in READ_ONLY_VERBS) or (response is not None and sum(map(len, response)) > _LARGE)
 
 
 class BufferedLog:
@@ -90,8 +87,13 @@ class BufferedLog:
 
     def complete(self, context: RequestFacts, moment: int) -> None:
         """Write the last event of a request, or lose it."""
-        if self._room(1):
+        if not self._room(1):
+            return
+        if context.record is None:
             self._writer.complete(context, moment)
+        else:
+            # the writer keeps no record
+            self._writer.put((AuditEvent(context, _COMPLETE, moment),))
 
     def process(self, events: Sequence[AuditEvent]) -> None:
         """Write events, or lose them."""

@@ -12,7 +12,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.audit.event import AuditEvent, arrival, arrival_line, last_line
+from apiext.audit.event import AuditEvent, arrival, arrival_line, last_lines
 from apiext.audit.levels import AuditStage
 from apiext.audit.log_output import PartialWriteError
 
@@ -38,8 +38,16 @@ _BACKLOG_BYTES: Final = 16 * 1024 * 1024
 _QUICK_BYTES: Final = 64 * 1024
 """Lines that the event loop writes to a file: some 20 µs, less than a change to the thread and back."""
 _SLOW: Final = 0.005
-"""Seconds of a write from which the thread does all writes for a while."""
+"""Seconds from which a write on the event loop is slow. A busy machine makes single ones slow, a slow disk all of them."""
+_SLOW_SHARE: Final = 0.01
+"""The part of the time that slow writes may take, with those of the last seconds; the thread does the others."""
+_SLOW_SECONDS: Final = 2.0
 _SLOW_PAUSE: Final = 30.0
+"""The most seconds in which the thread does all writes."""
+_MOST_ENDED: Final = 256
+"""Requests whose lines are made at once: less than a millisecond."""
+_LONG_URI: Final = 4096
+"""Characters of a URI whose lines are made when the request ends."""
 _CLOSE_SECONDS: Final = 30.0
 """Time to write the remaining events."""
 
@@ -68,10 +76,14 @@ class LogWriter:
         self._quick_from = 0.0
         """The event loop's time from which it may write."""
         self._most = min(most // 2 + 1, _MOST_AT_ONCE)
-        self._arrivals: dict[RequestFacts, None] = {}
+        self._arrivals: list[RequestFacts] = []
         """Requests whose first event is a line when they end, or with the next lines that have lingered."""
+        self._ended: list[RequestFacts] = []
+        """Requests whose lines are made together: a loop over many costs less than a call at the end of each."""
+        self._unmade = 0
+        """Events that are no lines yet: of these requests, and arrivals of others."""
         self._lines: list[bytes] = []
-        """One or two lines each."""
+        """One or more lines each."""
         self._count = self._size = 0
         """Lines, and bytes of them."""
         self._waits: list[_Wait] = []
@@ -90,7 +102,7 @@ class LogWriter:
     @property
     def unwritten(self) -> int:
         """Return the number of events that are neither written nor lost."""
-        return self._queued - self._done + self._count + len(self._arrivals)
+        return self._queued - self._done + self._count + self._unmade
 
     @property
     def is_behind(self) -> bool:
@@ -102,27 +114,64 @@ class LogWriter:
         if self._legacy or context.annotations or self.closing:
             self.put((arrival(context),))
             return
-        self._arrivals[context] = None
-        self._pass_on_soon()
+        context.lines = 2
+        self._arrivals.append(context)
+        self._unmade += 1
+        if not self._lingering or self._unmade + self._count >= self._most:
+            self._pass_on_soon()
 
-    def complete(self, context: RequestFacts, moment: int) -> None:
-        """Write the event of a request that has ended soon. The request had no objects, no admission and no impersonation."""
-        arrivals, lines = self._arrivals, None
-        arrived = context in arrivals
-        if not self._legacy and not self.closing:
-            try:
-                lines = last_line(context, moment, arrived=arrived)
-            except Exception:  # noqa: BLE001 -- the event tells its defect
-                lines = None
-        if lines is None or len(lines) > self._longest:
+    def complete(self, context: RequestFacts, moment: int) -> bool:
+        """Write the event of a request that has ended soon. Return whether the thread is far behind.
+
+        The request had no objects of its own, and no impersonation.
+        """
+        if self._legacy or self.closing:
             self.put((AuditEvent(context, _COMPLETE, moment),))
+            return self.is_behind
+        context.moment = moment
+        self._unmade += 1
+        ended = self._ended
+        ended.append(context)
+        if len(ended) >= _MOST_ENDED or len(context.uri) > _LONG_URI:
+            self._make()
+            self._pass_on_soon()
+        elif not self._lingering or self._unmade + self._count >= self._most:
+            self._pass_on_soon()
+        return self._queued != self._done and self.is_behind
+
+    def _make(self) -> None:
+        """Make the lines of the requests that have ended."""
+        ended, self._ended = self._ended, []
+        lines = sum([context.lines for context in ended])
+        self._unmade -= lines
+        try:
+            data = last_lines(ended).encode()
+        except Exception:  # noqa: BLE001 -- one of them
+            data = b""
+        if data and len(data) <= self._longest:
+            self._take(data, lines)
+        else:
+            for context in ended:
+                self._make_one(context)
+
+    def _make_one(self, context: RequestFacts) -> None:
+        """Make the lines of a request that has ended. Lose those that cannot be made, or are too long."""
+        try:
+            data = last_lines((context,)).encode()
+        except Exception:  # noqa: BLE001 -- the event tells its defect
+            data = b""
+        if data and len(data) <= self._longest:
+            self._take(data, context.lines)
             return
-        if arrived:
-            del arrivals[context]
-        self._lines.append(lines)
-        self._count += 1 + arrived
-        self._size += len(lines)
-        self._pass_on_soon()
+        if context.lines > 1:
+            self._unmade += 1
+            self._add_arrival(context)
+        self._add((AuditEvent(context, _COMPLETE, context.moment),))
+
+    def _take(self, data: bytes, lines: int) -> None:
+        self._lines.append(data)
+        self._count += lines
+        self._size += len(data)
 
     def put(self, events: Sequence[AuditEvent]) -> None:
         """Write events soon."""
@@ -130,7 +179,7 @@ class LogWriter:
         self._pass_on_soon()
 
     def _pass_on_soon(self) -> None:
-        if self._count + len(self._arrivals) >= self._most or self._size >= _MOST_BYTES:
+        if self._count + self._unmade >= self._most or self._size >= _MOST_BYTES:
             # arrivals fill a buffer, too
             self._pass_all_on()
         elif not self._lingering:
@@ -138,34 +187,52 @@ class LogWriter:
 
     def write(self, events: Sequence[AuditEvent], *, strict: bool = True) -> asyncio.Future[bool] | None:
         """Write events before their request goes on: here if the output is quick, else as `put_and_wait`."""
-        whole = self._add(events)
-        if not self._writes_here():
+        return self._write_now(whole=self._add(events), strict=strict)
+
+    def write_last(self, context: RequestFacts, moment: int) -> asyncio.Future[bool]:
+        """Write the last event of a request before it goes on; see `complete`. Requests that end in the same turn share a write.
+
+        Making and writing the lines of several takes little longer than those of one: between other work, both run slowly.
+        """
+        self.complete(context, moment)
+        return self._wait(whole=True, urgent=True, strict=False)
+
+    def _write_now(self, *, whole: bool, strict: bool) -> asyncio.Future[bool] | None:
+        """Write the lines, which are the `whole` of what was asked."""
+        if self._ended:
+            self._make()
+        if self._waits or not self._writes_here():
             return self._wait(whole=whole, urgent=True, strict=strict)
-        lines, count = b"".join(self._lines), self._count
-        self._lines, self._count, self._size = [], 0, 0
-        begun = self._loop.time()
-        written = self._write((lines,), count)
-        if (ended := self._loop.time()) - begun > _SLOW:
-            self._quick_from = ended + _SLOW_PAUSE
+        written = self._write_lines()
         if (written and whole) or not strict:
             return None
         refused = self._loop.create_future()
         refused.set_result(False)
         return refused
 
+    def _write_lines(self) -> bool:
+        """Write the lines here, and return whether that succeeded."""
+        lines, count = b"".join(self._lines), self._count
+        self._lines, self._count, self._size = [], 0, 0
+        begun = self._loop.time()
+        written = self._write((lines,), count)
+        if (ended := self._loop.time()) - begun > _SLOW:
+            due = max(self._quick_from, ended - _SLOW_SECONDS) + (ended - begun) / _SLOW_SHARE
+            self._quick_from = min(due, ended + _SLOW_PAUSE)
+        return written
+
     def _writes_here(self) -> bool:
         """Return whether the event loop may write the lines: to a quick file, while the thread has nothing to do."""
         return (
             self._is_quick
             and self._queued == self._done
-            and not self._waits
             and self._size <= _QUICK_BYTES
             and not self.closing
             and self._loop.time() >= self._quick_from
         )
 
     def put_and_wait(self, events: Sequence[AuditEvent], *, urgent: bool = True, strict: bool = True) -> asyncio.Future[bool]:
-        """Write events in the thread, after this turn of the event loop if that is `urgent`.
+        """Write events later, after this turn of the event loop if that is `urgent`.
 
         The result is False if `strict` events could not be written, or others of the same write to the output.
         """
@@ -197,8 +264,10 @@ class LogWriter:
             self._stats.lose(PLUGIN, len(events), "the log is closed")
             return False
         whole = True
+        if self._ended:
+            self._make()
         for event in events:
-            if event.context in self._arrivals:
+            if event.context.lines > 1:
                 self._add_arrival(event.context)
             try:
                 pieces = self._pieces(event)
@@ -210,9 +279,7 @@ class LogWriter:
                 whole = False
                 continue
             if size < _MOST_BYTES:
-                self._lines.append(pieces[0] if len(pieces) == 1 else b"".join(pieces))
-                self._count += 1
-                self._size += size
+                self._take(pieces[0] if len(pieces) == 1 else b"".join(pieces), 1)
             else:
                 self._pass_on()
                 self._enqueue(_Batch(pieces, 1, size, ()))
@@ -220,15 +287,14 @@ class LogWriter:
 
     def _add_arrival(self, context: RequestFacts) -> None:
         """Add the line of the arrival of a request."""
-        self._arrivals.pop(context, None)
+        context.lines = 1
+        self._unmade -= 1
         try:
             line = arrival_line(context)
         except Exception as error:  # noqa: BLE001 -- as the other events
             self._stats.lose(PLUGIN, 1, str(error))
             return
-        self._lines.append(line)
-        self._count += 1
-        self._size += len(line)
+        self._take(line, 1)
 
     def _linger(self) -> None:
         self._lingering = True
@@ -240,13 +306,24 @@ class LogWriter:
 
     def _pass_all_on(self) -> None:
         """Give the lines to the thread, with those of requests that have not ended."""
-        for context in tuple(self._arrivals):
-            self._add_arrival(context)
+        if self._ended:
+            self._make()
+        arrivals, self._arrivals = self._arrivals, []
+        for context in arrivals:
+            if context.lines > 1 and not context.moment:
+                self._add_arrival(context)
         self._pass_on()
 
     def _end_turn(self) -> None:
+        """Write the lines here if the output is quick, else let the thread do it."""
         self._urgent = False
-        self._pass_on()
+        if self._ended:
+            self._make()
+        if not self._writes_here():
+            self._pass_on()
+            return
+        waits, self._waits = self._waits, []
+        _resolve(waits, self._write_lines())
 
     def _pass_on(self) -> None:
         """Give the lines and the waits to the thread."""

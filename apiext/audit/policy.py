@@ -88,13 +88,14 @@ class AuditPolicy:
     def __init__(self, rules: tuple[AuditRule, ...]) -> None:
         self._rules = rules
         self._names = any(each.names for rule in rules for each in rule.resources)
-        self._first = rules[0].settings if rules[0] == AuditRule(rules[0].settings) else None
+        self.single = rules[0].settings if rules[0] == AuditRule(rules[0].settings) else None
+        """The settings of all requests; None if they differ."""
         self._cache: dict[object, AuditSettings] = {}
 
     def evaluate(self, user: UserInfo | None, info: RequestInfo) -> AuditSettings:
         """Return the settings of a request; `user` is None if its authentication has failed."""
-        if self._first is not None:
-            return self._first
+        if self.single is not None:
+            return self.single
         who = (user.name, user.groups) if user is not None else None
         key: object
         if info.is_resource:

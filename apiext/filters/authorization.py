@@ -60,13 +60,14 @@ class Authorization(FilterStep):
 
     async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
         user, info = request[USER], request[INFO]
-        if self._audited:
-            request[AUDIT].begin_authorization()
+        audit = request.get(AUDIT) if self._audited else None
+        if audit is not None:
+            audit.begin_authorization()
         try:
             verdict = await self._modes.authorize(user, info)
         except ReviewError as failure:
-            if self._audited:
-                request[AUDIT].fail_decision()
+            if audit is not None:
+                audit.fail_decision()
             return internal_error_reply(request, str(failure))
         return self._answer(request, user, info, verdict)
 
@@ -74,8 +75,12 @@ class Authorization(FilterStep):
         self, request: web.BaseRequest, user: UserInfo, info: RequestInfo, verdict: Verdict, begun: int = 0
     ) -> web.StreamResponse | None:
         allowed = verdict is ALLOWED or verdict.decision is Decision.ALLOW
-        if self._audited:
-            request[AUDIT].decide(verdict.reason, allowed=allowed, begun=begun)
+        audit = request.get(AUDIT) if self._audited else None
+        if audit is not None:
+            if begun and verdict is ALLOWED:
+                audit.allow(begun)
+            else:
+                audit.decide(verdict.reason, allowed=allowed, begun=begun)
         if not allowed:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):

@@ -1,4 +1,4 @@
-"""Renders errors as answers: the only place that turns a StatusError into a response."""
+"""Renders errors as answers. The audit filter does that itself for the errors of the filters behind it, to record the answer."""
 
 from __future__ import annotations
 

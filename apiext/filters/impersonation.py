@@ -54,9 +54,14 @@ class ImpersonationFilter:
             wanted = wanted_user(request)
             if wanted is not None:
                 request[IMPERSONATOR] = requestor = request[USER]
-                request[USER], constraint = await self._impersonation.user(requestor, wanted, request[INFO])
-                if self._audited:
-                    request[AUDIT].impersonate(request[USER], constraint)
+                resolved = self._impersonation.user(requestor, wanted, request[INFO])
+                audit = request.get(AUDIT) if self._audited else None
+                if audit is None:
+                    request[USER], _ = await resolved
+                else:
+                    with audit.tracking("impersonation"):
+                        request[USER], constraint = await resolved
+                    audit.impersonate(request[USER], constraint)
         except errors.StatusError as error:
             return status_reply(request, error, no_sniffing=True)
         return await self._handler(request)

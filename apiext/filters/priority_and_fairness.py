@@ -59,7 +59,7 @@ class PriorityAndFairness:
             if seats.phase is WAITING:
                 begun = time.perf_counter()
                 await controller.wait(found, seats, deadline=request.get(TIMEOUT, self._maximum))
-                if self._audited:
+                if self._audited and AUDIT in request:
                     request[AUDIT].track("apf-queue-wait", time.perf_counter() - begun)
         except Rejected:
             return self._rejection(request, found)

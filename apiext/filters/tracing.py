@@ -6,11 +6,12 @@ from typing import Final
 
 from aiohttp import web
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, SpanKind, Status, StatusCode, Tracer, get_current_span
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer, get_current_span, use_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.filters.audit_id import HEADER
+from apiext.meta import errors
 from apiext.meta.request import MASTERS, RequestInfo
 
 _MONITORING: Final = "system:monitoring"
@@ -46,12 +47,26 @@ class Tracing:
             "audit-id": request[HEADERS][HEADER][:_LONGEST],
         }
         name = span_name(request.method, request[INFO])
-        with self._tracer.start_as_current_span(name, parent, SpanKind.SERVER, attributes, links) as span:
-            response = await self._handler(request)
-            span.set_attribute("http.response.status_code", response.status)
-            if response.status >= 500:
-                span.set_status(Status(StatusCode.ERROR))
+        span = self._tracer.start_span(name, parent, SpanKind.SERVER, attributes, links)
+        with use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
+            try:
+                response = await self._handler(request)
+            except errors.StatusError as error:
+                # an answer, which an earlier filter renders
+                _answered(span, error.code)
+                raise
+            except Exception as error:
+                span.record_exception(error)
+                span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
+                raise
+            _answered(span, response.status)
             return response
+
+
+def _answered(span: Span, code: int) -> None:
+    span.set_attribute("http.response.status_code", code)
+    if code >= 500:
+        span.set_status(Status(StatusCode.ERROR))
 
 
 def span_name(method: str, info: RequestInfo) -> str:

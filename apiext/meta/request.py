@@ -19,7 +19,7 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 READ_ONLY: Final = "readOnly"
 MUTATING: Final = "mutating"
-_READ_ONLY_VERBS: Final = frozenset({"get", "list", "watch"})
+READ_ONLY_VERBS: Final = frozenset({"get", "list", "watch"})
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 
@@ -92,7 +92,7 @@ class RequestInfo:
     @property
     def kind(self) -> str:
         """Return the kind of the request in limits and metrics: READ_ONLY or MUTATING."""
-        return READ_ONLY if self.verb in _READ_ONLY_VERBS else MUTATING
+        return READ_ONLY if self.verb in READ_ONLY_VERBS else MUTATING
 
 
 def authenticated(user: UserInfo) -> UserInfo:

@@ -150,3 +150,37 @@ def format_duration(seconds: float) -> str:
 def _decimal(nanoseconds: int, unit: int) -> str:
     whole, rest = divmod(nanoseconds, unit)
     return f"{whole}.{rest:0{len(str(unit)) - 1}d}".rstrip("0").rstrip(".")
+
+
+_SECOND: Final = 1_000_000_000
+_latest: tuple[int, str] = 0, "1970-01-01T00:00:00."
+"""The last second that was asked for, in nanoseconds, and its text."""
+
+
+def micro_time(moment: int) -> str:
+    """Return a time in nanoseconds since 1970 as Kubernetes' MicroTime."""
+    begin, text = _latest
+    micros = (moment - begin) // 1000
+    if not 0 <= micros < 1_000_000:
+        begin, text = second_of(moment)
+        micros = (moment - begin) // 1000
+    return f"{text}{micros:06}Z"
+
+
+def second_of(moment: int) -> tuple[int, str]:
+    """Return the second of a time in nanoseconds since 1970: when it began, and the beginning of its text as `micro_time`."""
+    global _latest  # noqa: PLW0603 -- one tuple, which threads replace as a whole
+    begin, text = _latest
+    if 0 <= moment - begin < _SECOND:
+        return begin, text
+    second = moment // _SECOND
+    found = _latest = second * _SECOND, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S.")
+    return found
+
+
+def local_time(moment: int) -> str:
+    """Return a time in the local zone, as Go's RFC3339Nano: without final zeros."""
+    local = datetime.fromtimestamp(moment / 1e9).astimezone()
+    fraction = f".{local.microsecond:06d}".rstrip("0").rstrip(".")
+    zone = local.strftime("%z")
+    return f"{local:%Y-%m-%dT%H:%M:%S}{fraction}{'Z' if zone == '+0000' else f'{zone[:3]}:{zone[3:]}'}"

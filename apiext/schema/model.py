@@ -13,6 +13,9 @@ from apiext.schema.keywords import JUNCTORS, KEYWORDS
 Props = Mapping[str, Any]
 """A JSONSchemaProps of apiextensions.k8s.io/v1 as it stands in the CRD."""
 
+_Place = tuple[Props, "_Place | None", str | None]
+"""The schema of the whole object, the place above, and the step that leads here from there."""
+
 RULES: Final = "x-kubernetes-validations"
 """Member of a schema that has its CEL rules."""
 _NONE: Props = {}
@@ -29,11 +32,10 @@ class Structural:
     defaults: tuple[tuple[str, Any, bool], ...]
     """Name, pruned default and nullable of the properties that have a default (see defaulting.prune)."""
 
-    def __init__(self, raw: Props | None, parent: Structural | None = None, step: str | None = None) -> None:
+    def __init__(self, raw: Props | None, place: _Place | None = None) -> None:
         self.raw = raw = raw or _NONE
-        self.parent = parent
-        self.step = step
-        """Property that leads here from the parent ("*" for any property), None for an item."""
+        # the node above would be a reference cycle: each former definition would stay until a full garbage collection
+        self._place = (raw, None, None) if place is None else place
         self.default: Any = raw.get("default")
         """Value for an absent field; None for no default."""
         self.nullable = raw.get("nullable") is True
@@ -45,19 +47,20 @@ class Structural:
     @cached_property
     def properties(self) -> dict[str, Structural]:
         """Return the nodes of the properties."""
-        return {key: Structural(child, self, key) for key, child in (self.raw.get("properties") or _NONE).items()}
+        whole, above = self._place[0], self._place
+        return {key: Structural(child, (whole, above, key)) for key, child in (self.raw.get("properties") or _NONE).items()}
 
     @cached_property
     def items(self) -> Structural | None:
         """Return the node of the items of a list."""
         raw = self.raw.get("items")
-        return Structural(raw, self) if isinstance(raw, Mapping) else None
+        return Structural(raw, (self._place[0], self._place, None)) if isinstance(raw, Mapping) else None
 
     @cached_property
     def additional(self) -> Structural | None:
         """Return the schema in additionalProperties; None also for true and false."""
         raw = self.raw.get("additionalProperties")
-        return Structural(raw, self, "*") if isinstance(raw, Mapping) else None
+        return Structural(raw, (self._place[0], self._place, "*")) if isinstance(raw, Mapping) else None
 
     @cached_property
     def has_additional(self) -> bool:
@@ -83,19 +86,39 @@ class Structural:
         """Return this schema as that of a whole object, which always has apiVersion, kind and metadata."""
         if self.embedded:
             return self
-        resource = Structural(self.raw, self.parent, self.step)
+        resource = Structural(self.raw, self._place)
         resource.embedded = True
         resource.properties = self.properties
         resource.additional = self.additional
         return resource
 
     @property
-    def root(self) -> Structural:
-        """Return the schema of the whole object."""
-        node = self
-        while node.parent is not None:
-            node = node.parent
-        return node
+    def steps(self) -> list[str | None]:
+        """Return the steps from the schema of the whole object: a property ("*" for any), None for an item."""
+        steps: list[str | None] = []
+        _, above, step = self._place
+        while above is not None:
+            steps.append(step)
+            _, above, step = above
+        steps.reverse()
+        return steps
+
+    def surrounding(self) -> Structural:
+        """Return a node for the schema of the whole object, without the properties that do not lead here: they may be thousands."""
+        raw = self._place[0]
+        levels: list[tuple[Props, str, str | None]] = []
+        for step in self.steps:
+            properties = raw.get("properties") or _NONE
+            if step is not None and step in properties:
+                name, below = "properties", properties[step]
+            else:
+                name = "items" if step is None else "additionalProperties"
+                below = raw.get(name)
+            levels.append((raw, name, step))
+            raw = below or _NONE
+        for above, name, step in reversed(levels):
+            raw = {**above, "properties": {step: raw}} if name == "properties" else {**above, "properties": _NONE, name: raw}
+        return Structural(raw)
 
     def children(self) -> Iterator[Structural]:
         """Yield the nodes directly below."""

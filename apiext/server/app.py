@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from apiext.server.options.options import ServerOptions, StorageOptions
     from apiext.server.process_role import ProcessRole, WholeServer
     from apiext.server.tls.credentials import ServerCredentials
+    from apiext.storage.backend import Backend
     from apiext.storage.value.encryption import Encryption
 
 _MAX_PROBLEM: Final = 160
@@ -255,9 +256,20 @@ def _collectors(api: API, backend: MeasuredBackend) -> list[Collector]:
     return collectors
 
 
-def _stores(backend: MeasuredBackend, options: StorageOptions, encryption: Encryption | None) -> StoreFactory:
-    return StoreFactory(
-        backend,
+def _stores(
+    backend: Backend, options: StorageOptions, encryption: Encryption | None, *, audited: bool
+) -> tuple[MeasuredBackend, StoreFactory]:
+    """Return the backend with its measurement, and the stores on it."""
+    measured, make = MeasuredBackend, StoreFactory
+    if audited:
+        # few servers audit
+        from apiext.storage.backends.timed_backend import TimedBackend
+        from apiext.storage.timed_stores import TimedStores
+
+        measured, make = TimedBackend, TimedStores
+    found = measured(backend, options.prefix)
+    return found, make(
+        found,
         prefix=options.prefix,
         watch_cache=options.watch_cache,
         compaction_interval=options.compaction_interval,
@@ -286,7 +298,7 @@ async def open_app(
     encryption = encryption_of(backend)
     workers = WorkerPool()
     stack.push_async_callback(workers.close)
-    stores = _stores(measured := MeasuredBackend(backend, storage.prefix), storage, encryption)
+    measured, stores = _stores(backend, storage, encryption, audited=auditing is not None and not auditing.records_nothing)
     access = open_access(options, clients, credentials, delegation)
     try:
         if delegation is not None and options.crd_selector is not None:

@@ -96,12 +96,11 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
 
         tracing.append(partial(Tracing, tracer=parts.tracer))
     init, audit = _audit(parts.auditing, plain=not unsafe_deletion)
-    audited = parts.auditing is not None
+    audited = parts.auditing is not None and not parts.auditing.records_nothing
     # Steps need no coroutines (filters/before_request.py).
     return [
         PanicRecovery,
-        AuditID,
-        *init,
+        init,
         WithRequestInfo,
         *_features(options),
         *hsts,
@@ -146,7 +145,7 @@ def _limit(limits: LimitOptions, parts: ChainParts) -> Callable[[Handler], Handl
             flow_control=parts.flow_control,
             maximum=limits.request_timeout,
             stats=parts.stats,
-            audited=parts.auditing is not None,
+            audited=parts.auditing is not None and not parts.auditing.records_nothing,
         )
     return partial(
         MaxInFlight,
@@ -173,13 +172,13 @@ def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callab
     )
 
 
-def _audit(auditing: Auditing | None, *, plain: bool) -> tuple[list[Callable[[Handler], Handler]], list[Callable[[Handler], Handler]]]:
-    """Return the filters of audit: the one that begins an event, and the one that emits it. Few servers have them."""
+def _audit(auditing: Auditing | None, *, plain: bool) -> tuple[Callable[[Handler], Handler], list[Callable[[Handler], Handler]]]:
+    """Return the filter that sets the Audit-ID, and begins an event, and the one that emits the event. Few servers audit."""
     if auditing is None:
-        return [], []
+        return AuditID, []
     from apiext.filters.audit import Audit, AuditInit
 
-    return [AuditInit], [partial(Audit, auditing=auditing, plain=plain)]
+    return AuditID if auditing.records_nothing else AuditInit, [partial(Audit, auditing=auditing, plain=plain)]
 
 
 def _refused(parts: ChainParts) -> Refused | None:

@@ -71,7 +71,7 @@ class ResourceHandler:
         if served.notices:
             request[WARNINGS].extend(served.warnings(info))
         if served.deprecated and AUDIT in request:
-            request[AUDIT].deprecated = True
+            request[AUDIT].note_deprecation()
         scope, verb = _endpoint(info, served)
         scope = serving.scope_for(info.verb, scope)
         if verb is watch:

@@ -21,6 +21,7 @@ from apiext.scheduling.tasks import end_tasks
 from apiext.scheduling.workqueue import RequeueError, WorkQueue
 from apiext.serving.namespace_content import FAILURES, NamespaceContent
 from apiext.storage.interface import EventType
+from apiext.storage.store_times import untimed
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
@@ -50,7 +51,10 @@ async def namespace_phase(rest: ResourceRest, name: str, *, live: bool) -> str |
     """
     item = None if live else rest.store.cached_item(name, rest.codec)
     try:
-        item = item or await rest.get(RequestContext(namespace=name), name, resource_version="" if live else "0")
+        if item is None:
+            # in the reference an informer's work, or a request of its own
+            with untimed():
+                item = await rest.get(RequestContext(namespace=name), name, resource_version="" if live else "0")
     except errors.StatusError as error:
         if error.code == 404:
             return None

@@ -44,6 +44,8 @@ _LOG: Final = get_logger(__name__)
 class StoreFactory:
     """Creates one Store for each resource. Owns the backend watch of all caches and the barrier. Compacts the backend."""
 
+    barrier_type: type[Barrier] = Barrier
+
     def __init__(
         self,
         backend: Backend,
@@ -64,7 +66,7 @@ class StoreFactory:
         self._watch_cache = watch_cache
         self._bookmark_interval = bookmark_interval
         self._clock = clock
-        self._barrier = Barrier(backend)
+        self._barrier = self.barrier_type(backend)
         self._feed = BackendFeed(backend=backend, root=keys.root(prefix), max_wait=max_wait)
         self._compaction_interval = compaction_interval
         self._stores: dict[GroupResource, DirectStore | CachedStore] = {}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from apiext.meta.limits import MAX_INLINE_YAML_BYTES
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.etcd import Etcd
@@ -228,6 +229,25 @@ def test_refuses_malformed_http(server: ApiextServer) -> None:
         assert b"Traceback" not in answer
     assert "Traceback" not in server.log
     assert server.ready()
+
+
+# --- large bodies ---------------------------------------------------------------------------------------------------
+
+
+def test_large_yaml_is_parsed_outside_the_server(server: ApiextServer) -> None:
+    """Parse a large YAML body in a worker process, where it holds no event loop; the server loads the parser for a small one."""
+    document = b"apiVersion: v1\nkind: Namespace\nmetadata: {name: large, annotations: {a: %b}}\n"
+    headers = {"Content-Type": "application/yaml"}
+
+    def has_parser() -> bool:
+        return "/_yaml." in Path(f"/proc/{server.pid}/maps").read_text()
+
+    assert not has_parser()
+    large = document % (b"a" * MAX_INLINE_YAML_BYTES)
+    assert server.request("POST", f"{NAMESPACES}?dryRun=All", large, headers=headers)[0] == http.HTTPStatus.CREATED
+    assert not has_parser()
+    assert server.request("POST", f"{NAMESPACES}?dryRun=All", document % b"a", headers=headers)[0] == http.HTTPStatus.CREATED
+    assert has_parser()
 
 
 # --- the end --------------------------------------------------------------------------------------------------------

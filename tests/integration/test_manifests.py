@@ -15,6 +15,7 @@ from apiext.cli.main import apiext
 from apiext.meta.quantity import parse as parse_quantity
 from apiext.meta.time import parse_duration
 from apiext.operator.permissions import required_permissions
+from apiext.server.multiprocess import hung_workers
 from hack.lib.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, pod_template, rules
 
 MARKS: Final = {
@@ -26,11 +27,16 @@ MARKS: Final = {
     "host-etcd": "--host-etcd-servers=",
     "monitoring": "PrometheusRule",
     "sqlite": "--data-dir=",
+    "workers": "--workers=",
 }
 """The objects or values that only a component adds."""
 _STORES: Final = {"cert-manager-etcd", "existing-etcd", "sqlite"}
 """Components of which an installation can have one only."""
-PAIRS: Final = [pair for pair in combinations(MARKS, 2) if not _STORES.issuperset(pair) and pair != ("backup", "sqlite")]
+_WITH_ETCD: Final = {"backup", "workers"}
+"""Components that need etcd."""
+PAIRS: Final = [
+    pair for pair in combinations(MARKS, 2) if not _STORES.issuperset(pair) and not ("sqlite" in pair and _WITH_ETCD.intersection(pair))
+]
 
 
 @pytest.fixture(params=BUILDS)
@@ -122,6 +128,19 @@ def test_servers_have_memory_for_their_load(documents: list[Document]) -> None:
 
     assert wanted >= 173 * 2**20
     assert limit >= 2 * wanted
+
+
+def test_workers_have_cores_memory_and_time() -> None:
+    """Request a core for each worker and 92 MiB (measured) for each further one; limit memory as for so many servers; replace hung ones."""
+    (single,), (container,) = (containers(one(built(build), "Deployment", "apiext")) for build in ("base", "overlays/workers"))
+    workers = int(_flags(container)["--workers"])
+    resources, probe = container["resources"], container["livenessProbe"]
+
+    assert parse_quantity(resources["requests"]["cpu"]).amount >= workers
+    assert parse_quantity(resources["requests"]["memory"]).amount >= (173 + 92 * (workers - 1)) * 2**20
+    assert parse_quantity(resources["limits"]["memory"]).amount >= workers * parse_quantity(single["resources"]["limits"]["memory"]).amount
+    assert probe["failureThreshold"] * probe["periodSeconds"] > (hung_workers._MOST_MISSED + 1) * hung_workers._INTERVAL
+    assert container["readinessProbe"] == single["readinessProbe"]
 
 
 SERVERS, OPERATORS, MEMBERS, BACKUPS, ANYBODY = "server", "operator", "etcd", "backup", "anybody"

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import gc
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,16 @@ PROTOCOL_METHOD: Final = re.compile(r"(?:See|Implement) `?(\w+)\.(\w+)`?")
 
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_collections() -> Iterator[None]:
+    """Collect no garbage meanwhile: each collection would visit the trees of all files, which takes longer than to parse them."""
+    gc.disable()
+    yield
+    _tree.cache_clear()
+    _import_nodes.cache_clear()
+    gc.enable()
 
 
 @functools.cache

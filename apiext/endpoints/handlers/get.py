@@ -6,7 +6,6 @@ from aiohttp import web
 
 from apiext.endpoints.parameters.options import check_export
 from apiext.endpoints.parameters.query_parameters import parse_query, text
-from apiext.endpoints.request import AUDIT
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.responsewriters.status import status_reply
 from apiext.endpoints.scopes.context import request_context, required_name
@@ -19,7 +18,7 @@ async def get(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     """Return the object; its JSON is sent as stored.
 
     Raises:
-        StatusError: the request is invalid, or the object does not exist and the request is audited.
+        StatusError: the request is invalid.
     """
     name = required_name(request)
     media = negotiate_output(request, scope.offers)
@@ -30,7 +29,7 @@ async def get(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         item = await scope.rest.get(request_context(request), name, resource_version=text(query, "resourceVersion"))
     except errors.StatusError as error:
         # controllers often look for what does not exist: passing the error through all filters takes longer than its answer
-        if error.code != 404 or AUDIT in request:
+        if error.code != 404:
             raise
         return status_reply(request, error)
     return await item_reply(request, scope, media, item)

@@ -47,7 +47,7 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
         return _checked(delete_query(query), authorized=authorized)
     media_type = input_type(request, protobuf=True)
     audit = request.get(AUDIT)
-    record = audit.write_record() if audit is not None and audit.enabled else None
+    record = audit.write_record() if audit is not None else None
     work = partial(_decoded, data, media_type, shown=record is not None and record.with_body)
     large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)
     found, shown = await request[WORKERS].call(work, user=request[USER].name) if large else work()

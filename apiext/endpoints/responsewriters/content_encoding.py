@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 import zlib
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,8 +38,11 @@ async def _by_itself(_form: Hashable, encode: Encode) -> Sequence[bytes]:
 
 def unchanged(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], status: int) -> Reply | None:
     """Return a reply with small JSON as it is. Return None if `send` has to format, compress, audit or divide it."""
-    if AUDIT in request or is_formatted(request, media) or sum(map(len, parts)) > PIECE_BYTES:
+    audit = request.get(AUDIT)
+    if (audit is not None and audit.records_response) or is_formatted(request, media) or sum(map(len, parts)) > PIECE_BYTES:
         return None
+    if audit is not None:
+        audit.forming, audit.encoding = time.time_ns(), time.time_ns()
     return Reply(parts, status=status, content_type=media.type)
 
 
@@ -50,17 +54,21 @@ async def send(
     status: int = 200,
     share: Share = _by_itself,
     document: Callable[[], Sequence[bytes]] | None = None,
+    moments: tuple[int, int] | None = None,
 ) -> web.StreamResponse:
     """Send JSON, given in parts (see format_parts), in the media type's format. Send Protobuf unchanged.
 
-    The audit event may get the JSON, for Protobuf that which `document` returns.
+    The audit event may get the JSON, for Protobuf that which `document` returns. `moments`, in nanoseconds, are when the response's form
+    was begun, and when its encoding was; by default now.
 
     Raises:
         ConnectionError: the client has disconnected.
     """
     audit = request.get(AUDIT)
-    if audit is not None and audit.records_response:
-        audit.response = document() if document is not None else parts
+    if audit is not None:
+        audit.forming, audit.encoding = moments or (time.time_ns(), time.time_ns())
+        if audit.records_response:
+            audit.response = document() if document is not None else parts
     if is_formatted(request, media):
         parts = await share((media.type, media.pretty), partial(format_parts, request, media, parts))
     size = sum(map(len, parts))
@@ -72,7 +80,11 @@ async def send(
     reply = Reply(parts, status=status, content_type=media.type, headers=headers)
     if size > PIECE_BYTES:
         # send inside the filters, which limit and measure requests
-        await reply.prepare(request)
+        if audit is None:
+            await reply.prepare(request)
+        else:
+            with audit.tracking("response-write"):
+                await reply.prepare(request)
     return reply
 
 

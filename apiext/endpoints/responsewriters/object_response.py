@@ -6,6 +6,7 @@ Mirrors apiserver pkg/endpoints/handlers (response.go).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -70,23 +71,26 @@ async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, i
     if convert is None and media.type != PROTOBUF:
         json = (item.data, b"\n")
         return content_encoding.unchanged(request, media, json, status) or await content_encoding.send(request, media, json, status=status)
+    begun = time.time_ns()
     if convert is not None:
-        parts = [_converted(request, scope, media, convert, item)]
+        parts = [_converted(request, scope, media, convert, item, begun)]
         document = (lambda: (partial_bytes(item.data, convert.version),)) if media.type == PROTOBUF else None
-        return await content_encoding.send(request, media, parts, status=status, document=document)
+        moments = begun, time.time_ns()
+        return await content_encoding.send(request, media, parts, status=status, document=document, moments=moments)
+    moments = begun, time.time_ns()
     large = len(item.data) > _THREAD_THRESHOLD
     make = protobuf_encoder.object_bytes
     data = await asyncio.to_thread(make, scope, item.object()) if large else make(scope, item.object())
-    return await content_encoding.send(request, media, [data], status=status, document=lambda: (item.data,))
+    return await content_encoding.send(request, media, [data], status=status, document=lambda: (item.data,), moments=moments)
 
 
-def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert: Convert, item: Item) -> bytes:
+def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert: Convert, item: Item, begun: int) -> bytes:
     if convert.kind == "PartialObjectMetadata":
         if media.type == PROTOBUF:
             return protobuf_encoder.partial_bytes(item.data, convert.version)
         return partial_bytes(item.data, convert.version) + b"\n"
     if convert.kind != "Table":
-        raise _not_a_list(scope)
+        raise _formless(request, begun, _not_a_list(scope))
     if scope.table is None:
         raise errors.not_acceptable("no table convertor")
     form = table_form(request, convert)
@@ -94,11 +98,23 @@ def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert
     return head + item_row(scope.table, item, form, AgeCache(datetime.now(UTC))) + TABLE_TAIL
 
 
+def _formless(request: web.BaseRequest, begun: int, error: errors.StatusError) -> errors.StatusError:
+    """Return the error about a form that the response cannot have. The audit event tells how long the attempt took."""
+    if AUDIT in request:
+        request[AUDIT].forming = begun
+    return error
+
+
 def _not_a_list(scope: Scope) -> errors.StatusError:
     if not scope.typed:
         return errors.unknown("content is not a list")
     asked = "you requested PartialObjectMetadataList, but the requested object is not a list"
     return errors.not_acceptable(f"{asked} (*{scope.package}.{scope.kind.kind})")
+
+
+def _a_list(scope: Scope) -> errors.StatusError:
+    name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
+    return errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
 
 
 async def list_reply(
@@ -109,13 +125,14 @@ async def list_reply(
     Raises:
         StatusError: 400 for an invalid includeObject, 406 if the list has no such representation.
     """
-    convert = media.convert
+    convert, begun = media.convert, time.time_ns()
     metadata = _metadata(result, typed=scope.typed or convert is not None)
     if shard is not None and scope.typed and convert is None:
         # the reference's lists of custom resources, and its other forms of lists, have no place for it
         metadata["shardInfo"] = {"selector": shard.text}
     shape: Hashable = convert
     document: Document | None = None
+    formed = time.time_ns() if convert is None else 0
     if convert is None:
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, metadata, result.items)]
@@ -142,13 +159,13 @@ async def list_reply(
         encoded = await scope.encodings.encoded(result.items, shape, partial(rows, scope.table, result.items, form, now))
         parts = _null(head) if scope.null_rows and not result.items else [head, *encoded, TABLE_TAIL]
     else:
-        name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
-        raise errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
+        raise _formless(request, begun, _a_list(scope))
 
     def share(form: Hashable, encode: content_encoding.Encode) -> Awaitable[Sequence[bytes]]:
         return scope.encodings.encoded(result.items, (form, shape, json_codec.dumps(metadata)), encode)
 
-    return await content_encoding.send(request, media, parts, share=share, document=document)
+    moments = begun, formed or time.time_ns()
+    return await content_encoding.send(request, media, parts, share=share, document=document, moments=moments)
 
 
 def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:

@@ -106,6 +106,13 @@ class Reply(_Framed):
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: `prepare` has sent the whole response."""
 
+    def join(self) -> bool:
+        """Copy the parts of a body into one piece. Return False if there is none, or if it was sent."""
+        if self._written or not any(self.parts):
+            return False
+        self.parts = (b"".join(self.parts),)
+        return True
+
 
 class AbortedResponse(web.StreamResponse):
     """The end of an incomplete response. It closes the connection, so that the client detects the failure."""

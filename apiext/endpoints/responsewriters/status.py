@@ -5,6 +5,7 @@ Mirrors apiserver pkg/endpoints/handlers/responsewriters (ErrorNegotiated).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -49,8 +50,9 @@ def _negotiated(request: web.BaseRequest) -> MediaType | None:
 def _record(request: web.BaseRequest, error: errors.StatusError, media: MediaType | None) -> None:
     """Add an error to the audit event. Of one that is not negotiated (without `media`) the reference records only the code."""
     audit = request.get(AUDIT)
-    if audit is None or not audit.enabled or media is None:
+    if audit is None or media is None:
         return
+    audit.encoding = time.time_ns()
     status = error.status()
     audit.take_status(status)
     if audit.records_response:

@@ -62,7 +62,7 @@ def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data:
     manager = manager or _product(request.headers.get(hdrs.USER_AGENT, ""))
     warnings, deadline = request[WARNINGS], request.get(DEADLINE, math.inf)
     audit = request.get(AUDIT)
-    record = audit.write_record() if audit is not None and audit.enabled else None
+    record = audit.write_record() if audit is not None else None
     return WriteCall(
         request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, warnings, deadline, record
     )

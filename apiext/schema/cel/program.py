@@ -117,7 +117,8 @@ class Program:
     def _generate(self, *, counting: bool) -> _Evaluate:
         source, scope = self._compile(counting=counting)
         exec(compile(source, _FILE, "exec"), scope)  # noqa: S102 - see compiler/__init__.py
-        return scope["evaluate"]  # type: ignore[return-value]
+        # in its own globals it would be a reference cycle
+        return scope.pop("evaluate")  # type: ignore[return-value]
 
     def _compile(self, *, counting: bool) -> tuple[str, dict[str, object]]:
         with deep_recursion():

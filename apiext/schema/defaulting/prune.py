@@ -24,11 +24,10 @@ def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
 
 def pruned_default(node: Structural) -> Any:
     """Return the default without fields unknown to the schema or ObjectMeta; None if nothing remains."""
-    root = node.root
-    steps = steps_to(node, root)
+    steps = node.steps
     if (not node.default or not isinstance(node.default, dict | list)) and "metadata" not in steps:
         return node.default
-    obj, resource = surround(json_values.copy(node.default), steps), root.as_resource()
+    obj, resource = surround(json_values.copy(node.default), steps), node.surrounding().as_resource()
     coerce(obj, resource, drop_invalid=True)
     prune(obj, resource, report=False)
     return focus(obj, steps)
@@ -43,17 +42,6 @@ def has_unpruned_defaults(root: Structural) -> bool:
             return True
         pending.extend(node.children())
     return False
-
-
-def steps_to(node: Structural, root: Structural) -> list[str | None]:
-    """Return the property names (None for an item) from the root to the node."""
-    steps: list[str | None] = []
-    here: Structural | None = node
-    while here is not None and here is not root:
-        steps.append(here.step)
-        here = here.parent
-    steps.reverse()
-    return steps
 
 
 def surround(value: Any, steps: list[str | None]) -> Any:

@@ -9,7 +9,7 @@ from apiext.meta.field import FieldError, Path, aggregate, invalid
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST
 from apiext.schema.cel.rules.evaluation import evaluate
 from apiext.schema.cel.rules.tree import rule_tree
-from apiext.schema.defaulting.prune import steps_to, surround
+from apiext.schema.defaulting.prune import surround
 from apiext.schema.embedded_metadata import CoercionError, coerce
 from apiext.schema.embedded_metadata_validation import resource_errors
 from apiext.schema.lazy_path import DottedPath
@@ -90,7 +90,7 @@ class _DefaultValidator:
 
 
 def _metadata_errors(schema: Structural, path: Path, root: Structural) -> list[FieldError]:
-    resource: dict[str, Any] = _TYPE_META | surround(json_values.copy(schema.default), steps_to(schema, root))
+    resource: dict[str, Any] = _TYPE_META | surround(json_values.copy(schema.default), schema.steps[len(root.steps) :])
     try:
         coerce(resource, root)
     except CoercionError as error:

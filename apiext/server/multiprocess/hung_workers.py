@@ -21,7 +21,7 @@ _BEAT_SECONDS: Final = 5.0
 _INTERVAL: Final = 10.0
 """Seconds between two looks."""
 _MOST_MISSED: Final = 9
-"""Looks without a sign of life after which a worker hangs. A kubelet restarts the container earlier, if it probes it."""
+"""Looks without a sign of life after which a worker hangs. A kubelet restarts the container earlier, unless its probe waits longer."""
 
 
 class Heartbeat:

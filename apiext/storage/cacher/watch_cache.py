@@ -35,6 +35,7 @@ from apiext.storage.rendering.released_views import forget
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import EncryptedEntry, StoredEntry
 from apiext.storage.rendering.version_view import VersionView
+from apiext.storage.store_times import STORE_TIMES, timed_read
 
 _STEP: Final = 64
 """Changes applied or undone at once."""
@@ -115,7 +116,8 @@ class WatchCache:
             if codec is not None:
                 view = self.view(codec)
                 self._ahead[view] = codec, scope if self._ahead.get(view, (codec, scope))[1] == scope else ""
-            await asyncio.wait([loading := self.begin_loading()])
+            with timed_read():
+                await asyncio.wait([loading := self.begin_loading()])
             if not loading.cancelled():
                 loading.result()
         return self.loaded
@@ -129,6 +131,8 @@ class WatchCache:
         return self._loading
 
     async def _load(self) -> None:
+        # all requests wait for the load, none makes it
+        STORE_TIMES.set(None)
         self._events_while_loading = []
         self._feed.follow(self._renderer.prefix, self)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Generator, Iterable, MutableSequence, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Final
@@ -21,6 +22,7 @@ from apiext.storage.rendering import interest, stored_entry
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.version_view import VersionView
+from apiext.storage.store_times import STORE_TIMES, timed_read
 
 _PAGE_KEYS: Final = 1000
 """Most keys of a page of a limited list."""
@@ -56,7 +58,7 @@ class DirectReader:
             async for result in found:
                 revision = revision or result.revision
                 total = total or result.count
-                whole = await self._collect(plan, codec, result.items, items, corruption)
+                whole = await self._collect_timed(plan, codec, result.items, items, corruption)
                 more = not whole or result.more
                 if not whole or 0 < plan.limit <= len(items):
                     break
@@ -87,11 +89,12 @@ class DirectReader:
 
     async def _serve_one(self, plan: ListPlan, codec: Codec) -> ListResult:
         parent, _, name = plan.scope.rpartition("/")
-        result = await self._range(plan, scope=f"{parent}/" if parent else "", start=name, revision=plan.exact, limit=1)
+        with timed_read():
+            result = await self._range(plan, scope=f"{parent}/" if parent else "", start=name, revision=plan.exact, limit=1)
         corruption = Corruption(self.resource)
         items: list[Item] = []
         found = [pair for pair in result.items if pair.key == self.prefix + plan.scope]
-        await self._collect(plan, codec, found, items, corruption)
+        await self._collect_timed(plan, codec, found, items, corruption)
         corruption.check()
         return ListResult(items=items, revision=plan.exact or result.revision)
 
@@ -102,6 +105,19 @@ class DirectReader:
             result = await self._backend.list(prefix, start=begin, revision=revision, limit=limit)
         _check_minimum(plan, result)
         return result
+
+    async def _collect_timed(
+        self, plan: ListPlan, codec: Codec, pairs: Sequence[KeyValue], items: MutableSequence[Item], corruption: Corruption
+    ) -> bool:
+        """Append the selected items as `_collect`, and measure that for the request."""
+        times = STORE_TIMES.get()
+        if times is None or not pairs:
+            return await self._collect(plan, codec, pairs, items, corruption)
+        begin = time.perf_counter()
+        try:
+            return await self._collect(plan, codec, pairs, items, corruption)
+        finally:
+            times.decoding += time.perf_counter() - begin
 
     async def _collect(
         self, plan: ListPlan, codec: Codec, pairs: Sequence[KeyValue], items: MutableSequence[Item], corruption: Corruption

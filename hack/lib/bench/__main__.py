@@ -12,6 +12,7 @@ from hack.lib import environments
 from hack.lib.bench import (
     admission,
     aggregated,
+    audit,
     conversion,
     embedded_store,
     envtest,
@@ -181,12 +182,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--webhook", action="store_true", help="with --aggregated: also with --authorization-mode=Webhook alone")
     parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
     parser.add_argument("--envtest", action="store_true", help="measure the start of envtest and of the test kit instead")
+    parser.add_argument("--audit", action="store_true", help="measure both with audit at level Metadata and without it instead")
     parser.add_argument("--workers", type=_several, metavar="N", help="measure apiext with one process and with N workers instead")
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="measure a growing collection instead, and draw latency and memory (.svg, .png)"
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=growth.SIZES, help="with --plot: numbers of objects, in rising order")
-    parser.add_argument("--rounds", type=int, default=5, help="with --envtest and --workers: rounds of each (default: 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="with --envtest, --workers and --audit: rounds of each (default: 5)")
     parser.add_argument("--only", action="append", metavar="ROW", help="measure this row only; may be repeated")
     return parser
 
@@ -199,9 +201,11 @@ def main() -> int:
     if options.aggregated:
         options.convert = options.migrate = options.guard = options.definitions = 0
     try:
+        run = {"objects": options.objects, "seconds": options.seconds, "rounds": options.rounds, "only": options.only or ()}
         if options.workers:
-            rows = options.only or ()
-            return workers.main(options.workers, objects=options.objects, seconds=options.seconds, rounds=options.rounds, only=rows)
+            return workers.main(options.workers, **run)
+        if options.audit:
+            return audit.main(**run, reference=not options.no_reference)
         binary = loadgen.build()
         with tempfile.TemporaryDirectory(prefix="apiext-bench-") as folder:
             if options.plot:

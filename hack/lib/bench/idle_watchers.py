@@ -22,7 +22,7 @@ _OK: Final = b"HTTP/1.1 200 "
 
 
 def measure(target: Target) -> dict[str, float]:
-    """Return the growth of the server by a watch in KiB. It must serve the definition of the workload.
+    """Return the growth of the server by a watch in KiB, once it has closed the watches. It must serve the definition of the workload.
 
     Raises:
         RuntimeError: a watch is refused.
@@ -36,6 +36,8 @@ def measure(target: Target) -> dict[str, float]:
         for _ in range(_WATCHERS):
             stack.enter_context(_watch(access["URL"], context))
         grown = resources.settled_mib(target.pids()) - before
+    # the end of so many connections would be part of the next measurement
+    resources.wait_until_idle(target.pids())
     return {f"memory of an idle watch ({_WATCHERS:,} of them), KiB": grown * _KIB / _WATCHERS}
 
 

@@ -14,10 +14,12 @@ _SETTLED_MIB: Final = 0.25
 """Growth between two looks that counts as none."""
 _LOOK_SECONDS: Final = 1.0
 _LOOKS: Final = 20
+_IDLE_PART: Final = 0.1
+"""The part of a processor that idle servers use at most, for timers and probes."""
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """Return the user and system time of the processes and their ended children in seconds."""
+    """Return the user and system time of the processes and their ended children in seconds; a process that has ended has none."""
     return sum(map(_cpu_seconds, pids))
 
 
@@ -42,6 +44,17 @@ def settled_mib(pids: Iterable[int]) -> float:
     return found
 
 
+def wait_until_idle(pids: Iterable[int]) -> None:
+    """Return when the processes have used hardly any processor time between two looks, or after `_LOOKS` looks."""
+    pids = list(pids)
+    used = cpu_seconds(pids)
+    for _ in range(_LOOKS):
+        time.sleep(_LOOK_SECONDS)
+        before, used = used, cpu_seconds(pids)
+        if used - before < _IDLE_PART * _LOOK_SECONDS:
+            break
+
+
 def proportional_mib(pids: Iterable[int]) -> float:
     """Return the memory of the processes in MiB; of a page that several processes share, each has its part."""
     return sum(map(_proportional_mib, pids))
@@ -58,8 +71,10 @@ def process_tree(pid: int) -> list[int]:
 
 
 def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICKS
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / _TICKS
+    return 0.0
 
 
 def _wakeups(pid: int) -> int:

@@ -59,6 +59,14 @@ def test_backups_that_never_succeeded(tmp_path: Path) -> None:
     assert evaluate(tmp_path, tests, _groups()) == ""
 
 
+def test_two_ends_of_workers(tmp_path: Path) -> None:
+    """Fire nothing when two workers of a server end, though Prometheus extrapolates their number to the whole window."""
+    series = {name_of("apiext_server_workers_replaced_total", SERVER): "4x20 6x20", name_of("up", SERVER): "1x40"}
+    firing = expects('count(ALERTS{alertname="ApiextWorkersEnd"})', "24m", None)
+
+    assert evaluate(tmp_path, [{"interval": "1m", "input_series": inputs(series), "promql_expr_test": [firing]}], _groups()) == ""
+
+
 def test_no_alert_fires_without_a_cause(tmp_path: Path, scraped: Series) -> None:
     """Fire nothing on what servers, operators and members of etcd show after some traffic."""
     up: Series = {name_of("up", labels): "1x300" for labels in _TARGETS.values()}

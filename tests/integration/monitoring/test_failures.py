@@ -1,12 +1,16 @@
 """Alerts on what servers and etcd really show when a part of them fails."""
 
+import os
 import re
+import signal
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from hack.lib.manifests import built, one
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.resources import process_tree
 from hack.lib.waiting import until
 from tests.integration.monitoring.evaluation import ETCD, SERVER, Series, evaluate, expects, inputs, series_of
 from tests.support.builders.encryption import IDENTITY, keyed, write_configuration
@@ -19,6 +23,10 @@ _FAILED: Final = (r'apiserver_audit_error_total\{plugin="log"\} [1-9]', r'automa
 
 def _metrics(server: ApiextServer) -> str:
     return server.request("GET", "/metrics")[2].decode()
+
+
+def _shows(server: ApiextServer, text: str) -> bool:
+    return text in _metrics(server)
 
 
 def _firing(folder: Path, series: Series, alert: str) -> str:
@@ -48,6 +56,19 @@ def test_server(tmp_path: Path) -> None:
 
     for alert in ("ApiextAuditEventsLost", "ApiextEncryptionNotReloaded"):
         assert _firing(tmp_path, series, alert) == ""
+
+
+def test_workers_that_end_again_and_again(etcd: Etcd, tmp_path: Path) -> None:
+    """Fire on a server whose workers are killed three times."""
+    with ApiextServer(tmp_path, etcd_url=etcd.url, etcd_prefix="/killed", extra_args=["--workers=2"]) as server:
+        before = _metrics(server)
+        for number in (1, 2, 3):
+            os.kill(process_tree(server.pid)[1], signal.SIGKILL)
+            until(partial(_shows, server, f"workers_replaced_total {number}.0"), "the end of the worker")
+            until(lambda: len(process_tree(server.pid)) == 3, "its replacement")
+        series = series_of(SERVER, before, before, _metrics(server))
+
+    assert _firing(tmp_path, series, "ApiextWorkersEnd") == ""
 
 
 def test_etcd_at_its_quota(tmp_path: Path) -> None:

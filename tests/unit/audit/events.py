@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
-from apiext.audit.context import AuditContext
+from apiext.audit.context import AuditContext, client
 from apiext.audit.event import AuditEvent, RequestFacts, arrival
 from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.policy import AuditSettings
@@ -61,7 +61,7 @@ def context(
     """Return the context of a request that is recorded."""
     found = AuditContext("an-id")
     found.begin(AuditSettings(level), sink, user, info(verb))
-    found.uri, found.user_agent, found.source_ips = uri, "test/1", ("127.0.0.1",)
+    found.uri, found.client = uri, client(("127.0.0.1",), "test/1")
     found.received = 1_500_000_000
     return found
 

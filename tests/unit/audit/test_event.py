@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from apiext.audit.event import AuditEvent, arrival, arrival_line, event_list, last_line, micro_time
+from apiext.audit.event import AuditEvent, arrival, arrival_line, event_list, last_lines
 from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import RequestRecord, strip_managed_fields
 from apiext.audit.source_ips import source_ips
+from apiext.meta.request import RequestInfo
+from apiext.meta.time import micro_time
 from tests.unit.audit.events import ANN, Taken, context, info
 
 
@@ -77,8 +79,10 @@ def test_lines_without_events(status: dict[str, Any] | None, notes: dict[str, st
     last = AuditEvent(audit, AuditStage.RESPONSE_COMPLETE, 2_500_000_000).line()
 
     assert arrival_line(audit) == first
-    assert last_line(audit, 2_500_000_000, arrived=True) == first + last
-    assert last_line(audit, 2_500_000_000, arrived=False) == last
+    audit.moment = 2_500_000_000
+    assert last_lines((audit,)).encode() == last
+    audit.lines = 2
+    assert last_lines((audit,)).encode() == first + last
 
 
 def test_lists_and_lines() -> None:
@@ -194,3 +198,20 @@ def test_ignores_events_of_omitted_stages() -> None:
 
     assert sink.stages == ["ResponseStarted"]
     assert info().kind == "readOnly"
+
+
+@pytest.mark.parametrize("members", [{}, {"uid": "u"}, {"namespace": "other"}, {"resourceVersion": "7", "name": 'b"'}])
+@pytest.mark.parametrize("notes", [{}, {"patch.webhook.admission.k8s.io/round_0_index_0": "{}"}])
+def test_lines_of_a_create(members: dict[str, str], notes: dict[str, str]) -> None:
+    """Make the same lines of a create at once as by its events: the first does not know the object yet."""
+    audit = context(Taken(), verb="create")
+    audit.info = RequestInfo(True, "/apis/example.com/v1/widgets", "create", "apis", "example.com", "v1", "", "widgets")
+    audit.decide("because", allowed=True)
+    first = arrival_line(audit)
+    record = audit.write_record()
+    record.take_object({"metadata": {"name": "a", **members}})
+    record.annotations.update(notes)
+    audit.take_code(201)
+    audit.moment, audit.lines = 2_500_000_000, 2
+
+    assert last_lines((audit,)).encode() == first + AuditEvent(audit, AuditStage.RESPONSE_COMPLETE, audit.moment).line()

@@ -77,6 +77,7 @@ async def test_quick_log(monkeypatch: pytest.MonkeyPatch) -> None:
     assert log.process(events(1, verb="update")) is None
     assert uris(output.data) == ["/0", "/0"]
     monkeypatch.setattr("apiext.audit.log_writer._SLOW", -1.0)
+    monkeypatch.setattr("apiext.audit.log_writer._SLOW_SHARE", 1e-9)
     assert log.receive(context(Taken())) is None
     output.free.clear()
     waiting = log.process(events(1, verb="update"))
@@ -86,6 +87,38 @@ async def test_quick_log(monkeypatch: pytest.MonkeyPatch) -> None:
     await log.close()
 
     assert len(uris(output.data)) == 4
+
+
+async def test_single_slow_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go on to write at once after a single slow write, which is a busy machine's."""
+    output = Output()
+    output.is_quick = True
+    monkeypatch.setattr("apiext.audit.log_writer._SLOW", -1.0)
+    monkeypatch.setattr("apiext.audit.log_writer._SLOW_SECONDS", 3600.0)
+    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
+    waits = [log.process(events(1, verb="update")) for _ in range(2)]
+    await log.close()
+
+    assert (waits, uris(output.data)) == ([None, None], ["/0", "/0"])
+
+
+@pytest.mark.parametrize("problem", ["", "disk full"])
+async def test_writes_that_end_together(problem: str) -> None:
+    """Write the events of requests that end in one turn at once; the requests go on even if that fails."""
+    output, stats = Output(problem), AuditStats()
+    output.is_quick = True
+    log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING)
+    requests = [context(Taken(), uri=f"/{name}", verb="create") for name in "ab"]
+    for one in requests:
+        assert log.receive(one) is None
+    waits = [waiting for one in requests if (waiting := log.complete(one, 2_500_000_000)) is not None]
+    assert output.writes == 0
+    assert [await waiting for waiting in waits] == [True, True]
+    assert output.writes == 1
+    await log.close()
+
+    expected = [(uri, stage) for uri in ("/a", "/b") for stage in ("RequestReceived", "ResponseComplete")]
+    assert (_stages(output.data), dict(stats.errors)) == (([], {"log": 4}) if problem else (expected, {}))
 
 
 async def test_quick_log_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,6 +192,39 @@ async def test_defect_of_an_event() -> None:
 
     assert [stage for _, stage in _stages(output.data)] == ["RequestReceived"] * 2
     assert dict(stats.errors) == {"log": 2}
+
+
+async def test_many_reads() -> None:
+    """Write the lines of reads that are made together in their order, and lose only the one that is too long."""
+    output, stats = Output(), AuditStats()
+    output.max_line = 1024 * 1024
+    log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING)
+    for number in range(600):
+        audit = context(Taken(), uri=f"/{number}")
+        log.receive(audit)
+        if number == 300:
+            audit.annotations = {"a": "x" * output.max_line}
+        log.complete(audit, 2_500_000_000)
+    await log.close()
+    expected = [(f"/{number}", stage) for number in range(600) for stage in ("RequestReceived", "ResponseComplete")]
+    expected.remove(("/300", "ResponseComplete"))
+
+    assert _stages(output.data) == expected
+    assert dict(stats.errors) == {"log": 1}
+
+
+async def test_later_answer() -> None:
+    """Leave what a filter answers after the end of a request out of its event, whose line is made later."""
+    output = Output()
+    log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
+    audit = context(Taken())
+    log.receive(audit)
+    audit.take_code(413)
+    log.complete(audit, 2_500_000_000)
+    audit.take_status({"status": "Failure", "message": "too late", "code": 504})
+    await log.close()
+
+    assert json.loads(output.data.splitlines()[-1])["responseStatus"] == {"metadata": {}, "code": 413}
 
 
 async def test_slow_log() -> None:

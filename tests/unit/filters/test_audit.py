@@ -13,9 +13,10 @@ from apiext.audit.levels import AuditLevel
 from apiext.audit.policy import AuditPolicy, AuditRule, AuditSettings
 from apiext.audit.statistics import AuditStats
 from apiext.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
-from apiext.endpoints.request import AUDIT, INFO, WORKERS, Handler
+from apiext.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, Handler
 from apiext.endpoints.responsewriters.response import ResponseStream
 from apiext.filters.audit import Audit, Auditing, AuditInit
+from apiext.filters.audit_id import AuditID
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
@@ -23,6 +24,7 @@ from apiext.filters.impersonation import ImpersonationFilter
 from apiext.filters.metrics import RequestStats
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.meta import errors
+from apiext.meta.gvk import GroupResource
 from apiext.meta.limits import MAX_INLINE_BYTES
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.meta.time import parse_duration
@@ -51,7 +53,8 @@ async def test_answers(exchange: Make) -> None:
     sink = Taken()
     auditing = _auditing(sink)
     agent = "x" * 1025
-    await exchange(path=WIDGET, headers={"User-Agent": agent, "X-Forwarded-For": "10.0.0.1"}).through(_chain(auditing))
+    headers = {"Audit-Id": "an-id", "User-Agent": agent, "X-Forwarded-For": "10.0.0.1"}
+    await exchange(path=WIDGET, headers=headers).through(_chain(auditing))
     first, last = sink.documents()
 
     assert (first["stage"], last["stage"]) == ("RequestReceived", "ResponseComplete")
@@ -61,12 +64,18 @@ async def test_answers(exchange: Make) -> None:
     assert (auditing.stats.events, auditing.stats.levels) == (2, [0, 1, 0, 0])
 
 
-async def test_level_none(exchange: Make) -> None:
-    """Emit no event of a request that the policy does not record."""
-    sink = Taken()
-    await exchange(path=WIDGET).through(_chain(_auditing(sink, AuditLevel.NONE)))
+@pytest.mark.parametrize("init", [AuditInit, AuditID])
+async def test_level_none(exchange: Make, init: type[AuditInit | AuditID]) -> None:
+    """Emit no event of a request that the policy does not record, and keep no context: all requests, or some of them."""
+    auditing = _auditing(sink := Taken(), AuditLevel.NONE)
 
-    assert not sink.events
+    async def streams(request: web.BaseRequest) -> web.StreamResponse:
+        await (stream := ResponseStream()).prepare(request)
+        return stream if AUDIT not in request else web.Response(status=500)
+
+    allowing = Authorization(streams, modes=AuthorizationModes(before=[lambda *_: Verdict(Decision.ALLOW)]), audited=True)
+    watch = await exchange(path=WATCH).through(init(Audit(allowing, auditing=auditing)))
+    assert (watch.status, sink.events, auditing.records_nothing, auditing.stats.levels) == (200, [], True, [1, 0, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -91,6 +100,33 @@ async def test_failures(exchange: Make, error: Exception, stage: str, status: di
 
     assert (sink.stages[-1], _status(sink)) == (stage, {"metadata": {}, **status})
     assert ("responseObject" in sink.documents()[-1]) == (status["code"] == 400)
+
+
+def _unreadable() -> errors.StatusError:
+    error = errors.internal("corrupt object")
+    error.plain = errors.not_found(GroupResource("example.com", "widgets"), "a")
+    return error
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "text/html"])
+@pytest.mark.parametrize("plain", [False, True], ids=["", "plain"])
+@pytest.mark.parametrize("error", [errors.too_many_requests("later", 7), _unreadable()], ids=["busy", "unreadable"])
+async def test_same_answers_without_audit(exchange: Make, error: errors.StatusError, accept: str, plain: bool) -> None:  # noqa: FBT001
+    """Answer refused requests as a server without audit, with the same headers and warnings."""
+    auditing = _auditing(Taken())
+
+    async def refuses(request: web.BaseRequest) -> web.StreamResponse:
+        request[WARNINGS].append("a warning")
+        raise error
+
+    audited, other = exchange(path=WIDGET, headers={"Accept": accept}), exchange(path=WIDGET, headers={"Accept": accept})
+    await audited.through(ErrorRendering(AuditInit(Audit(refuses, auditing=auditing, plain=plain))))
+    await other.through(ErrorRendering(refuses, plain=plain))
+
+    kept = {name: text for name, text in audited.headers.items() if name not in {"Audit-Id", "Date"}}
+    assert (audited.status, audited.body) == (other.status, other.body)
+    assert kept == {name: text for name, text in other.headers.items() if name not in {"Audit-Id", "Date"}}
+    assert kept["Warning"]
 
 
 @pytest.mark.parametrize("level", [AuditLevel.METADATA, AuditLevel.REQUEST_RESPONSE])
@@ -341,7 +377,7 @@ async def test_slow_requests(exchange: Make) -> None:
     async def slow(request: web.BaseRequest) -> web.StreamResponse:
         audit = request[AUDIT]
         audit.received -= 61_500_000_000
-        audit.deprecated = True
+        audit.note_deprecation()
         audit.track("apf-queue-wait", 0.0125)
         audit.write_record().latencies["mutating-webhook"] = 0.6
         assert request[INFO].verb == "get"
@@ -350,8 +386,9 @@ async def test_slow_requests(exchange: Make) -> None:
     modes = AuthorizationModes(before=(), delegate=decide)
     await exchange(path=WIDGET).through(_chain(_auditing(sink), Authorization(slow, modes=modes, audited=True)))
     notes = sink.documents()[-1]["annotations"]
-    times = {part: notes.pop(f"apiserver.latency.k8s.io/{part}") for part in ("total", "authentication", "authorization")}
+    times = {part: notes.pop(f"apiserver.latency.k8s.io/{part}") for part in ("total", "authentication", "authorization", "response-write")}
 
+    assert parse_duration(times["response-write"]) > 0
     assert parse_duration(times["total"]) >= parse_duration(times["authentication"]) >= 61.5
     assert parse_duration(times["authorization"]) >= 0
     assert notes == {

@@ -11,6 +11,7 @@ from opentelemetry.trace import SpanKind
 
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.filters.tracing import Tracing, span_name
+from apiext.meta import errors
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.unit.filters.conftest import ADMIN, Make, hello
 
@@ -37,6 +38,14 @@ async def _failing(_request: web.BaseRequest) -> web.StreamResponse:
     return text_reply("no", status=503)
 
 
+async def _refusing(_request: web.BaseRequest) -> web.StreamResponse:
+    raise errors.bad_request("no")
+
+
+async def _broken(_request: web.BaseRequest) -> web.StreamResponse:
+    raise ValueError("a defect")
+
+
 async def test_creates_a_span(exchange: Make) -> None:
     """Create a span with the request, its Audit-ID and the code."""
     spans = Spans()
@@ -57,6 +66,27 @@ async def test_marks_server_errors(exchange: Make) -> None:
     await exchange().through(Tracing(_failing, tracer=spans.tracer))
 
     assert not spans.ended[0].status.is_ok
+
+
+async def test_refusals_are_no_errors(exchange: Make) -> None:
+    """Give the span of a refused request its code only, as for an answer with this code."""
+    spans = Spans()
+    with pytest.raises(errors.StatusError):
+        await exchange().through(Tracing(_refusing, tracer=spans.tracer))
+
+    (span,) = spans.ended
+    assert span.attributes is not None
+    assert (span.attributes["http.response.status_code"], span.status.is_unset, span.events) == (400, True, ())
+
+
+async def test_records_defects(exchange: Make) -> None:
+    """Mark the span of a request that fails by a defect, and record the exception."""
+    spans = Spans()
+    with pytest.raises(ValueError, match="a defect"):
+        await exchange().through(Tracing(_broken, tracer=spans.tracer))
+
+    (span,) = spans.ended
+    assert (span.status.description, [event.name for event in span.events]) == ("ValueError: a defect", ["exception"])
 
 
 @pytest.mark.parametrize("user,continued", [(ADMIN, True), (UserInfo("p", ("system:monitoring",)), True), (UserInfo("ann"), False)])

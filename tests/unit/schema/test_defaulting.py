@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.schema.defaulting.algorithm import default
-from apiext.schema.defaulting.prune import has_unpruned_defaults
+from apiext.schema.defaulting.prune import has_unpruned_defaults, pruned_default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.model import Structural
 
@@ -94,3 +94,19 @@ def test_coerces_defaults_of_embedded_metadata() -> None:
 def test_detects_unpruned_defaults() -> None:
     """Tell schemas with unpruned defaults from others."""
     assert not has_unpruned_defaults(Structural({"properties": {"a": {"default": {"b": 1}, "properties": {"b": {}}}}}))
+
+
+def test_prunes_a_default_by_what_leads_to_it() -> None:
+    """Look at no properties but those on the way to a default: with all of them, many defaults side by side would take long."""
+    idle = {"type": "string"}
+    part: dict[str, Any] = {"type": "object", "default": {"a": "A", "b": "B"}, "properties": {"a": idle}}
+    items = {"type": "object", "properties": {"part": part, "idle": idle}}
+    spec = {"type": "object", "properties": {"map": {"additionalProperties": {"items": items}}, "idle": idle}}
+    node = Structural({"properties": {"spec": spec, "idle": idle}}).properties["spec"].properties["map"].additional
+    assert node is not None
+    assert node.items is not None
+    found = node.items.properties["part"]
+
+    way = {"map": {"properties": {}, "additionalProperties": {"properties": {}, "items": {"type": "object", "properties": {"part": part}}}}}
+    assert found.surrounding().raw == {"properties": {"spec": {"type": "object", "properties": way}}}
+    assert pruned_default(found) == {"a": "A"}

@@ -1,6 +1,9 @@
 """Tests that errors of closed connections are not logged, and all others are."""
 
 import asyncio
+import gc
+import socket
+import ssl
 from typing import Any
 
 import pytest
@@ -13,14 +16,16 @@ from apiext.server.loop_errors import ignore_closed_connections
     "context,lines",
     [
         ({"exception": RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")}, 0),
+        ({"exception": ConnectionResetError(), "future": object()}, 0),
+        ({"exception": ConnectionResetError()}, 1),
         ({"exception": RuntimeError("other")}, 1),
         ({"exception": ValueError("the handler is closed")}, 1),
         ({}, 1),
     ],
-    ids=["closed", "other", "other-type", "none"],
+    ids=["closed", "unawaited", "reset", "other", "other-type", "none"],
 )
 def test_errors_of_closed_connections(context: dict[str, Any], lines: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Log an error unless a closed transport raised it."""
+    """Log an error unless a closed transport raised it, or it is that of a future that nobody awaits."""
 
     async def report() -> None:
         ignore_closed_connections()
@@ -45,3 +50,28 @@ def test_text_of_closed_transports() -> None:
 
     with pytest.raises(RuntimeError, match="the handler is closed"):
         uvloop.run(write())
+
+
+def test_handshake_that_fails_while_it_is_cancelled() -> None:
+    """Know the turn of the loop in which uvloop reports a future of its own that nobody awaits."""
+    reported: list[dict[str, Any]] = []
+
+    async def connect() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: reported.append(context))
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as client:
+            client.setblocking(False)
+            await loop.sock_connect(client, server.getsockname())
+            server.accept()[0].close()
+            assert await loop.sock_recv(client, 1) == b""
+            making = loop.create_connection(asyncio.Protocol, sock=client, ssl=ssl.create_default_context(), server_hostname="server")
+            opening = asyncio.ensure_future(making)
+            for _ in range(2):
+                await asyncio.sleep(0)
+            opening.cancel()
+            await asyncio.wait([opening])
+
+    uvloop.run(connect())
+    gc.collect()
+
+    assert [(type(one["exception"]), type(one["future"])) for one in reported] == [(ConnectionResetError, asyncio.Future)]

@@ -25,7 +25,8 @@ class Deferred(Generic[T]):
     __slots__ = ("_is_huge", "_is_large", "_made", "_make", "_started")
 
     def __init__(self, make: Callable[[], T], *, is_large: bool, is_huge: bool = False) -> None:
-        self._make = make
+        self._make: Callable[[], T] | None = make
+        """None once the value is ready: often a method of what keeps this, which would be a reference cycle."""
         self._is_large = is_large
         self._is_huge = is_huge
         self._started = False
@@ -47,8 +48,13 @@ class Deferred(Generic[T]):
             if work.is_limited and (self._is_large or self._is_huge):
                 self._start()
                 raise HeavyWorkError
-            self._made = [work.run(lambda _: self._make(), None)]
+            if (make := self._make) is not None:
+                self._keep(work.run(lambda _: make(), None))
         return self._made[0]
+
+    def _keep(self, value: T) -> None:
+        self._made = [value]
+        self._make = None
 
     def _start(self) -> None:
         if not self._started and not self._is_huge:
@@ -59,6 +65,7 @@ class Deferred(Generic[T]):
         before = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_SECONDS)
         try:
-            self._made = [self._make()]
+            if (make := self._make) is not None:
+                self._keep(make())
         finally:
             sys.setswitchinterval(before)

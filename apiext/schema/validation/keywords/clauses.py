@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta.golang.formatting import quote
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.keywords.constraint import Constraint, Functions, NoneType, lazy_checks
+from apiext.schema.validation.keywords.constraint import Constraint, Functions, NoneType
 from apiext.schema.validation.result import Result, composite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.schema.validation.keywords.constraint import Node
+    from apiext.schema.validation.keywords.constraint import Check, Node
 
 
 def any_of(spec: Node, kind: type) -> Constraint | None:
@@ -21,10 +21,10 @@ def any_of(spec: Node, kind: type) -> Constraint | None:
     clauses = _clauses(spec, kind, "anyOf")
     if not clauses:
         return None
-    checks = lazy_checks(clauses)
+    checks: list[Check] = []
 
     def check(value: Any) -> bool:
-        for valid in checks:  # noqa: SIM110 a generator would double the time
+        for valid in _compiled(checks, clauses):  # noqa: SIM110 a generator would double the time
             if valid(value):
                 return True
         return False
@@ -50,11 +50,11 @@ def one_of(spec: Node, kind: type) -> Constraint | None:
     clauses = _clauses(spec, kind, "oneOf")
     if not clauses:
         return None
-    checks = lazy_checks(clauses)
+    checks: list[Check] = []
 
     def check(value: Any) -> bool:
         found = False
-        for valid in checks:
+        for valid in _compiled(checks, clauses):
             if valid(value):
                 if found:
                     return False
@@ -81,10 +81,10 @@ def all_of(spec: Node, kind: type) -> Constraint | None:
     clauses = _clauses(spec, kind, "allOf")
     if not clauses:
         return None
-    checks = lazy_checks(clauses)
+    checks: list[Check] = []
 
     def check(value: Any) -> bool:
-        for valid in checks:  # noqa: SIM110 a generator would double the time
+        for valid in _compiled(checks, clauses):  # noqa: SIM110 a generator would double the time
             if not valid(value):
                 return False
         return True
@@ -105,13 +105,20 @@ def not_(spec: Node, kind: type) -> Constraint | None:
     clauses = _clauses(spec, kind, "not")
     if not clauses:
         return None
-    checks, clause = lazy_checks(clauses), clauses[0]
+    clause = clauses[0]
 
     def report(value: Any, name: DottedPath, result: Result, _: Correlated | None) -> None:
         if clause.report(value, name).is_valid:
             result.add(composite(f"{quote(str(name))} must not validate the schema (not)"))
 
-    return Constraint(lambda value: not checks[0](value), report)
+    return Constraint(lambda value: not clause.check(value), report)
+
+
+def _compiled(checks: list[Check], clauses: Sequence[Node]) -> list[Check]:
+    """Return the checks of clauses, which are compiled on first use."""
+    if not checks:
+        checks[:] = [clause.check for clause in clauses]
+    return checks
 
 
 def _clauses(spec: Node, kind: type, keyword: str) -> Sequence[Node]:

@@ -125,21 +125,3 @@ def accept(_: Any) -> bool:
 def reject(_: Any) -> bool:
     """Reject every value."""
     return False
-
-
-def lazy_check(spec: Node, holder: Any, key: str | int) -> Check:
-    """Return a check that compiles the node on its first call, and then replaces itself in the list or dict that holds it."""
-
-    def first(value: Any) -> bool:
-        check = holder[key] = spec.check
-        return check(value)
-
-    return first
-
-
-def lazy_checks(specs: Iterable[Node]) -> list[Check]:
-    """Return the checks of nodes, which are compiled on first use."""
-    checks: list[Check] = []
-    for index, spec in enumerate(specs):
-        checks.append(lazy_check(spec, checks, index))
-    return checks

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from apiext.meta.golang import formatting
 from apiext.schema.lazy_path import DottedPath
@@ -26,35 +26,45 @@ _MIN_INT64: Final = -(2**63)
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63, "": 2**63}
 
 
+class _NumberType(NamedTuple):
+    """The type of a number with its format: what the checks of a node keep, which keeps them itself."""
+
+    name: str
+    """Empty if values may have several types."""
+    form: str
+    """The format; empty for one of an integer that means nothing."""
+
+    @classmethod
+    def of(cls, spec: Node) -> Self:
+        """Return the type of a node's values."""
+        name = spec.types[0] if len(spec.types) == 1 else ""
+        return cls(name, "" if name == "integer" and spec.format not in _LIMITS else spec.format)
+
+    def fits(self, value: float) -> bool:
+        """Return whether a number, or a bound in the schema, is in the range of the type and format."""
+        if self.name == "integer":
+            limit = _LIMITS[self.form]
+            # Go reads the digits of a float; those of the least integer round to more than it.
+            return -limit <= value < limit and (type(value) is int or (value.is_integer() and value > _MIN_INT64))
+        return self.name != "number" or self.form != "float" or _fits_float32(value)
+
+    def misfit(self, subject: str, name: Any) -> Violation:
+        """Return the violation of a number that does not fit."""
+        form = f"with format {self.form}" if self.form else "(default format)"
+        return composite(f"{subject} value must be of type {self.name} {form} in {name}")
+
+
 def number_range(spec: Node, kind: type) -> Constraint | None:
     """Require a number that the type and format can represent."""
-    number_type = _number_type(spec)
-    if number_type == "integer":
-        limit = _LIMITS[_integer_format(spec)]
+    number = _NumberType.of(spec)
+    if number.name == "integer":
+        limit = _LIMITS[number.form]
         span = (-limit, limit - 1) if kind is int else None
-    elif number_type == "number" and spec.format == "float":
+    elif number == ("number", "float"):
         span = None
     else:
         return None
-    return constraint(lambda value: _fits(spec, value), lambda _, name: _misfit(spec, "Checked", name), span=span)
-
-
-def _number_type(spec: Node) -> str:
-    return spec.types[0] if len(spec.types) == 1 else ""
-
-
-def _integer_format(spec: Node) -> str:
-    return spec.format if spec.format in _LIMITS else ""
-
-
-def _fits(spec: Node, value: float) -> bool:
-    """Return whether a number, or a bound in the schema, is in the range of the type and format."""
-    number_type = _number_type(spec)
-    if number_type == "integer":
-        limit = _LIMITS[_integer_format(spec)]
-        # Go reads the digits of a float; those of the least integer round to more than it.
-        return -limit <= value < limit and (type(value) is int or (value.is_integer() and value > _MIN_INT64))
-    return number_type != "number" or spec.format != "float" or _fits_float32(value)
+    return constraint(number.fits, lambda _, name: number.misfit("Checked", name), span=span)
 
 
 def _fits_float32(value: float) -> bool:
@@ -65,20 +75,12 @@ def _fits_float32(value: float) -> bool:
     return True
 
 
-def _misfit(spec: Node, subject: str, name: Any) -> Violation:
-    """Return the violation of a number that does not fit."""
-    number_type = _number_type(spec)
-    name_of_format = _integer_format(spec) if number_type == "integer" else spec.format
-    form = f"with format {name_of_format}" if name_of_format else "(default format)"
-    return composite(f"{subject} value must be of type {number_type} {form} in {name}")
-
-
 def multiple_of(spec: Node, kind: type) -> Constraint | None:
     """Require a multiple of a factor."""
     if (raw := spec.raw.get("multipleOf")) is None:
         return None
-    given = float(raw)
-    fitting = _fits(spec, given)
+    given, number = float(raw), _NumberType.of(spec)
+    fitting = number.fits(given)
     exact = kind is int and fitting
     factor = truncate(given) if exact else given
 
@@ -89,7 +91,7 @@ def multiple_of(spec: Node, kind: type) -> Constraint | None:
 
     def report(value: float, name: DottedPath, result: Result, _: Correlated | None) -> None:
         if not fitting:
-            result.add(_misfit(spec, "MultipleOf", name))
+            result.add(number.misfit("MultipleOf", name))
         value = value if exact else float(value)
         if factor <= 0:
             text = f"factor MultipleOf declared for {name} must be positive: {formatting.value(factor)}"
@@ -115,7 +117,8 @@ def _bound(spec: Node, kind: type, *, upper: bool) -> Constraint | None:
     if given is None:
         return None
     exclusive = spec.raw.get("exclusiveMaximum" if upper else "exclusiveMinimum") is True
-    fitting = _fits(spec, float(given))
+    number = _NumberType.of(spec)
+    fitting = number.fits(float(given))
     exact = kind is int and fitting
     limit = truncate(float(given)) if exact else float(given)
     if upper:
@@ -126,7 +129,7 @@ def _bound(spec: Node, kind: type, *, upper: bool) -> Constraint | None:
 
     def report(value: float, name: DottedPath, result: Result, _: Correlated | None) -> None:
         if not fitting:
-            result.add(_misfit(spec, subject, name))
+            result.add(number.misfit(subject, name))
         value = value if exact else float(value)
         if exceeds(value, limit):
             result.add(invalid(name, value, f"{name} in body should be {wanted}"))

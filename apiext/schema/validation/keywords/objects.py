@@ -10,7 +10,7 @@ from apiext.scheduling.inline_work import current_work
 from apiext.schema.keywords import KEYWORDS, UNCHECKED
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.keywords.constraint import Check, Constraint, Functions, constraint, lazy_check, reject
+from apiext.schema.validation.keywords.constraint import Check, Constraint, Functions, constraint
 from apiext.schema.validation.result import Result, Violation, invalid
 
 if TYPE_CHECKING:
@@ -79,18 +79,18 @@ def is_plain_object(spec: Node) -> bool:
 def objects_check(spec: Node) -> Check:
     """Return the check whether an object, or all items of a list, are objects with valid members; one call is enough for a list."""
     plain: dict[str, type] = {}
-    checks: dict[str, Check] = {}
-    for key, child in spec.properties.items():
+    properties, additional = spec.properties, spec.additional
+    for key, child in properties.items():
         if kind := _plain_type(child):
             plain[key] = kind
-        checks[key] = lazy_check(child, checks, key)
-    other: list[Check | None] = [reject if spec.raw.get("additionalProperties") is False else None]
-    """Check of members that are no properties."""
-    if spec.additional is not None:
-        other[0] = lazy_check(spec.additional, other, 0)
+    closed = spec.raw.get("additionalProperties") is False
+    # compiled when a member first needs them
+    checks: dict[str, Check] = {}
+    other: Check | None = None
     required = tuple(spec.raw.get("required") or ())
 
     def check(value: dict[str, Any] | list[Any]) -> bool:
+        nonlocal other
         objects = value if type(value) is list else (value,)
         for obj in objects:
             if type(obj) is not dict:
@@ -98,8 +98,17 @@ def objects_check(spec: Node) -> Check:
             for key, member in obj.items():
                 if plain.get(key) is type(member):
                     continue
-                test = checks.get(key) or other[0]
-                if test is not None and not test(member):
+                test = checks.get(key)
+                if test is None:
+                    if key in properties:
+                        test = checks[key] = properties[key].check
+                    elif additional is not None:
+                        test = other = other or additional.check
+                    elif closed:
+                        return False
+                    else:
+                        continue
+                if not test(member):
                     return False
         for name in required:
             for obj in objects:

@@ -4,12 +4,12 @@ import http.client
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from hack.lib.pausable import Pausable
 from hack.lib.servers.caller import Caller
 from hack.lib.soak.access import Access
-from hack.lib.soak.long.collection import CRDS, DEFINITION, VERSIONS, definition
+from hack.lib.soak.long.collection import CRDS, DEFINITION, NAME, VERSIONS, definition
 from hack.lib.soak.long.key_ring import KeyRing
 from hack.lib.waiting import until
 
@@ -21,11 +21,16 @@ _LOOK: Final = 0.5
 
 
 class Administrator(Pausable):
-    """Changes the definition and the keys in a thread. `counts` has the changes, `problems` what did not come about."""
+    """Changes the definition and the keys in a thread. `counts` has the changes, `problems` what did not come about.
 
-    def __init__(self, client: Caller, keys: KeyRing, servers: Sequence[Access]) -> None:
+    `client` writes definitions. With `behind_host` these are the host's, which keep the old version in status.storedVersions until an
+    administrator removes it.
+    """
+
+    def __init__(self, client: Caller, keys: KeyRing, servers: Sequence[Access], *, behind_host: bool) -> None:
         super().__init__()
         self._client = client
+        self._behind_host = behind_host
         self._keys = keys
         self._servers = servers
         self._random = random.Random()  # noqa: S311 -- no secret
@@ -83,6 +88,29 @@ class Administrator(Pausable):
         return True
 
     def _migrated(self) -> bool:
-        """Report whether the definition says that no object of another version is stored."""
+        """Report whether the definition of a server says that no object of another version is stored; let the host say so first."""
+        server = self._random.choice(self._servers).caller
+        if self._behind_host and not (self._only_stored_in_storage_version(server) and self._old_version_removed()):
+            return False
+        return _stored_versions(*server.ask("GET", DEFINITION)) == [self._storage]
+
+    def _only_stored_in_storage_version(self, server: Caller) -> bool:
+        """Report whether a server counts no object of another version."""
+        code, found = server.ask("GET", f"/stored/versions/{NAME}")
+        if code != http.HTTPStatus.OK or found["unknown"]:
+            return False
+        return not any(version["objects"] for version in found["versions"] if version["name"] != self._storage)
+
+    def _old_version_removed(self) -> bool:
+        """Remove the old version from the host's definition, and report whether it is gone."""
         code, found = self._client.ask("GET", DEFINITION)
-        return code == http.HTTPStatus.OK and found["status"].get("storedVersions") == [self._storage]
+        listed = _stored_versions(code, found)
+        if listed is None or listed == [self._storage]:
+            return listed is not None
+        found["status"]["storedVersions"] = [self._storage]
+        return self._client.ask("PUT", f"{DEFINITION}/status", found)[0] == http.HTTPStatus.OK
+
+
+def _stored_versions(code: int, definition: Any) -> list[str] | None:
+    """Return the versions of an answer with a definition, None for another answer."""
+    return definition["status"].get("storedVersions") if code == http.HTTPStatus.OK else None

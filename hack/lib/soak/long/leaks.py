@@ -1,4 +1,7 @@
-"""Memory, file descriptors and tasks of a server over a long run, compared with those after five minutes."""
+"""Memory, file descriptors, tasks and child processes of a server over a long run, compared with those after five minutes.
+
+The memory is that of the server's own process: worker processes come with heavy work, and end when they are idle.
+"""
 
 import re
 import time
@@ -9,18 +12,21 @@ from typing import Final
 
 from hack.lib.pausable import Pausable
 from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.resources import process_tree, resident_mib
 from hack.lib.soak.access import Access
 from hack.lib.soak.attack import BROKEN
-from hack.lib.soak.observation import memory
 
 _INTERVAL: Final = 10.0
 """Seconds between two samples."""
 _FIRST: Final = 300.0
 """Seconds of a process until the samples to compare with; they last a minute, as the last ones."""
 _SPAN: Final = 60.0
+_NAMES: Final = ("MiB", "descriptors", "tasks", "child processes")
 _GROWTH: Final = 1.1
 _TOLERATED: Final = 40
 """Further descriptors or tasks that are no leak: connections of clients come and go with the faults."""
+_WORKERS: Final = 4
+"""Further child processes that are no leak."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class Sample:
     mib: float
     descriptors: int
     tasks: int
+    children: int = 0
 
 
 class Leaks(Pausable):
@@ -55,7 +62,8 @@ class Leaks(Pausable):
         text = self._access.metrics(_INTERVAL)
         tasks = re.search(rb"^apiext_event_loop_tasks (\S+)", text, re.MULTILINE)
         descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
-        return Sample(time.monotonic(), pid, memory(pid), descriptors, int(float(tasks[1])) if tasks else 0)
+        children = len(process_tree(pid)) - 1
+        return Sample(time.monotonic(), pid, resident_mib([pid]), descriptors, int(float(tasks[1])) if tasks else 0, children)
 
 
 def judge(samples: list[Sample]) -> tuple[str, list[str]]:
@@ -72,9 +80,9 @@ def judge(samples: list[Sample]) -> tuple[str, list[str]]:
     if not first or last[0].time <= first[-1].time:
         return "memory is not judged: the server did not run for seven minutes", []
     before, after = _mean(first), _mean(last)
-    texts = [f"{name} {one:,.0f} to {other:,.0f}" for name, one, other in zip(("MiB", "descriptors", "tasks"), before, after, strict=True)]
+    texts = [f"{name} {one:,.0f} to {other:,.0f}" for name, one, other in zip(_NAMES, before, after, strict=True)]
     line = f"from minute five to the end: {', '.join(texts)}; MiB by minutes: {_course(own, begun)}"
-    limits = (before[0] * _GROWTH, before[1] * _GROWTH + _TOLERATED, before[2] * _GROWTH + _TOLERATED)
+    limits = [one * _GROWTH + tolerated for one, tolerated in zip(before, (0, _TOLERATED, _TOLERATED, _WORKERS), strict=True)]
     return line, [f"a leak: {text}" for text, value, limit in zip(texts, after, limits, strict=True) if value > limit]
 
 
@@ -86,5 +94,5 @@ def _course(samples: list[Sample], begun: float) -> str:
     return " ".join(f"{mib:.0f}" for mib in figures.values())
 
 
-def _mean(samples: list[Sample]) -> tuple[float, float, float]:
-    return fmean(one.mib for one in samples), fmean(one.descriptors for one in samples), fmean(one.tasks for one in samples)
+def _mean(samples: list[Sample]) -> list[float]:
+    return [fmean(figures) for figures in zip(*((one.mib, one.descriptors, one.tasks, one.children) for one in samples), strict=True)]

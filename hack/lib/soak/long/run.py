@@ -82,7 +82,7 @@ def run(folder: Path, store: str, minutes: float, *, behind_host: bool = False) 
         return (*_FLAGS, *keys.flags, *audit.flags(number))
 
     with world.start(folder, store, behind_host=behind_host, flags=flags) as around, guard.server(folder) as webhook:
-        found = _Run(folder, around, keys).play(minutes, webhook)
+        found = _Run(folder, around, keys, behind_host=behind_host).play(minutes, webhook)
     found.notes.append(f"{audit.events():,} audit events")
     return found
 
@@ -90,12 +90,12 @@ def run(folder: Path, store: str, minutes: float, *, behind_host: bool = False) 
 class _Run:
     """One run in a world."""
 
-    def __init__(self, folder: Path, around: World, keys: KeyRing) -> None:
+    def __init__(self, folder: Path, around: World, keys: KeyRing, *, behind_host: bool) -> None:
         self._world = around
         self._names = Names()
         self._history = History(folder / "history.jsonl")
         self._listed: list[Listed] = []
-        self._administrator = Administrator(around.administrator, keys, around.direct)
+        self._administrator = Administrator(around.administrator, keys, around.direct, behind_host=behind_host)
         accesses = [around.front, Replicas(around.direct)]
         self._clients = [
             RegisterClient(number, accesses[number % 2], self._names, self._history, interval=_INTERVAL) for number in range(_CLIENTS)

@@ -12,6 +12,7 @@ def _process(pid: int, begun: int, minutes: int, **growth: float) -> list[Sample
             100 + growth.get("mib", 0) * second / 60,
             int(50 + growth.get("descriptors", 0) * second / 60),
             int(80 + growth.get("tasks", 0) * second / 60),
+            int(1 + growth.get("children", 0) * second / 60),
         )
         for second in range(0, minutes * 60, 10)
     ]
@@ -27,7 +28,7 @@ def test_steady() -> None:
 
 def test_leaks() -> None:
     """Report what grows."""
-    for name in ("mib", "descriptors", "tasks"):
+    for name in ("mib", "descriptors", "tasks", "children"):
         _, leaked = judge(_process(1, 0, 30, **{name: 5}))
 
         assert len(leaked) == 1
