@@ -141,6 +141,8 @@ class LogWriter:
 
     def _make(self) -> None:
         """Make the lines of the requests that have ended."""
+        if not self._ended:
+            return
         ended, self._ended = self._ended, []
         lines = sum([context.lines for context in ended])
         self._unmade -= lines
@@ -187,20 +189,7 @@ class LogWriter:
 
     def write(self, events: Sequence[AuditEvent], *, strict: bool = True) -> asyncio.Future[bool] | None:
         """Write events before their request goes on: here if the output is quick, else as `put_and_wait`."""
-        return self._write_now(whole=self._add(events), strict=strict)
-
-    def write_last(self, context: RequestFacts, moment: int) -> asyncio.Future[bool]:
-        """Write the last event of a request before it goes on; see `complete`. Requests that end in the same turn share a write.
-
-        Making and writing the lines of several takes little longer than those of one: between other work, both run slowly.
-        """
-        self.complete(context, moment)
-        return self._wait(whole=True, urgent=True, strict=False)
-
-    def _write_now(self, *, whole: bool, strict: bool) -> asyncio.Future[bool] | None:
-        """Write the lines, which are the `whole` of what was asked."""
-        if self._ended:
-            self._make()
+        whole = self._add(events)
         if self._waits or not self._writes_here():
             return self._wait(whole=whole, urgent=True, strict=strict)
         written = self._write_lines()
@@ -209,6 +198,14 @@ class LogWriter:
         refused = self._loop.create_future()
         refused.set_result(False)
         return refused
+
+    def write_last(self, context: RequestFacts, moment: int) -> asyncio.Future[bool]:
+        """Write the last event of a request before it goes on; see `complete`. Requests that end in the same turn share a write.
+
+        Making and writing the lines of several takes little longer than those of one: between other work, both run slowly.
+        """
+        self.complete(context, moment)
+        return self._wait(whole=True, urgent=True, strict=False)
 
     def _write_lines(self) -> bool:
         """Write the lines here, and return whether that succeeded."""
@@ -264,8 +261,7 @@ class LogWriter:
             self._stats.lose(PLUGIN, len(events), "the log is closed")
             return False
         whole = True
-        if self._ended:
-            self._make()
+        self._make()
         for event in events:
             if event.context.lines > 1:
                 self._add_arrival(event.context)
@@ -306,8 +302,7 @@ class LogWriter:
 
     def _pass_all_on(self) -> None:
         """Give the lines to the thread, with those of requests that have not ended."""
-        if self._ended:
-            self._make()
+        self._make()
         arrivals, self._arrivals = self._arrivals, []
         for context in arrivals:
             if context.lines > 1 and not context.moment:
@@ -317,8 +312,7 @@ class LogWriter:
     def _end_turn(self) -> None:
         """Write the lines here if the output is quick, else let the thread do it."""
         self._urgent = False
-        if self._ended:
-            self._make()
+        self._make()
         if not self._writes_here():
             self._pass_on()
             return

@@ -44,23 +44,25 @@ class Structural:
         self.list_type: str = raw.get("x-kubernetes-list-type") or ""
         self.list_map_keys: list[str] = raw.get("x-kubernetes-list-map-keys") or []
 
+    def _below(self, step: str | None) -> _Place:
+        return self._place[0], self._place, step
+
     @cached_property
     def properties(self) -> dict[str, Structural]:
         """Return the nodes of the properties."""
-        whole, above = self._place[0], self._place
-        return {key: Structural(child, (whole, above, key)) for key, child in (self.raw.get("properties") or _NONE).items()}
+        return {key: Structural(child, self._below(key)) for key, child in (self.raw.get("properties") or _NONE).items()}
 
     @cached_property
     def items(self) -> Structural | None:
         """Return the node of the items of a list."""
         raw = self.raw.get("items")
-        return Structural(raw, (self._place[0], self._place, None)) if isinstance(raw, Mapping) else None
+        return Structural(raw, self._below(None)) if isinstance(raw, Mapping) else None
 
     @cached_property
     def additional(self) -> Structural | None:
         """Return the schema in additionalProperties; None also for true and false."""
         raw = self.raw.get("additionalProperties")
-        return Structural(raw, (self._place[0], self._place, "*")) if isinstance(raw, Mapping) else None
+        return Structural(raw, self._below("*")) if isinstance(raw, Mapping) else None
 
     @cached_property
     def has_additional(self) -> bool:

@@ -46,7 +46,7 @@ class NamedPart(NamedTuple):
 
     key: str
     resource: GroupVersionResource
-    """The resource of these objects. Only users who may list it in all namespaces see the names."""
+    """The resource of these objects. Their names are for users with the right to list the resource in all namespaces."""
     items: Sequence[Object]
 
 

@@ -20,6 +20,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.support.builders.crds import widget_crd
+from tests.support.builders.kubeconfigs import write_kubeconfig
 from tests.support.scripted_webhook import Json, ScriptedWebhook, WebhookCall
 
 GROUP: Final = "slow.example.com"
@@ -102,8 +103,8 @@ def slow_pair(folder: Path, *flags: str) -> Iterator[SlowPair]:
     theirs = [*common, f"--audit-log-path={logs[0]}", "--authorization-mode=Webhook", "--authorization-webhook-version=v1"]
     ours = [*common, f"--audit-log-path={logs[1]}", "--authorization-mode=RBAC,Webhook"]
     with ScriptedWebhook(folder, WebhookCall, _decision, name="authorization-webhook") as webhook:
-        kubeconfig = folder / "webhook.kubeconfig"
-        kubeconfig.write_text(json.dumps(_kubeconfig(webhook)))
+        authority = {"certificate-authority-data": webhook.ca_bundle}
+        kubeconfig = write_kubeconfig(folder / "webhook.kubeconfig", f"https://127.0.0.1:{webhook.port}", **authority)
         theirs.append(f"--authorization-webhook-config-file={kubeconfig}")
         ours.append(f"--authorization-kubeconfig={kubeconfig}")
         with (
@@ -122,15 +123,3 @@ def _decision(call: WebhookCall) -> Json:
     threading.Event().wait(_HELD)
     review = call.review
     return {**review, "status": {"allowed": REFUSED not in json.dumps(review["spec"])}}
-
-
-def _kubeconfig(webhook: ScriptedWebhook[WebhookCall]) -> Json:
-    cluster = {"server": f"https://127.0.0.1:{webhook.port}", "certificate-authority-data": webhook.ca_bundle}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "webhook", "cluster": cluster}],
-        "users": [{"name": "server", "user": {}}],
-        "contexts": [{"name": "webhook", "context": {"cluster": "webhook", "user": "server"}}],
-        "current-context": "webhook",
-    }
