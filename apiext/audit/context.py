@@ -11,6 +11,7 @@ from apiext.audit.event import AuditEvent, RequestFacts, json_text, quoted
 from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import RequestRecord
 from apiext.audit.source_ips import Client
+from apiext.storage.store_times import STORE_TIMES, StoreTimes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator, Mapping
@@ -36,11 +37,15 @@ class AuditContext(RequestFacts):
     _started = long_running = False
     is_usual = True
     """Whether its events can have nothing but what those of most requests have. A slow request is unusual, too."""
+    is_read = False
+    """Whether it was a usual read (filters/auditing/usual_reads.py), and waits for nothing but the store, which it does not measure."""
+    is_context = True
+    """Whether a request has it, not what makes it if it is needed (filters/auditing/usual_reads.py)."""
     records_response = False
     """Whether the event includes the object of the response."""
     # nanoseconds since 1970; 0 before
     authenticated = authorizing = authorized = 0
-    _deprecated = False
+    is_allowed = _deprecated = False
 
     def begin(self, settings: AuditSettings, sink: AuditSink, user: UserInfo | None, info: RequestInfo) -> None:
         """Take the settings that the policy has for the request. `user` is None if its authentication has failed."""
@@ -52,6 +57,10 @@ class AuditContext(RequestFacts):
         level = settings.level
         if level is not AuditLevel.METADATA:
             self.records_response, self.is_usual = level is AuditLevel.REQUEST_RESPONSE, False
+
+    def attached(self, _request: object) -> AuditContext:
+        """Return the context itself (UsualReads)."""
+        return self
 
     def annotate(self, key: str, value: str) -> None:
         """Add an annotation; the first value of a key stays."""
@@ -71,8 +80,8 @@ class AuditContext(RequestFacts):
     def decide(self, reason: str, *, allowed: bool, begun: int = 0) -> None:
         """Add the decision of authorization. It was `begun` at a time as `received`, if that is not noted yet."""
         self.authorizing = self.authorizing or begun
-        self.authorized = time.time_ns()
-        found = decision("allow" if allowed else "forbid", reason)
+        self.authorized, self.is_allowed = time.time_ns(), allowed
+        found = ALLOWED if allowed and not reason else decision("allow" if allowed else "forbid", reason)
         if self.annotations is None:
             # nearly all requests
             self.decided, self.annotations = found, found[0]
@@ -80,13 +89,9 @@ class AuditContext(RequestFacts):
             for key, value in found[0].items():
                 self.annotate(key, value)
 
-    def allow(self, begun: int) -> None:
-        """Add the decision of an authorization that has `begun` at a time as `received`: allowed, without a reason."""
-        if self.annotations is None:
-            # nearly all requests
-            self.authorizing, self.decided, self.annotations, self.authorized = begun, ALLOWED, ALLOWED[0], time.time_ns()
-        else:
-            self.decide("", allowed=True, begun=begun)
+    def allow(self, _request: object, reason: str, begun: int) -> None:
+        """Add a decision of authorization that allows the request, as `decide` (UsualReads)."""
+        self.decide(reason, allowed=True, begun=begun)
 
     def fail_decision(self) -> None:
         """Note that authorization has failed."""
@@ -107,10 +112,15 @@ class AuditContext(RequestFacts):
         """Note that the requested version is deprecated."""
         self._deprecated, self.is_usual = True, False
 
+    def measure_store(self) -> None:
+        """Measure how long the request waits for the store, if it does not do so yet. Its handler calls this before it asks the store."""
+        if self.is_read:
+            self.is_read = False
+            self.store_times = times = StoreTimes()
+            STORE_TIMES.set(times)
+
     def take_status(self, status: Mapping[str, Any]) -> None:
-        """Note the Status of the response, unless the request has ended: its line may be made later."""
-        if self.moment:
-            return
+        """Note the Status of the response."""
         self.is_usual = False
         # empty details are a pointer in the reference
         self.status = {name: status[name] for name in _STATUS_MEMBERS if status.get(name) or (name == "details" and name in status)}

@@ -14,10 +14,10 @@ from apiext.audit.policy import AuditSettings
 from apiext.audit.source_ips import UNKNOWN_CLIENT
 from apiext.meta.encoding import json_codec, utf8
 from apiext.meta.golang import formatting
-from apiext.meta.time import local_time, micro_time, second_of
+from apiext.meta.time import local_time, micro_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from apiext.audit.request_record import RequestRecord
     from apiext.meta.request import RequestInfo, UserInfo
@@ -26,16 +26,15 @@ if TYPE_CHECKING:
 _TRUNCATED: Final = "audit.k8s.io/truncated"
 _TYPE_META: Final = len('{"kind":"Event","apiVersion":"audit.k8s.io/v1",')
 """The length of the beginning of a line that events in lists have not."""
-_LINE_HEADS: Final = [f'{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"{name}","auditID":' for name in LEVEL_NAMES]
+LINE_HEADS: Final = [f'{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"{name}","auditID":"' for name in LEVEL_NAMES]
 """The beginning of a line by level."""
 _PLAIN: Final = re.compile("[0-9A-Za-z-]+").fullmatch
-"""Matches text that is its own JSON but for the quotes."""
 _MAX_KEPT: Final = 512
 _LIST_HEAD: Final = b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":['
 _BEFORE_POLICY: Final = AuditSettings(AuditLevel.METADATA)
 """Before the policy is evaluated, annotations are collected."""
 
-_Texts = tuple[str, str, str, str, str]
+_Texts = tuple[str, str, str, str]
 
 
 class RequestFacts:
@@ -67,9 +66,7 @@ class RequestFacts:
     texts: _Texts | None = None
     """JSON that all events of the request have, once one is encoded."""
     lines = 1
-    """How many lines `last_lines` makes: 2 with that of the arrival, unless that is made before the end."""
-    moment = 0
-    """When it ended, in nanoseconds since 1970, if `last_lines` makes its last event."""
+    """How many lines are made when it ends: 2 with that of the arrival, unless that is made before."""
 
     def __init__(self, audit_id: str) -> None:
         self.audit_id = audit_id
@@ -167,66 +164,19 @@ def event_list(events: Sequence[AuditEvent]) -> bytes:
     return b"".join(found)
 
 
-def arrival_line(context: RequestFacts) -> bytes:
-    """Return the line of JSON of the event of a request's arrival. What later stages have added to the context is not in it."""
-    head, subject, client, reference, received = context.texts or _common(context)
-    return (
-        f'{head}RequestReceived{subject}{client}{reference},"requestReceivedTimestamp":"{received}","stageTimestamp":"{received}"}}\n'
-    ).encode()
-
-
-def last_lines(contexts: Iterable[RequestFacts]) -> str:
-    """Return the lines of the last events of requests, each after that of the arrival if this is to be made, too.
-
-    The requests had no objects of their own and no impersonation: most requests, at less cost than by events.
-    """
-    found: list[str] = []
-    add = found.append
-    begin, second = 0, ""
-    for context in contexts:
-        moment, status = context.moment, context.status
-        head, subject, client, reference, arrived = context.texts or _common(context)
-        micros = (moment - begin) // 1000
-        if not 0 <= micros < 1_000_000:
-            begin, second = second_of(moment)
-            micros = (moment - begin) // 1000
-        answer = "" if status is None else (len(status) == 1 and _ANSWERS.get(status["code"])) or _response_status(status)
-        target = f"{subject}{client}{reference}"
-        if context.lines > 1:
-            add(f'{head}RequestReceived{target},"requestReceivedTimestamp":"{arrived}","stageTimestamp":"{arrived}"}}\n')
-        if context.record is not None:
-            target = f"{subject}{client}{_recorded_reference(context.info, context.record, reference)}"
-        decided = context.decided
-        notes = decided[1] if decided is not None and context.record is None and context.annotations is decided[0] else _notes(context)
-        add(
-            f'{head}ResponseComplete{target}{answer},"requestReceivedTimestamp":"{arrived}","stageTimestamp":"{second}'
-            f'{micros:06}Z"{notes}}}\n'
-        )
-    return "".join(found)
-
-
-def _notes(context: RequestFacts) -> str:
-    """Return the annotations of the last event as a member."""
-    record, annotations, decided = context.record, context.annotations, context.decided
-    if record is not None and record.annotations:
-        annotations = context.all_annotations()
-    if not annotations:
-        return ""
-    return decided[1] if decided is not None and annotations is decided[0] else f',"annotations":{json_text(annotations)}'
-
-
 def _encode(event: AuditEvent) -> Sequence[bytes]:
     """Return the line of an event in pieces. Its members have the order of the reference's struct."""
     context, record, notes = event.context, event.record, event.annotations
-    head, subject, client, reference, received = context.texts or _common(context)
+    head, audit_id, subject, reference = context.texts or common_texts(context)
+    received = micro_time(context.received)
     if record is not None:
-        reference = _recorded_reference(context.info, record, reference)
+        reference = recorded_reference(context.info, record, reference)
     if event.impersonated is not None:
         subject += _impersonation(event)
     moment = micro_time(event.moment) if event.moment != context.received else received
     more = f',"annotations":{json_text(notes)}}}\n' if notes else "}\n"
-    answer = _response_status(event.status) if event.status is not None else ""
-    head = f"{head}{event.stage}{subject}{client}{reference}{answer}"
+    answer = response_status(event.status) if event.status is not None else ""
+    head = f'{head}{audit_id}","stage":"{event.stage}{subject}{context.client.members}{reference}{answer}'
     tail = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"{moment}"{more}'
     if event.request_object is None and event.response_object is None:
         # most events
@@ -240,59 +190,55 @@ def _encode(event: AuditEvent) -> Sequence[bytes]:
     return (*pieces, tail.encode())
 
 
-_ANSWERS: Final[dict[int, str]] = {}
-"""The members of answers without a Status, by code."""
+ANSWERS: Final[dict[int, str]] = {}
+"""The members of answers without a Status that have been written, by code."""
 
 
-def _response_status(status: dict[str, Any]) -> str:
+def response_status(status: dict[str, Any]) -> str:
+    """Return the members of an answer with a Status, or with a code only."""
     if len(status) == 1 and (code := status.get("code")) is not None:
-        return _ANSWERS.get(code) or _ANSWERS.setdefault(code, f',"responseStatus":{{"metadata":{{}},"code":{code}}}')
+        return ANSWERS.get(code) or ANSWERS.setdefault(code, f',"responseStatus":{{"metadata":{{}},"code":{code}}}')
     return f',"responseStatus":{json_text({"metadata": {}, **status})}'
 
 
 def _impersonation(event: AuditEvent) -> str:
     constraint = event.context.constraint
     mode = f',"authenticationMetadata":{{"impersonationConstraint":{quoted(constraint)}}}' if constraint else ""
-    return f',"impersonatedUser":{_user(event.impersonated)}{mode}'
+    return f',"impersonatedUser":{user_text(event.impersonated)}{mode}'
 
 
-def _common(context: RequestFacts) -> _Texts:
+def common_texts(context: RequestFacts) -> _Texts:
     """Return what all events of a request have, and remember it.
 
-    These are the members before the stage, those up to the user, those after the users, the object's reference before a write is decoded,
-    and the time of the arrival.
+    These are the beginning of its lines, its Audit-ID, the members up to the user, and the object's reference before a write is decoded.
     """
-    info, user, uri = context.info, context.user, context.uri
+    info, uri = context.info, context.uri
     members = info.audit_members if info is not None else None
     if members is None or members[0] != uri:
-        members = _request_members(info, uri)
-    known = _USERS.get(id(user))
-    audit_id = context.audit_id
-    # those of this server, and most others
-    name = f'"{audit_id}"' if _PLAIN(audit_id) is not None else quoted(audit_id)
-    texts = context.texts = (
-        f'{_LINE_HEADS[context.settings.level]}{name},"stage":"',
-        f"{members[1]}{known[1] if known is not None and known[0] is user else _user(user)}",
-        context.client.members,
-        members[2],
-        micro_time(context.received),
-    )
+        members = request_members(info, uri)
+        if info is not None:
+            # requests for the same path share them
+            info.audit_members = members
+    head, audit_id = LINE_HEADS[context.settings.level], escaped(context.audit_id)
+    texts = context.texts = head, audit_id, f"{members[1]}{user_text(context.user)}", members[2]
     return texts
 
 
-def _request_members(info: RequestInfo | None, uri: str) -> tuple[str, str, str]:
-    """Return a URI, the members up to the user, and the reference to the object before a write is decoded.
+def escaped(text: str) -> str:
+    """Return the JSON of a text without the quotes."""
+    # the Audit-IDs of this server, and most others, are their own JSON
+    return text if _PLAIN(text) is not None else quoted(text)[1:-1]
 
-    Requests for the same path share them.
-    """
+
+def request_members(info: RequestInfo | None, uri: str) -> tuple[str, str, str]:
+    """Return a URI, the members up to the user, and the reference to the object before a write is decoded."""
     if info is None:
         return uri, f'","requestURI":{quoted(uri)},"verb":"","user":', ""
     reference = ""
     if info.is_resource:
         before, after = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
         reference = f'{before},"name":{quoted(info.name)}{after}' if info.name else f"{before}{after}"
-    found = info.audit_members = uri, f'","requestURI":{quoted(uri)},"verb":{quoted(info.verb)},"user":', reference
-    return found
+    return uri, f'","requestURI":{quoted(uri)},"verb":{quoted(info.verb)},"user":', reference
 
 
 @lru_cache(maxsize=_MAX_KEPT)
@@ -324,7 +270,8 @@ _USERS: Final[dict[int, tuple[UserInfo, str]]] = {}
 """The JSON of the users of connections. Threads may use it at the same time: a text that one of them drops is made again."""
 
 
-def _user(user: UserInfo | None) -> str:
+def user_text(user: UserInfo | None) -> str:
+    """Return the JSON of a user; `{}` without one."""
     if user is None:
         return "{}"
     known = _USERS.get(id(user))
@@ -332,17 +279,17 @@ def _user(user: UserInfo | None) -> str:
         return known[1]
     if len(_USERS) >= _MAX_KEPT:
         _USERS.clear()
-    text = _user_text(user)
+    text = _user_json(user)
     _USERS[id(user)] = user, text
     return text
 
 
-def _user_text(user: UserInfo) -> str:
+def _user_json(user: UserInfo) -> str:
     members: dict[str, Any] = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
     return json_text({name: member for name, member in members.items() if member})
 
 
-def _recorded_reference(info: RequestInfo | None, record: RequestRecord, reference: str) -> str:
+def recorded_reference(info: RequestInfo | None, record: RequestRecord, reference: str) -> str:
     """Return the reference to the object of a write; `reference` is the one before the write was decoded."""
     if info is None or not info.is_resource:
         return reference

@@ -58,6 +58,9 @@ def _between(audit: AuditContext, now: int, *, queued: bool) -> dict[str, float]
     """Return the seconds between the moments that the audit context notes."""
     known = audit.latencies or {}
     found = {"authentication": (audit.authenticated - audit.received) / _NANO}
+    if audit.is_read and audit.is_allowed and _asks_store(audit):
+        # it measures nothing by itself; between its authorization and its answer it waits for the store only
+        found["etcd"] = ((audit.forming or audit.encoding or now) - audit.authorized) / _NANO
     if audit.authorizing:
         # a request that was cut off meanwhile has no decision
         found["authorization"] = ((audit.authorized or now) - audit.authorizing) / _NANO
@@ -70,3 +73,9 @@ def _between(audit: AuditContext, now: int, *, queued: bool) -> dict[str, float]
         # up to the answer's end: as in the reference it includes the writing
         found["serialize-response-object"] = (now - audit.encoding) / _NANO
     return found
+
+
+def _asks_store(audit: AuditContext) -> bool:
+    """Return whether a read came to the store: those that did not have an answer without an object and without a Status."""
+    is_resource = audit.info is not None and audit.info.is_resource
+    return is_resource and bool(audit.forming or audit.encoding or len(audit.status or ()) > 1)

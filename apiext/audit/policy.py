@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.audit.levels import AuditLevel, AuditStage
@@ -21,6 +21,12 @@ class AuditSettings:
     level: AuditLevel
     omit_stages: frozenset[AuditStage] = frozenset()
     omit_managed_fields: bool = False
+    is_metadata: bool = field(init=False, compare=False, default=False)
+    """Whether all stages are recorded, without objects."""
+
+    def __post_init__(self) -> None:
+        """Note whether the settings are the usual ones."""
+        object.__setattr__(self, "is_metadata", self.level is AuditLevel.METADATA and not self.omit_stages)
 
 
 @dataclass(frozen=True, slots=True)

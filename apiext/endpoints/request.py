@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from aiohttp import web
 
@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 """Handles a request. Raises StatusError for a response other than success."""
+
+
+class AuditedReads(Protocol):
+    """Reads that get an audit context once they need one."""
+
+    records_response: bool
+    is_context: bool
+
+    def attached(self, request: web.BaseRequest) -> AuditContext:
+        """Attach a context to one of the requests, and return it."""
+
+    def allow(self, request: web.BaseRequest, reason: str, begun: int) -> None:
+        """Note why authorization allows one of the requests; the decision was begun at a time as ARRIVED."""
 
 
 def bound(handler: Handler) -> Handler:
@@ -57,8 +70,10 @@ HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
 """Headers that filters add to every response (Audit-Id, Cache-Control, ...)."""
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)
 """The client certificate of the connection, if there is one."""
-AUDIT: web.RequestKey[AuditContext] = web.RequestKey("audit", object)  # type: ignore[arg-type]
-"""The audit event of the request. Missing without audit, and once the policy does not record the request."""
+ARRIVED: web.RequestKey[int] = web.RequestKey("arrived", int)
+"""When the request arrived, in nanoseconds since 1970. Missing without audit."""
+AUDIT: web.RequestKey[AuditContext | AuditedReads] = web.RequestKey("audit", object)  # type: ignore[arg-type]
+"""The audit event of the request, or what makes it if it is needed (`audit_of`). Missing without audit, and if it is not recorded."""
 PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
 """The requested WebSocket protocols except the one with a token. Missing if there was no token."""
 
@@ -66,3 +81,13 @@ PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
 def attach(request: web.BaseRequest, key: web.RequestKey[_Value], value: _Value) -> None:
     """Attach a value to a request."""
     request[key] = value
+
+
+def attached(request: web.BaseRequest) -> AuditContext:
+    """Return the audit context of a request that is recorded."""
+    return request[AUDIT].attached(request)
+
+
+def audit_of(request: web.BaseRequest) -> AuditContext | None:
+    """Return the audit context of a request, to record something in it; None if the request is not recorded."""
+    return attached(request) if AUDIT in request else None

@@ -11,7 +11,7 @@ from aiohttp import web
 from apiext.authorization.authorizer import ALLOWED, AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.authorization.forbidden import forbidden
 from apiext.authorization.front_proxy import AUTHORIZED_BY_HOST
-from apiext.endpoints.request import AUDIT, AUTHORIZE, INFO, PROXIED_USER, USER, Handler, attach
+from apiext.endpoints.request import AUDIT, AUTHORIZE, INFO, PROXIED_USER, USER, Handler, attach, audit_of
 from apiext.endpoints.responsewriters.status import internal_error_reply, status_reply
 from apiext.filters.before_request import FilterStep, StepResult
 from apiext.meta.request import RequestInfo, UserInfo
@@ -60,7 +60,7 @@ class Authorization(FilterStep):
 
     async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
         user, info = request[USER], request[INFO]
-        audit = request.get(AUDIT) if self._audited else None
+        audit = audit_of(request) if self._audited else None
         if audit is not None:
             audit.begin_authorization()
         try:
@@ -77,10 +77,10 @@ class Authorization(FilterStep):
         allowed = verdict is ALLOWED or verdict.decision is Decision.ALLOW
         audit = request.get(AUDIT) if self._audited else None
         if audit is not None:
-            if begun and verdict is ALLOWED:
-                audit.allow(begun)
+            if allowed:
+                audit.allow(request, verdict.reason, begun)
             else:
-                audit.decide(verdict.reason, allowed=allowed, begun=begun)
+                audit.attached(request).decide(verdict.reason, allowed=False, begun=begun)
         if not allowed:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):

@@ -10,7 +10,7 @@ from aiohttp import web
 from apiext.authentication.request_header import extra_fields
 from apiext.authorization.authorizer import Authorize
 from apiext.authorization.impersonation import Impersonation
-from apiext.endpoints.request import AUDIT, INFO, USER, Handler
+from apiext.endpoints.request import INFO, USER, Handler, audit_of
 from apiext.endpoints.responsewriters.status import status_reply
 from apiext.meta import errors
 from apiext.meta.encoding import utf8
@@ -55,7 +55,7 @@ class ImpersonationFilter:
             if wanted is not None:
                 request[IMPERSONATOR] = requestor = request[USER]
                 resolved = self._impersonation.user(requestor, wanted, request[INFO])
-                audit = request.get(AUDIT) if self._audited else None
+                audit = audit_of(request) if self._audited else None
                 if audit is None:
                     request[USER], _ = await resolved
                 else:

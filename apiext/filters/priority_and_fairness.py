@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.parameters.query_parameters import parse_query
-from apiext.endpoints.request import AUDIT, FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, attach
+from apiext.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, attach, audit_of
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.flowcontrol.estimation.estimate import ONE_SEAT
 from apiext.flowcontrol.fairqueuing.phase import WAITING
@@ -59,8 +59,8 @@ class PriorityAndFairness:
             if seats.phase is WAITING:
                 begun = time.perf_counter()
                 await controller.wait(found, seats, deadline=request.get(TIMEOUT, self._maximum))
-                if self._audited and AUDIT in request:
-                    request[AUDIT].track("apf-queue-wait", time.perf_counter() - begun)
+                if self._audited and (audit := audit_of(request)) is not None:
+                    audit.track("apf-queue-wait", time.perf_counter() - begun)
         except Rejected:
             return self._rejection(request, found)
         small = None

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from apiext.authorization.authorizer import AuthorizationModes
     from apiext.endpoints.request import Handler
-    from apiext.filters.audit import Auditing
+    from apiext.filters.auditing.filter import Auditing
     from apiext.flowcontrol.flow_control import FlowControl
     from apiext.meta.request import RequestInfo, UserInfo
     from apiext.server.host.delegated_authentication import Delegation
@@ -176,7 +176,7 @@ def _audit(auditing: Auditing | None, *, plain: bool) -> tuple[Callable[[Handler
     """Return the filter that sets the Audit-ID, and begins an event, and the one that emits the event. Few servers audit."""
     if auditing is None:
         return AuditID, []
-    from apiext.filters.audit import Audit, AuditInit
+    from apiext.filters.auditing.filter import Audit, AuditInit
 
     return AuditID if auditing.records_nothing else AuditInit, [partial(Audit, auditing=auditing, plain=plain)]
 

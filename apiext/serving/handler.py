@@ -13,7 +13,7 @@ from aiohttp import web
 
 from apiext.definitions.definition_informer import FAILURES
 from apiext.endpoints.handlers.watch import watch
-from apiext.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, attach
+from apiext.endpoints.request import INFO, WARNINGS, WORKERS, attach, audit_of
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
@@ -70,8 +70,8 @@ class ResourceHandler:
             return text_reply("404 page not found", status=404)
         if served.notices:
             request[WARNINGS].extend(served.warnings(info))
-        if served.deprecated and AUDIT in request:
-            request[AUDIT].note_deprecation()
+        if served.deprecated or served.codec.conversion is not None:
+            _note(request, served)
         scope, verb = _endpoint(info, served)
         scope = serving.scope_for(info.verb, scope)
         if verb is watch:
@@ -101,6 +101,17 @@ class ResourceHandler:
         if version is None or not version.served:
             return None
         return self._cache.info(definition)
+
+
+def _note(request: web.BaseRequest, served: ServingVersion) -> None:
+    """Note in the audit event that the version is deprecated, and that the request may wait for a conversion besides the store."""
+    audit = audit_of(request)
+    if audit is None:
+        return
+    if served.deprecated:
+        audit.note_deprecation()
+    if served.codec.conversion is not None:
+        audit.measure_store()
 
 
 def _endpoint(info: RequestInfo, served: ServingVersion) -> tuple[Scope, Verb]:

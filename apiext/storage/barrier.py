@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Final
 
 from apiext.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError
+from apiext.storage.store_times import StoreTimes
 
 _PATIENCE_SECONDS: Final = 0.001
 """Seconds that readers wait for a request under way before sending their own; most requests take less."""
@@ -24,8 +27,10 @@ class Barrier:
     waits for two more turns: the clients that the last answer has reached may ask again.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, times: Callable[[], StoreTimes | None] | None = None) -> None:
+        """Ask a backend. `times` returns the times of the current request if its waits are measured."""
         self._backend = backend
+        self._times = times
         self._waiting: list[asyncio.Future[int]] = []
         """Readers of the next request."""
         self._requests: set[asyncio.Task[None]] = set()
@@ -46,24 +51,30 @@ class Barrier:
         Raises:
             BackendError: the backend does not answer.
         """
-        known = self._backend.known_revision()
-        if known is not None:
-            return known
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.get_running_loop()
-        # one future per reader: a cancelled reader does not cancel the others
-        answer: asyncio.Future[int] = loop.create_future()
-        self._waiting.append(answer)
-        if self._closed:
-            answer.cancel()
-        elif self._is_collecting:
-            pass
-        elif not self._under_way:
-            self._ask(loop, _TURNS if self._is_shared else 0)
-        elif self._timer is None:
-            self._timer = loop.call_later(_PATIENCE_SECONDS, self._ask_beside, loop)
-        return await answer
+        times = self._times() if self._times is not None else None
+        begin = 0.0 if times is None else time.perf_counter()
+        try:
+            known = self._backend.known_revision()
+            if known is not None:
+                return known
+            loop = self._loop
+            if loop is None:
+                loop = self._loop = asyncio.get_running_loop()
+            # one future per reader: a cancelled reader does not cancel the others
+            answer: asyncio.Future[int] = loop.create_future()
+            self._waiting.append(answer)
+            if self._closed:
+                answer.cancel()
+            elif self._is_collecting:
+                pass
+            elif not self._under_way:
+                self._ask(loop, _TURNS if self._is_shared else 0)
+            elif self._timer is None:
+                self._timer = loop.call_later(_PATIENCE_SECONDS, self._ask_beside, loop)
+            return await answer
+        finally:
+            if times is not None:
+                times.reads += time.perf_counter() - begin
 
     def _ask(self, loop: asyncio.AbstractEventLoop, turns: int) -> None:
         """Send one request, after turns of the event loop, for all readers that wait when it begins."""

@@ -32,6 +32,7 @@ from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:
     from apiext.storage.rendering.waiting_limit import WaitingLimit
+    from apiext.storage.store_times import StoreTimes
     from apiext.storage.value.encryption import Encryption
 
 COMPACTION_INTERVAL_SECONDS: Final = 300.0
@@ -44,7 +45,8 @@ _LOG: Final = get_logger(__name__)
 class StoreFactory:
     """Creates one Store for each resource. Owns the backend watch of all caches and the barrier. Compacts the backend."""
 
-    barrier_type: type[Barrier] = Barrier
+    times: Callable[[], StoreTimes | None] | None = None
+    """Returns the times of the current request if its waits are measured."""
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class StoreFactory:
         self._watch_cache = watch_cache
         self._bookmark_interval = bookmark_interval
         self._clock = clock
-        self._barrier = self.barrier_type(backend)
+        self._barrier = Barrier(backend, self.times)
         self._feed = BackendFeed(backend=backend, root=keys.root(prefix), max_wait=max_wait)
         self._compaction_interval = compaction_interval
         self._stores: dict[GroupResource, DirectStore | CachedStore] = {}

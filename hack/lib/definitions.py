@@ -1,8 +1,10 @@
 """CustomResourceDefinitions of the benchmark, the soak and the tests."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from apiext.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
+from hack.lib.waiting import until
 
 _LONG_AGO: Final = "2020-01-01T00:00:00Z"
 
@@ -22,11 +24,26 @@ def definition(group: str, plural: str, kind: str, *versions: dict[str, Any]) ->
     }
 
 
-def date_back(crd: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the JSON patch of a definition's status that dates back its condition Established.
+def is_established(crd: dict[str, Any]) -> bool:
+    """Return whether the definition's condition Established is true."""
+    conditions = crd.get("status", {}).get("conditions") or []
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
-    kube-apiserver delays creates in the two seconds after that time.
+
+def date_back(read: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Wait until a definition is established; return the JSON patch of its status that dates back this condition.
+
+    kube-apiserver serves a definition a moment earlier, as soon as its names are accepted, and delays creates
+    in the two seconds after it.
+
+    Args:
+        read: Returns the definition from the server.
+
+    Raises:
+        AssertionError: the definition is not established in time.
     """
+    until(lambda: is_established(read()), "the definition's condition Established")
+    crd = read()
     index = next(index for index, one in enumerate(crd["status"]["conditions"]) if one["type"] == "Established")
     place = f"/status/conditions/{index}"
     return [

@@ -1,6 +1,7 @@
 """A group of the host that tests let apiext adopt and hand back."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from apiext.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, SERVE_LABEL
@@ -34,7 +35,7 @@ class Group:
         for plural in self.plurals:
             until(lambda plural=plural: cluster.host.ask("GET", f"/apis/{name}/v1/{plural}")[0] == 200)  # type: ignore[misc]
             path = f"{CRDS}/{plural}.{name}"
-            cluster.host.must("PATCH", f"{path}/status", date_back(cluster.host.must("GET", path)), JSON_PATCH)
+            cluster.host.must("PATCH", f"{path}/status", date_back(partial(cluster.host.must, "GET", path)), JSON_PATCH)
 
     @property
     def crd(self) -> Json:

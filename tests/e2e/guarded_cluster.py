@@ -1,5 +1,6 @@
 """A cluster with the webhooks of real projects, which both kube-apiserver and apiext call."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
@@ -94,7 +95,7 @@ class GuardedCluster(AggregatedCluster):
         for crd in found:
             path, version = f"{CRDS}/{crd['metadata']['name']}", crd["spec"]["versions"][0]["name"]
             until(lambda crd=crd, version=version: self._is_served(crd, version))  # type: ignore[misc]
-            self.host.must("PATCH", f"{path}/status", date_back(self.host.must("GET", path)), JSON_PATCH)
+            self.host.must("PATCH", f"{path}/status", date_back(partial(self.host.must, "GET", path)), JSON_PATCH)
 
     def _is_served(self, crd: Json, version: str) -> bool:
         return self.host.ask("GET", f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}")[0] == 200

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import masked, nested
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import nested
 from hack.lib.servers.aggregated_permissions import server_rules
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Caller

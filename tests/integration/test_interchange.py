@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import Side, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Side, Step
 from hack.lib.reference import binaries
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import masked
+from hack.lib.differential.masking import masked
 from hack.lib.servers.apiext_server import ApiextServer
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.client import MERGE_PATCH, Client

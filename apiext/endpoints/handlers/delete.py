@@ -11,7 +11,7 @@ from apiext.authorization.authorizer import Decision, ReviewError
 from apiext.endpoints.parameters.delete_options import read_delete_options, registry_options
 from apiext.endpoints.parameters.options import UNREADABLE
 from apiext.endpoints.parameters.query_parameters import parse_query
-from apiext.endpoints.request import AUDIT, AUTHORIZE, INFO, USER, WORKERS
+from apiext.endpoints.request import AUTHORIZE, INFO, USER, WORKERS, audit_of
 from apiext.endpoints.responsewriters.object_response import item_reply, success_reply
 from apiext.endpoints.scopes.context import Admitter, request_context, required_name
 from apiext.endpoints.scopes.execution import perform
@@ -37,8 +37,8 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     media = negotiate_output(request, scope.offers)
     query = await read_delete_options(request, parse_query(request), scope.max_body)
     if query.ignore_read_error:
-        if AUDIT in request:
-            request[AUDIT].annotate(_UNSAFE_ANNOTATION, "")
+        if (audit := audit_of(request)) is not None:
+            audit.annotate(_UNSAFE_ANNOTATION, "")
         return await _delete_unreadable(request, scope, media, name, dry_run=bool(query.dry_run))
     if (query.grace_period_seconds or 0) < 0:
         # admission sees what the reference's registry makes of it

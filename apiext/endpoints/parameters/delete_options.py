@@ -11,7 +11,7 @@ from aiohttp import web
 from apiext.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read_body, type_meta, unregistered_kind
 from apiext.endpoints.parameters.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.parameters.query_parameters import Query
-from apiext.endpoints.request import AUDIT, AUTHORIZE, USER, WORKERS
+from apiext.endpoints.request import AUTHORIZE, USER, WORKERS, audit_of
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.negotiation import JSON, YAML, input_type
 from apiext.meta import errors
@@ -46,7 +46,7 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     if not data:
         return _checked(delete_query(query), authorized=authorized)
     media_type = input_type(request, protobuf=True)
-    audit = request.get(AUDIT)
+    audit = audit_of(request)
     record = audit.write_record() if audit is not None else None
     work = partial(_decoded, data, media_type, shown=record is not None and record.with_body)
     large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)

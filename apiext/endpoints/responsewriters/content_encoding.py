@@ -16,7 +16,7 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.request import AUDIT, PROXIED_USER
+from apiext.endpoints.request import AUDIT, PROXIED_USER, audit_of
 from apiext.endpoints.responsewriters.cached_document import accepts_gzip
 from apiext.endpoints.responsewriters.formatting import format_parts, is_formatted
 from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
@@ -41,7 +41,7 @@ def unchanged(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes]
     audit = request.get(AUDIT)
     if (audit is not None and audit.records_response) or is_formatted(request, media) or sum(map(len, parts)) > PIECE_BYTES:
         return None
-    if audit is not None:
+    if audit is not None and audit.is_context:
         audit.forming, audit.encoding = time.time_ns(), time.time_ns()
     return Reply(parts, status=status, content_type=media.type)
 
@@ -64,7 +64,7 @@ async def send(
     Raises:
         ConnectionError: the client has disconnected.
     """
-    audit = request.get(AUDIT)
+    audit = audit_of(request)
     if audit is not None:
         audit.forming, audit.encoding = moments or (time.time_ns(), time.time_ns())
         if audit.records_response:

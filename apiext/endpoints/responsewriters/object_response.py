@@ -16,7 +16,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from apiext.endpoints.parameters.query_parameters import parse_query, text
-from apiext.endpoints.request import AUDIT
+from apiext.endpoints.request import audit_of
 from apiext.endpoints.responsewriters import content_encoding
 from apiext.endpoints.responsewriters.table import (
     TABLE_TAIL,
@@ -100,8 +100,9 @@ def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert
 
 def _formless(request: web.BaseRequest, begun: int, error: errors.StatusError) -> errors.StatusError:
     """Return the error about a form that the response cannot have. The audit event tells how long the attempt took."""
-    if AUDIT in request:
-        request[AUDIT].forming = begun
+    audit = audit_of(request)
+    if audit is not None:
+        audit.forming = begun
     return error
 
 
@@ -225,8 +226,9 @@ async def success_reply(request: web.BaseRequest, media: MediaType, details: Map
     """Send a Status of success with the non-empty details. Never convert it to a Table or metadata."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     body |= {"details": {name: text for name, text in details.items() if text}, **members}
-    if AUDIT in request:
-        request[AUDIT].take_status(body)
+    audit = audit_of(request)
+    if audit is not None:
+        audit.take_status(body)
     data = json_codec.dumps(body, sort_keys=False)
     if media.type == PROTOBUF:
         return await content_encoding.send(request, media, [protobuf_encoder.status_bytes(body)], document=lambda: (data,))

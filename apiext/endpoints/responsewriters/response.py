@@ -16,7 +16,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
-from apiext.endpoints.request import AUDIT, HEADERS, WARNINGS
+from apiext.endpoints.request import HEADERS, WARNINGS, audit_of
 from apiext.endpoints.responsewriters.response_writer import ResponseWriter
 from apiext.endpoints.responsewriters.warning_headers import warning_headers
 from apiext.endpoints.serializers.negotiation import JSON
@@ -133,7 +133,7 @@ def has_begun(request: web.BaseRequest) -> bool:
 
 async def started(request: web.BaseRequest, code: int) -> None:
     """Emit the audit event of the beginning of a long answer."""
-    audit = request.get(AUDIT)
+    audit = audit_of(request)
     if audit is not None and audit.long_running and (waiting := audit.start(code)) is not None:
         await waiting
 

@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.forbidden import sanitized
-from apiext.endpoints.request import AUDIT
+from apiext.endpoints.request import audit_of
 from apiext.endpoints.responsewriters.formatting import formatted
 from apiext.endpoints.responsewriters.response import NO_HEADERS, Reply
 from apiext.endpoints.serializers import protobuf_encoder
@@ -49,7 +49,7 @@ def _negotiated(request: web.BaseRequest) -> MediaType | None:
 
 def _record(request: web.BaseRequest, error: errors.StatusError, media: MediaType | None) -> None:
     """Add an error to the audit event. Of one that is not negotiated (without `media`) the reference records only the code."""
-    audit = request.get(AUDIT)
+    audit = audit_of(request)
     if audit is None or media is None:
         return
     audit.encoding = time.time_ns()

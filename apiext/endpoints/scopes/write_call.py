@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs
 
-from apiext.endpoints.request import AUDIT, DEADLINE, INFO, USER, WARNINGS
+from apiext.endpoints.request import DEADLINE, INFO, USER, WARNINGS, audit_of
 from apiext.meta.objectmeta.validation import MAX_MANAGER_LENGTH
 from apiext.meta.request import MASTERS, UserInfo
 from apiext.registry.request_context import RequestContext
@@ -61,7 +61,7 @@ def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data:
     info = request[INFO]
     manager = manager or _product(request.headers.get(hdrs.USER_AGENT, ""))
     warnings, deadline = request[WARNINGS], request.get(DEADLINE, math.inf)
-    audit = request.get(AUDIT)
+    audit = audit_of(request)
     record = audit.write_record() if audit is not None else None
     return WriteCall(
         request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, warnings, deadline, record

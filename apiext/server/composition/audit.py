@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from apiext.audit.backend import AuditBackend
     from apiext.audit.batch_options import TruncateOptions
-    from apiext.audit.log_output import LogOutput
+    from apiext.audit.log.output import LogOutput
+    from apiext.audit.log.writer import LogWriter
     from apiext.audit.statistics import AuditStats
-    from apiext.filters.audit import Auditing
+    from apiext.filters.auditing.filter import Auditing
     from apiext.server.options.audit import AuditLogOptions, AuditOptions, AuditWebhookOptions
     from apiext.server.process_role import SharedLog
 
@@ -53,16 +54,18 @@ async def open_audit(options: AuditOptions, stack: AsyncExitStack, shared_log: S
     stats = AuditStats()
     # the webhook first: an invalid kubeconfig leaves no thread of the log behind
     backends: list[AuditBackend] = [_webhook(options.webhook, stats, stack)] if options.webhook is not None else []
+    writer = None
     if options.log is not None and output is not None:
-        backends.append(_log(options.log, output, stats))
+        writer = _writer(options.log, output, stats)
+        backends.append(_log(options.log, writer, stats))
     if not backends:
         return None
     from apiext.audit.backend import UnionBackend
-    from apiext.filters.audit import Auditing
+    from apiext.filters.auditing.filter import Auditing
 
     backend = backends[0] if len(backends) == 1 else UnionBackend(backends)
     stack.push_async_callback(backend.close)
-    return Auditing(policy, backend, stats)
+    return Auditing(policy, backend, stats, log=writer if _takes_reads(backend) else None)
 
 
 def audit_collectors(auditing: Auditing | None) -> list[Collector]:
@@ -75,13 +78,13 @@ def audit_collectors(auditing: Auditing | None) -> list[Collector]:
 
 
 def _log_output(options: AuditLogOptions, shared: SharedLog | None) -> LogOutput:
-    from apiext.audit.log_output import StandardOutput
-    from apiext.audit.rotation import LogLocks, RotatedFile, RotationLimits
+    from apiext.audit.log.output import StandardOutput
+    from apiext.audit.log.rotation import LogLocks, RotatedFile, RotationLimits
 
     locks = None
     if shared is not None:
         # few servers have several workers
-        from apiext.audit.process_lock import ProcessLock
+        from apiext.audit.log.process_lock import ProcessLock
 
         locks = LogLocks(*map(ProcessLock, shared))
     if options.path is None:
@@ -93,16 +96,28 @@ def _log_output(options: AuditLogOptions, shared: SharedLog | None) -> LogOutput
         raise StartError(f"ensureLogFile: open {error.filename or options.path}: {(error.strerror or '').lower()}") from error
 
 
-def _log(options: AuditLogOptions, output: LogOutput, stats: AuditStats) -> AuditBackend:
-    from apiext.audit.log_backend import BlockingLog, buffered_log
-    from apiext.audit.log_writer import LogWriter
+def _writer(options: AuditLogOptions, output: LogOutput, stats: AuditStats) -> LogWriter:
+    from apiext.audit.log.writer import LogWriter
+
+    if options.mode is AuditMode.BATCH:
+        return LogWriter(output, stats, legacy=options.legacy, most=options.batch.buffer_size)
+    return LogWriter(output, stats, legacy=options.legacy)
+
+
+def _log(options: AuditLogOptions, writer: LogWriter, stats: AuditStats) -> AuditBackend:
+    from apiext.audit.log.modes import BlockingLog, buffered_log
 
     stats.errors["log"] = 0
     if options.mode is AuditMode.BATCH:
-        writer = LogWriter(output, stats, legacy=options.legacy, most=options.batch.buffer_size)
         return _truncating(buffered_log(writer, options.batch, stats), options.truncate, stats)
-    writer = LogWriter(output, stats, legacy=options.legacy)
     return _truncating(BlockingLog(writer, options.mode), options.truncate, stats)
+
+
+def _takes_reads(backend: AuditBackend) -> bool:
+    """Return whether the log is the only output, and reads need not wait for it (UsualReads)."""
+    from apiext.audit.log.modes import BlockingLog
+
+    return isinstance(backend, BlockingLog) and backend.takes_reads
 
 
 def _webhook(options: AuditWebhookOptions, stats: AuditStats, stack: AsyncExitStack) -> AuditBackend:

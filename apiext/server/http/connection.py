@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from multidict import CIMultiDictProxy
     from yarl import URL
 
+    from apiext.audit.source_ips import Client
     from apiext.server.http.parse_turns import ParseTurns
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
@@ -58,6 +59,8 @@ class HTTPConnection(RequestLoop):
         self._has_turn = False
         self._ignores_input = False
         self._stall_timer: asyncio.TimerHandle | None = None
+        self.audit_client: tuple[str, Client] | None = None
+        """The last User-Agent, and the client in audit events if no proxy names others (filters/auditing/client.py)."""
         self.closes_after_answer = False
         """Whether the next answer carries `Connection: close` and ends the connection."""
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from apiext.storage.backends.measured_backend import CallLabels
 
 _READ: Final = "get"
-"""The reference leaves lists out. Of the question for the revision each reader has its own time: TimedBarrier measures it."""
+"""The reference leaves lists out. Of the question for the revision each reader has its own time: the Barrier measures it."""
 _WRITES: Final = frozenset({"create", "update", "delete"})
 
 

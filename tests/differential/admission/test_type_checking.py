@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import Side, Step, masked, nested
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Side, Step, nested
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.cases.admission_objects import CRDS

@@ -7,7 +7,8 @@ import pytest
 from apiext.meta.encoding import json_codec
 from apiext.meta.generated.go_types import struct_of
 from apiext.registry.protobuf import kinds
-from hack.lib.differential.pair import Pair, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.builtin_objects import BuiltinObject, builtin_differences, builtin_objects, remove
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ import cbor2
 import pytest
 
 from apiext.meta.encoding import cbor_codec
-from hack.lib.differential.pair import Pair, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd, gateway

@@ -12,7 +12,8 @@ from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
 from apiext.registry.protobuf.kinds import Message, message_of
 from apiext.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, list_message
-from hack.lib.differential.pair import Pair, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.differences import compared
 from tests.differential.helpers.documents import PROTOBUF, definitions
 from tests.differential.helpers.protobuf_objects import asking, frames, read_forms

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import yaml
 
-from hack.lib.differential.pair import Pair, Side, Step, masked, nested
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Side, Step, nested
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until

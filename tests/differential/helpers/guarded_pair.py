@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
-from hack.lib.differential.pair import Answer, Pair, Side, Step, differing, masked, nested
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Answer, Pair, Side, Step, differing, nested
 from hack.lib.waiting import until
 from tests.support.admission_webhook import AdmissionCall, AdmissionWebhook
 from tests.support.builders import admission

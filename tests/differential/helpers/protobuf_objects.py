@@ -6,7 +6,8 @@ from typing import Any
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import Message
 from apiext.registry.protobuf.objectmeta import WATCH_EVENT
-from hack.lib.differential.pair import Side, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Side, Step
 from tests.differential.helpers.documents import PROTOBUF
 
 

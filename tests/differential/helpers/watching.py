@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from hack.lib.differential.pair import Pair, Side, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Side, Step
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from hack.lib.differential.pair import Pair, Side, _parse, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Side, _parse
 from hack.lib.servers import tls_connection
 
 _HEADERS: Final = (

@@ -12,7 +12,8 @@ from apiext.registry.builtin import configmap, event_v1, lease, rbac, secret, se
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import message_of
 from apiext.registry.protobuf.objectmeta import list_message
-from hack.lib.differential.pair import Pair, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.differences import compared
 from tests.differential.helpers.documents import PROTOBUF
 from tests.differential.helpers.policy_status import copy_status

@@ -8,7 +8,8 @@ from aiohttp import ClientSession, TCPConnector, WSMessage, WSMsgType, WSServerH
 from apiext.meta.encoding import json_codec
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.objectmeta import PARTIAL, WATCH_EVENT
-from hack.lib.differential.pair import Pair, Side, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Side, Step
 from tests.support.builders.crds import widget, widget_crd
 
 pytestmark = pytest.mark.slow

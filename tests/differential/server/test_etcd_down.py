@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import masked
+from hack.lib.differential.masking import masked
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd

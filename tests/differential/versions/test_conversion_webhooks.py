@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import Answer, Pair, Side, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Answer, Pair, Side, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.controlplane import ControlPlane

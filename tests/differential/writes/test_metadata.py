@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import Pair, Side, Step, masked
+from hack.lib.differential.masking import masked
+from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.differences import compared
 from tests.differential.helpers.write_steps import (
     DOMAIN,

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from hack.lib.definitions import is_established
+
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
 
@@ -107,7 +109,7 @@ class Client:
 
     def until_established(self, name: str) -> None:
         """Return once a definition is established."""
-        self.until(CRDS, name, _is_established)
+        self.until(CRDS, name, is_established)
 
     def until(self, collection: str, name: str, holds: Callable[[dict[str, Any]], bool], *, seconds: int = 60) -> dict[str, Any]:
         """Return the object once it exists and a condition holds for it."""
@@ -185,8 +187,3 @@ class Watch:
         events = [event for _, event in zip(range(count), self, strict=False)]
         assert len(events) == count, f"the watch ended after {len(events)} of {count} events"
         return events
-
-
-def _is_established(crd: dict[str, Any]) -> bool:
-    conditions = crd.get("status", {}).get("conditions") or []
-    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)

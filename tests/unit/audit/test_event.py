@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from apiext.audit.event import AuditEvent, arrival, arrival_line, event_list, last_lines
+from apiext.audit.event import AuditEvent, arrival, event_list
 from apiext.audit.levels import AuditLevel, AuditStage
+from apiext.audit.log.lines import arrival_line, ended, last_lines
 from apiext.audit.request_record import RequestRecord, strip_managed_fields
 from apiext.audit.source_ips import source_ips
 from apiext.meta.request import RequestInfo
@@ -79,10 +80,9 @@ def test_lines_without_events(status: dict[str, Any] | None, notes: dict[str, st
     last = AuditEvent(audit, AuditStage.RESPONSE_COMPLETE, 2_500_000_000).line()
 
     assert arrival_line(audit) == first
-    audit.moment = 2_500_000_000
-    assert last_lines((audit,)).encode() == last
+    assert last_lines([ended(audit, 2_500_000_000)]).encode() == last
     audit.lines = 2
-    assert last_lines((audit,)).encode() == first + last
+    assert last_lines([ended(audit, 2_500_000_000)]).encode() == first + last
 
 
 def test_lists_and_lines() -> None:
@@ -212,6 +212,7 @@ def test_lines_of_a_create(members: dict[str, str], notes: dict[str, str]) -> No
     record.take_object({"metadata": {"name": "a", **members}})
     record.annotations.update(notes)
     audit.take_code(201)
-    audit.moment, audit.lines = 2_500_000_000, 2
+    audit.lines = 2
 
-    assert last_lines((audit,)).encode() == first + AuditEvent(audit, AuditStage.RESPONSE_COMPLETE, audit.moment).line()
+    last = AuditEvent(audit, AuditStage.RESPONSE_COMPLETE, 2_500_000_000).line()
+    assert last_lines([ended(audit, 2_500_000_000)]).encode() == first + last

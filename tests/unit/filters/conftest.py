@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
@@ -41,6 +42,7 @@ class Exchange:
     def __init__(self, method: str, path: str, headers: Mapping[str, str], *, user: UserInfo | None, peer: Peer | None) -> None:
         self.wire = Wire()
         self.request: web.BaseRequest = make_mocked_request(method, path, headers=headers, writer=self.wire)
+        cast("Any", self.request.protocol).audit_client = None
         self.request[HEADERS] = {"Audit-Id": "an-id"}
         self.request[INFO] = request_info(self.request)
         self.request[WARNINGS] = []

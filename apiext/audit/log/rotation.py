@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.audit.log_output import LineAppender, PartialWriteError
+from apiext.audit.log.output import LineAppender, PartialWriteError
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apiext.audit.process_lock import ProcessLock
+    from apiext.audit.log.process_lock import ProcessLock
 
 _LOG: Final = get_logger(__name__)
 _MEGABYTE: Final = 1024 * 1024

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from typing import cast
 
 import pytest
@@ -11,40 +10,12 @@ from apiext.audit.backend import DirectBackend
 from apiext.audit.batch_options import BatchOptions
 from apiext.audit.event import AuditEvent
 from apiext.audit.levels import AuditLevel, AuditMode, AuditStage
-from apiext.audit.log_backend import BlockingLog, buffered_log
-from apiext.audit.log_output import PartialWriteError
-from apiext.audit.log_writer import LogWriter
+from apiext.audit.log.modes import BlockingLog, buffered_log
+from apiext.audit.log.writer import LogWriter
 from apiext.audit.statistics import AuditStats
 from tests.support.event_loop import until
 from tests.unit.audit.events import Taken, context, events, uris
-
-
-class Output:
-    """An output that may be blocked or broken."""
-
-    def __init__(self, problem: str = "") -> None:
-        self.data = b""
-        self.max_line = 0
-        self.is_quick = False
-        self.writes = 0
-        self.problem = problem
-        self.taken: int | None = None
-        """The bytes after which a write fails."""
-        self.free = threading.Event()
-        self.free.set()
-
-    def write(self, data: bytes) -> None:
-        """Keep the lines."""
-        self.free.wait()
-        self.writes += 1
-        if self.problem:
-            raise OSError(self.problem)
-        if self.taken is not None:
-            raise PartialWriteError(OSError("disk full"), self.taken)
-        self.data += data
-
-    def close(self) -> None:
-        """Do nothing."""
+from tests.unit.audit.log.outputs import Output
 
 
 async def test_blocking_log() -> None:
@@ -71,13 +42,13 @@ async def test_quick_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write small events to a file at once; let the thread write while a write was slow, or has not ended."""
     output, stats = Output(), AuditStats()
     output.is_quick = True
-    monkeypatch.setattr("apiext.audit.log_writer._SLOW", 3600.0)
+    monkeypatch.setattr("apiext.audit.log.quick_writes._SLOW", 3600.0)
     log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING_STRICT)
     assert log.process(events(1)) is None
     assert log.process(events(1, verb="update")) is None
     assert uris(output.data) == ["/0", "/0"]
-    monkeypatch.setattr("apiext.audit.log_writer._SLOW", -1.0)
-    monkeypatch.setattr("apiext.audit.log_writer._SLOW_SHARE", 1e-9)
+    monkeypatch.setattr("apiext.audit.log.quick_writes._SLOW", -1.0)
+    monkeypatch.setattr("apiext.audit.log.quick_writes._SLOW_SHARE", 1e-9)
     assert log.receive(context(Taken())) is None
     output.free.clear()
     waiting = log.process(events(1, verb="update"))
@@ -93,8 +64,8 @@ async def test_single_slow_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """Go on to write at once after a single slow write, which is a busy machine's."""
     output = Output()
     output.is_quick = True
-    monkeypatch.setattr("apiext.audit.log_writer._SLOW", -1.0)
-    monkeypatch.setattr("apiext.audit.log_writer._SLOW_SECONDS", 3600.0)
+    monkeypatch.setattr("apiext.audit.log.quick_writes._SLOW", -1.0)
+    monkeypatch.setattr("apiext.audit.log.quick_writes._SLOW_SECONDS", 3600.0)
     log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
     waits = [log.process(events(1, verb="update")) for _ in range(2)]
     await log.close()
@@ -123,7 +94,7 @@ async def test_writes_that_end_together(problem: str) -> None:
 
 async def test_quick_log_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail a request whose arrival cannot be written, and lose the last event of a write."""
-    monkeypatch.setattr("apiext.audit.log_writer._SLOW", 3600.0)
+    monkeypatch.setattr("apiext.audit.log.quick_writes._SLOW", 3600.0)
     output, stats = Output("disk full"), AuditStats()
     output.is_quick = True
     log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING_STRICT)
@@ -297,6 +268,19 @@ async def test_long_line() -> None:
     assert dict(stats.errors) == {"log": 1}
 
 
+async def test_long_arrival() -> None:
+    """Lose the arrival of a long request that runs if it is too long for the output, and no other event."""
+    output, stats = Output(), AuditStats()
+    output.max_line = 1000
+    log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING)
+    for uri in ("/a", f"/{'x' * 1000}", "/b"):
+        log.receive(context(Taken(), uri=uri))
+    await log.close()
+
+    assert uris(output.data) == ["/a", "/b"]
+    assert dict(stats.errors) == {"log": 1}
+
+
 async def test_long_line_of_a_batch() -> None:
     """Write the other events of a batch at once, not with those of the next one."""
     output, stats = Output(), AuditStats()
@@ -362,7 +346,7 @@ async def test_buffered_arrivals() -> None:
 
 async def test_arrivals_in_a_small_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the first events of requests at once if they fill half of the buffer."""
-    monkeypatch.setattr("apiext.audit.log_writer._LINGER", 3600.0)
+    monkeypatch.setattr("apiext.audit.log.writer._LINGER", 3600.0)
     output, stats = Output(), AuditStats()
     writer = LogWriter(output, stats, most=4)
     log = buffered_log(writer, BatchOptions(buffer_size=4, max_size=1, throttled=False), stats)

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from aiohttp import hdrs, web
-from multidict import istr
+from aiohttp import web
 
 from apiext.audit import latencies
 from apiext.audit.backend import DirectBackend
-from apiext.audit.context import CODES, AuditContext, client
+from apiext.audit.context import CODES, AuditContext
 from apiext.audit.event import AuditEvent, arrival
 from apiext.audit.levels import AuditLevel, AuditStage
 from apiext.audit.request_record import strip_managed_fields
-from apiext.audit.source_ips import Client, source_ips
-from apiext.endpoints.request import AUDIT, FLOW, HEADERS, INFO, USER, WORKERS, Handler
+from apiext.endpoints.request import ARRIVED, AUDIT, FLOW, HEADERS, INFO, USER, WORKERS, Handler, attached
 from apiext.endpoints.responsewriters.response import Reply, has_begun
 from apiext.endpoints.responsewriters.status import internal_error_reply, record_error, status_reply
 from apiext.filters.audit_id import HEADER
+from apiext.filters.auditing.client import client_of
+from apiext.filters.auditing.usual_reads import UsualReads
 from apiext.filters.before_request import FilterStep
 from apiext.filters.metrics import DEADLINE_EXCEEDED
 from apiext.meta import errors
@@ -37,18 +36,14 @@ if TYPE_CHECKING:
 
     from apiext.audit.backend import AuditBackend
     from apiext.audit.event import RequestFacts
-    from apiext.audit.policy import AuditPolicy
+    from apiext.audit.log.writer import LogWriter
+    from apiext.audit.policy import AuditPolicy, AuditSettings
     from apiext.audit.statistics import AuditStats
     from apiext.meta.request import UserInfo
 
 _LOG: Final = get_logger(__name__)
 _NONE: Final = AuditLevel.NONE
 _COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
-_REAL_IP: Final = istr("X-Real-Ip")
-_MAX_USER_AGENT: Final = 1024
-"""Characters."""
-_MAX_CLIENTS: Final = 512
-"""Clients that are cached."""
 _JOINED_INLINE: Final = 1024 * 1024
 """Bytes of a response that are joined on the event loop."""
 _CLOSED: Final[dict[str, Any]] = {"status": "Success", "message": "Connection closed early", "code": 200}
@@ -56,49 +51,45 @@ _CLOSED: Final[dict[str, Any]] = {"status": "Success", "message": "Connection cl
 
 
 class AuditInit(FilterStep):
-    """Returns the Audit-ID as the filter AuditID, which it replaces, and attaches the audit context to the request."""
+    """Returns the Audit-ID as the filter AuditID, which it replaces, and notes when the request has arrived."""
 
     def enter(self, request: web.BaseRequest) -> None:
-        """Set the header of the answer, and attach the context."""
-        audit_id = request.headers.get(HEADER) or random_uuid()
-        request[HEADERS] = {HEADER: audit_id}
-        request[AUDIT] = AuditContext(audit_id)
+        """Set the header of the answer, and the time."""
+        request[HEADERS] = {HEADER: request.headers.get(HEADER) or random_uuid()}
+        request[ARRIVED] = time.time_ns()
 
 
 class Auditing:
     """The policy, the backend and the counters, which the filters share."""
 
-    def __init__(self, policy: AuditPolicy, backend: AuditBackend, stats: AuditStats) -> None:
+    def __init__(self, policy: AuditPolicy, backend: AuditBackend, stats: AuditStats, *, log: LogWriter | None = None) -> None:
+        """Share the policy. `log` takes the lines of usual reads, if nothing else is to get their events."""
         self.policy = policy
-        self._single = policy.single
+        self.single = policy.single
+        """The settings of all requests; None if they differ."""
         self.records_nothing = policy.single is not None and policy.single.level is _NONE
         """Whether requests are only counted."""
         self._backend = backend
         self._direct = backend if isinstance(backend, DirectBackend) else None
         self.stats = stats
+        self.reads = UsualReads(log, stats, self.attach) if log is not None else None
         self._detached: set[asyncio.Future[bool]] = set()
 
-    def begin(self, request: web.BaseRequest, user: UserInfo | None) -> AuditContext | None:
-        """Return the request's audit context, with the settings that the policy has for it; None if it is not recorded."""
-        info = request[INFO]
-        settings = self._single or self.policy.evaluate(user, info)
-        self.stats.levels[settings.level] += 1
-        if settings.level is _NONE:
-            if AUDIT in request:
-                del request[AUDIT]
-            return None
-        audit = request[AUDIT]
-        audit.begin(settings, self, user, info)
+    def begin(self, request: web.BaseRequest, user: UserInfo | None, settings: AuditSettings) -> AuditContext:
+        """Attach a context to a request that is recorded, and return it."""
+        request[AUDIT] = audit = AuditContext(request[HEADERS][HEADER])
+        audit.received = request[ARRIVED]
+        audit.begin(settings, self, user, request[INFO])
         if self._direct is None:
             audit.is_usual = False
-        audit.store_times = times = StoreTimes()
-        STORE_TIMES.set(times)
-        audit.uri = request.raw_path
-        header = request.headers.get
-        agent = header(hdrs.USER_AGENT, "")
-        if len(agent) > _MAX_USER_AGENT:
-            agent = f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
-        audit.client = _client(header(hdrs.X_FORWARDED_FOR), header(_REAL_IP), request.remote, agent)
+        audit.uri, audit.client = request.raw_path, client_of(request)
+        return audit
+
+    def attach(self, request: web.BaseRequest) -> AuditContext:
+        """Attach a context to a usual read that runs, and record its arrival."""
+        user = request[USER]
+        audit = self.begin(request, user, self.policy.evaluate(user, request[INFO]))
+        self.receive(audit)
         return audit
 
     def finish(self, request: web.BaseRequest, audit: AuditContext, response: web.StreamResponse) -> Awaitable[bool] | None:
@@ -134,8 +125,10 @@ class Auditing:
 
     def refuse(self, request: web.BaseRequest, error: errors.StatusError) -> None:
         """Record a request that is refused before it is audited; the event has the stage ResponseStarted only."""
-        audit = self.begin(request, None)
-        if audit is not None:
+        settings = self.policy.evaluate(None, request[INFO])
+        self.stats.levels[settings.level] += 1
+        if settings.level is not _NONE:
+            audit = self.begin(request, None, settings)
             record_error(request, error)
             self.detach(audit.start(error.code))
 
@@ -155,38 +148,39 @@ class Audit:
 
     def __init__(self, handler: Handler, *, auditing: Auditing, plain: bool = False) -> None:
         """Create the filter. With `plain`, errors have the form of a server without AllowUnsafeMalformedObjectDeletion."""
-        self._handler = handler
+        self.handler: Handler = handler
         self._auditing = auditing
         self._plain = plain
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the handler's answer. Raises what the handler raises."""
-        audit = self._auditing.begin(request, request[USER])
-        return self._handler(request) if audit is None else self._audited(request, audit)
+        auditing, user, info = self._auditing, request[USER], request[INFO]
+        settings = auditing.single or auditing.policy.evaluate(user, info)
+        auditing.stats.levels[settings.level] += 1
+        if settings.level is _NONE:
+            return self.handler(request)
+        reads = auditing.reads
+        if reads is not None and info.verb == "get" and settings.is_metadata and not info.long_running and "?" not in request.raw_path:
+            return reads.handle(request, user, info, self)
+        return self._audited(request, auditing.begin(request, user, settings))
 
     async def _audited(self, request: web.BaseRequest, audit: AuditContext) -> web.StreamResponse:
+        audit.store_times = times = StoreTimes()
+        STORE_TIMES.set(times)
         try:
             waiting = audit.receive() if audit.settings.omit_stages else self._auditing.receive(audit)
             if waiting is not None and not await waiting:
                 self._auditing.stats.rejected += 1
                 return internal_error_reply(request, "failed to store audit event")
-            response = await self._handler(request)
-        except errors.StatusError as error:
-            refusal = await self._refuse(request, audit, (self._plain and error.plain) or error)
+            response = await self.handler(request)
+        except BaseException as error:
+            refusal = await self.fail(request, error)
             if refusal is None:
                 raise
             return refusal
-        except web.HTTPException as error:
-            await self._finish(request, audit, error.status)
-            raise
-        except (asyncio.CancelledError, ConnectionError) as end:
-            self._cut_off(request, audit, end)
-            raise
-        except Exception as error:
-            waiting = audit.panic(error)
-            if waiting is not None:
-                await waiting
-            raise
+        finally:
+            # the connection's next request may be a usual read, which measures nothing
+            STORE_TIMES.set(None)
         if not audit.is_usual and (audit.response is not None or audit.long_running):
             await self._finish(request, audit, response.status, response)
             return response
@@ -196,11 +190,30 @@ class Audit:
             await waiting
         return response
 
-    async def _refuse(self, request: web.BaseRequest, audit: AuditContext, error: errors.StatusError) -> web.StreamResponse | None:
-        """Emit the last event of a refused request, and return its answer; None if another one has begun.
+    async def finish(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+        """Emit the last event of a request with a context, and wait if the backend demands it (AuditFilter)."""
+        STORE_TIMES.set(None)
+        await self._finish(request, attached(request), response.status, response)
 
-        A variable of the caller for the error would be a cycle through its traceback.
-        """
+    async def fail(self, request: web.BaseRequest, error: BaseException) -> web.StreamResponse | None:
+        """Emit the last event of a request whose handler has raised an error. Return its answer; None if the error passes on."""
+        audit = attached(request)
+        # a read may have measured its waits, too
+        STORE_TIMES.set(None)
+        if isinstance(error, errors.StatusError):
+            return await self._refuse(request, audit, (self._plain and error.plain) or error)
+        if isinstance(error, web.HTTPException):
+            await self._finish(request, audit, error.status)
+        elif isinstance(error, asyncio.CancelledError | ConnectionError):
+            self._cut_off(request, audit, error)
+        elif isinstance(error, Exception):
+            waiting = audit.panic(error)
+            if waiting is not None:
+                await waiting
+        return None
+
+    async def _refuse(self, request: web.BaseRequest, audit: AuditContext, error: errors.StatusError) -> web.StreamResponse | None:
+        """Emit the last event of a refused request, and return its answer; None if another one has begun."""
         if has_begun(request):
             record_error(request, error)
             await self._finish(request, audit, error.code)
@@ -270,9 +283,3 @@ async def _stripped(request: web.BaseRequest, parts: Sequence[bytes]) -> bytes:
     # a join of more than a megabyte releases the interpreter's lock
     data = b"".join(parts) if size <= _JOINED_INLINE else await asyncio.to_thread(b"".join, parts)
     return await request[WORKERS].call(strip_managed_fields, data, user=request[USER].name)
-
-
-@lru_cache(maxsize=_MAX_CLIENTS)
-def _client(forwarded_for: str | None, real_ip: str | None, remote: str | None, user_agent: str) -> Client:
-    """Return the client of a request, given two headers, the address of its connection and the shortened User-Agent."""
-    return client(source_ips(forwarded_for or "", real_ip or "", remote or ""), user_agent)

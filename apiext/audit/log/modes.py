@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apiext.audit.backend import AuditBackend
     from apiext.audit.batch_options import BatchOptions
     from apiext.audit.event import RequestFacts
-    from apiext.audit.log_writer import LogWriter
+    from apiext.audit.log.writer import LogWriter
     from apiext.audit.statistics import AuditStats
 
 _RECEIVED: Final = AuditStage.REQUEST_RECEIVED
@@ -36,6 +36,8 @@ class BlockingLog:
     def __init__(self, writer: LogWriter, mode: AuditMode) -> None:
         self._writer = writer
         self._strict = mode is AuditMode.BLOCKING_STRICT
+        self.takes_reads = not self._strict and not writer.legacy
+        """Whether reads may give their lines to the writer themselves."""
         self.receive: Callable[[RequestFacts], Awaitable[bool] | None] = self._receive if self._strict else writer.receive
         """Writes the event of a request's arrival. Returns an awaitable if the request must wait."""
 

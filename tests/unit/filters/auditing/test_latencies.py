@@ -7,8 +7,8 @@ from apiext.audit.levels import AuditLevel
 from apiext.audit.policy import AuditPolicy, AuditRule, AuditSettings
 from apiext.audit.statistics import AuditStats
 from apiext.authorization.authorizer import Decision, Verdict
-from apiext.endpoints.request import AUDIT, Handler
-from apiext.filters.audit import Audit, Auditing, AuditInit
+from apiext.endpoints.request import Handler, attached
+from apiext.filters.auditing.filter import Audit, Auditing, AuditInit
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.impersonation import ImpersonationFilter
 from apiext.meta import errors
@@ -39,7 +39,7 @@ async def test_slow_answers(exchange: Make, path: str, error: Exception | None, 
     sink = Taken()
 
     async def slow(request: web.BaseRequest) -> web.StreamResponse:
-        request[AUDIT].received -= 60_000_000_000
+        attached(request).received -= 60_000_000_000
         return await (hello(request) if error is None else failing(error)(request))
 
     await exchange(path=path).through(_chain(sink, slow))

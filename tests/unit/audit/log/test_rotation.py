@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.audit.log_output import PartialWriteError
-from apiext.audit.rotation import RotatedFile, RotationLimits
+from apiext.audit.log.output import PartialWriteError
+from apiext.audit.log.rotation import RotatedFile, RotationLimits
 
 MEGABYTE = 1024 * 1024
 
@@ -54,7 +54,7 @@ class _Stopped(datetime):
 
 def test_rotations_at_one_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rename no file to the name of another backup."""
-    monkeypatch.setattr("apiext.audit.rotation.datetime", _Stopped)
+    monkeypatch.setattr("apiext.audit.log.rotation.datetime", _Stopped)
     output = RotatedFile(tmp_path / "log", RotationLimits(max_size=1, max_age=0, max_backups=0))
     line = b"x" * (MEGABYTE - 2) + b"\n"
     output.write(line * 3)
@@ -77,7 +77,7 @@ def _full_after(size: int) -> Iterator[None]:
         return taken
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("apiext.audit.log_output.os.write", full)
+        patch.setattr("apiext.audit.log.output.os.write", full)
         yield
 
 

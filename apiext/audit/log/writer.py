@@ -9,18 +9,23 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.audit.event import AuditEvent, arrival, arrival_line, last_lines
+from apiext.audit.event import AuditEvent, arrival
 from apiext.audit.levels import AuditStage
-from apiext.audit.log_output import PartialWriteError
+from apiext.audit.log.arrivals import is_recent
+from apiext.audit.log.lines import arrival_line, ended, last_lines
+from apiext.audit.log.output import PartialWriteError
+from apiext.audit.log.quick_writes import QuickWrites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from apiext.audit.event import RequestFacts
-    from apiext.audit.log_output import LogOutput
+    from apiext.audit.log.lines import Ended
+    from apiext.audit.log.output import LogOutput
     from apiext.audit.statistics import AuditStats
 
 _Wait = tuple[asyncio.Future[bool], bool]
@@ -35,19 +40,10 @@ _MOST_BYTES: Final = 1024 * 1024
 _BACKLOG: Final = 10_000
 _BACKLOG_BYTES: Final = 16 * 1024 * 1024
 """Unwritten lines, and bytes of them, above which the thread is far behind."""
-_QUICK_BYTES: Final = 64 * 1024
-"""Lines that the event loop writes to a file: some 20 µs, less than a change to the thread and back."""
-_SLOW: Final = 0.005
-"""Seconds from which a write on the event loop is slow. A busy machine makes single ones slow, a slow disk all of them."""
-_SLOW_SHARE: Final = 0.01
-"""The part of the time that slow writes may take, with those of the last seconds; the thread does the others."""
-_SLOW_SECONDS: Final = 2.0
-_SLOW_PAUSE: Final = 30.0
-"""The most seconds in which the thread does all writes."""
-_MOST_ENDED: Final = 256
-"""Requests whose lines are made at once: less than a millisecond."""
-_LONG_URI: Final = 4096
-"""Characters of a URI whose lines are made when the request ends."""
+_MOST_ENDED: Final = 64
+"""Requests whose lines are made at once. With more, their text would be in memory that the C library gets from the system each time."""
+_LONG: Final = 4096
+"""Characters of a URI and a user of a request whose lines are made when it ends."""
 _CLOSE_SECONDS: Final = 30.0
 """Time to write the remaining events."""
 
@@ -69,17 +65,18 @@ class LogWriter:
         """Start the thread. Events are written at once if half of `most` have come, at the latest if there are 2,048."""
         self._output = output
         self._stats = stats
-        self._legacy = legacy
-        self._pieces: Callable[[AuditEvent], Sequence[bytes]] = _texts if legacy else AuditEvent.pieces
+        self.legacy = legacy
+        """Whether lines have the format `legacy`."""
+        self._pieces: Callable[[AuditEvent], Sequence[bytes]] = (lambda event: (event.text(),)) if legacy else AuditEvent.pieces
         self._longest = output.max_line or sys.maxsize
-        self._is_quick = output.is_quick
-        self._quick_from = 0.0
-        """The event loop's time from which it may write."""
+        self._quick = QuickWrites() if output.is_quick else None
         self._most = min(most // 2 + 1, _MOST_AT_ONCE)
-        self._arrivals: list[RequestFacts] = []
-        """Requests whose first event is a line when they end, or with the next lines that have lingered."""
-        self._ended: list[RequestFacts] = []
+        self._running: dict[RequestFacts, None] = {}
+        """Requests in their order whose first event becomes a line when they end, or when it has lingered."""
+        self._ended: list[Ended] = []
         """Requests whose lines are made together: a loop over many costs less than a call at the end of each."""
+        self.attach_reads: Callable[[int], bool] = lambda _now: False
+        """Lets reads be received that run and did not begin just before a time; returns whether others run (UsualReads)."""
         self._unmade = 0
         """Events that are no lines yet: of these requests, and arrivals of others."""
         self._lines: list[bytes] = []
@@ -87,7 +84,7 @@ class LogWriter:
         self._count = self._size = 0
         """Lines, and bytes of them."""
         self._waits: list[_Wait] = []
-        self._lingering = self._urgent = False
+        self.lingering = self._urgent = False
         """Whether the lines are written soon, or in this turn of the event loop."""
         self.closing = False
         """Whether no more events are taken."""
@@ -111,13 +108,13 @@ class LogWriter:
 
     def receive(self, context: RequestFacts) -> None:
         """Write the event of a request's arrival when the request ends, at the latest soon."""
-        if self._legacy or context.annotations or self.closing:
+        if self.legacy or context.annotations or self.closing:
             self.put((arrival(context),))
             return
         context.lines = 2
-        self._arrivals.append(context)
+        self._running[context] = None
         self._unmade += 1
-        if not self._lingering or self._unmade + self._count >= self._most:
+        if not self.lingering or self._unmade + self._count >= self._most:
             self._pass_on_soon()
 
     def complete(self, context: RequestFacts, moment: int) -> bool:
@@ -125,50 +122,76 @@ class LogWriter:
 
         The request had no objects of its own, and no impersonation.
         """
-        if self._legacy or self.closing:
+        if self.legacy or self.closing:
             self.put((AuditEvent(context, _COMPLETE, moment),))
             return self.is_behind
-        context.moment = moment
-        self._unmade += 1
-        ended = self._ended
-        ended.append(context)
-        if len(ended) >= _MOST_ENDED or len(context.uri) > _LONG_URI:
+        try:
+            found = ended(context, moment)
+        except Exception:  # noqa: BLE001 -- the event tells its defect
+            self.put((AuditEvent(context, _COMPLETE, moment),))
+            return self.is_behind
+        return self._end(context, found)
+
+    def _end(self, context: RequestFacts, found: Ended) -> bool:
+        if context.lines > 1:
+            del self._running[context]
+        return self.add(found, 1)
+
+    def add(self, found: Ended, lines: int) -> bool:
+        """Write the lines of a request that has ended soon; so many are not counted yet. Return whether the thread is far behind."""
+        if self.closing:
+            self._stats.lose(PLUGIN, lines, "the log is closed")
+            return False
+        self._unmade += lines
+        requests = self._ended
+        requests.append(found)
+        if len(requests) >= _MOST_ENDED or len(found[2]) > _LONG:
             self._make()
             self._pass_on_soon()
-        elif not self._lingering or self._unmade + self._count >= self._most:
+        elif not self.lingering or self._unmade + self._count >= self._most:
             self._pass_on_soon()
         return self._queued != self._done and self.is_behind
 
+    def linger(self) -> None:
+        """Write what is collected, and the arrivals of requests that run, soon."""
+        if not self.lingering:
+            self.lingering = True
+            self._loop.call_later(_LINGER, self._end_linger)
+
     def _make(self) -> None:
         """Make the lines of the requests that have ended."""
-        if not self._ended:
+        requests, self._ended = self._ended, []
+        if not requests:
             return
-        ended, self._ended = self._ended, []
-        lines = sum([context.lines for context in ended])
+        lines = sum([found[-1] for found in requests])
         self._unmade -= lines
         try:
-            data = last_lines(ended).encode()
+            data = last_lines(requests).encode()
         except Exception:  # noqa: BLE001 -- one of them
             data = b""
         if data and len(data) <= self._longest:
             self._take(data, lines)
         else:
-            for context in ended:
-                self._make_one(context)
+            for found in requests:
+                self._make_one(found)
 
-    def _make_one(self, context: RequestFacts) -> None:
+    def _make_one(self, found: Ended) -> None:
         """Make the lines of a request that has ended. Lose those that cannot be made, or are too long."""
         try:
-            data = last_lines((context,)).encode()
-        except Exception:  # noqa: BLE001 -- the event tells its defect
-            data = b""
-        if data and len(data) <= self._longest:
-            self._take(data, context.lines)
+            lines = last_lines((found,)).encode().splitlines(keepends=True)
+        except Exception as error:  # noqa: BLE001 -- an event is lost, whatever the defect, and not the request
+            self._stats.lose(PLUGIN, found[-1], str(error))
             return
-        if context.lines > 1:
-            self._unmade += 1
-            self._add_arrival(context)
-        self._add((AuditEvent(context, _COMPLETE, context.moment),))
+        for line in lines:
+            if self._fits(len(line)):
+                self._take(line, 1)
+
+    def _fits(self, size: int) -> bool:
+        """Return whether the output takes a line of so many bytes; if not, it is lost."""
+        if size <= self._longest:
+            return True
+        self._stats.lose(PLUGIN, 1, f"write length {size} exceeds maximum file size {self._longest}")
+        return False
 
     def _take(self, data: bytes, lines: int) -> None:
         self._lines.append(data)
@@ -184,8 +207,8 @@ class LogWriter:
         if self._count + self._unmade >= self._most or self._size >= _MOST_BYTES:
             # arrivals fill a buffer, too
             self._pass_all_on()
-        elif not self._lingering:
-            self._linger()
+        else:
+            self.linger()
 
     def write(self, events: Sequence[AuditEvent], *, strict: bool = True) -> asyncio.Future[bool] | None:
         """Write events before their request goes on: here if the output is quick, else as `put_and_wait`."""
@@ -213,19 +236,17 @@ class LogWriter:
         self._lines, self._count, self._size = [], 0, 0
         begun = self._loop.time()
         written = self._write((lines,), count)
-        if (ended := self._loop.time()) - begun > _SLOW:
-            due = max(self._quick_from, ended - _SLOW_SECONDS) + (ended - begun) / _SLOW_SHARE
-            self._quick_from = min(due, ended + _SLOW_PAUSE)
+        if self._quick is not None:
+            self._quick.note(begun, self._loop.time())
         return written
 
     def _writes_here(self) -> bool:
         """Return whether the event loop may write the lines: to a quick file, while the thread has nothing to do."""
         return (
-            self._is_quick
+            self._quick is not None
             and self._queued == self._done
-            and self._size <= _QUICK_BYTES
             and not self.closing
-            and self._loop.time() >= self._quick_from
+            and self._quick.allows(self._size, self._loop.time())
         )
 
     def put_and_wait(self, events: Sequence[AuditEvent], *, urgent: bool = True, strict: bool = True) -> asyncio.Future[bool]:
@@ -268,13 +289,13 @@ class LogWriter:
             try:
                 pieces = self._pieces(event)
                 size = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
-                if size > self._longest:
-                    raise ValueError(f"write length {size} exceeds maximum file size {self._longest}")
-            except Exception as error:  # noqa: BLE001 -- an event is lost, whatever the defect, and not the request
+            except Exception as error:  # noqa: BLE001 -- as in `_make_one`
                 self._stats.lose(PLUGIN, 1, str(error))
                 whole = False
                 continue
-            if size < _MOST_BYTES:
+            if not self._fits(size):
+                whole = False
+            elif size < _MOST_BYTES:
                 self._take(pieces[0] if len(pieces) == 1 else b"".join(pieces), 1)
             else:
                 self._pass_on()
@@ -283,30 +304,30 @@ class LogWriter:
 
     def _add_arrival(self, context: RequestFacts) -> None:
         """Add the line of the arrival of a request."""
+        del self._running[context]
         context.lines = 1
         self._unmade -= 1
         try:
             line = arrival_line(context)
-        except Exception as error:  # noqa: BLE001 -- as the other events
+        except Exception as error:  # noqa: BLE001 -- as in `_make_one`
             self._stats.lose(PLUGIN, 1, str(error))
             return
-        self._take(line, 1)
-
-    def _linger(self) -> None:
-        self._lingering = True
-        self._loop.call_later(_LINGER, self._end_linger)
+        if self._fits(len(line)):
+            self._take(line, 1)
 
     def _end_linger(self) -> None:
-        self._lingering = False
-        self._pass_all_on()
+        self.lingering = False
+        now = time.time_ns()
+        reads = self.attach_reads(now)
+        self._pass_all_on(now)
+        if reads or self._running:
+            self.linger()
 
-    def _pass_all_on(self) -> None:
-        """Give the lines to the thread, with those of requests that have not ended."""
+    def _pass_all_on(self, now: int = sys.maxsize) -> None:
+        """Give the lines to the thread, with those of requests that have not ended, and did not arrive just before `now`."""
         self._make()
-        arrivals, self._arrivals = self._arrivals, []
-        for context in arrivals:
-            if context.lines > 1 and not context.moment:
-                self._add_arrival(context)
+        for context in [context for context in self._running if not is_recent(context.received, now)]:
+            self._add_arrival(context)
         self._pass_on()
 
     def _end_turn(self) -> None:
@@ -333,6 +354,7 @@ class LogWriter:
 
     async def close(self) -> None:
         """Write the remaining events, and close the output."""
+        self.attach_reads(sys.maxsize)
         self._pass_all_on()
         self.closing = True
         self._batches.put(None)
@@ -366,10 +388,6 @@ class LogWriter:
         else:
             return True
         return False
-
-
-def _texts(event: AuditEvent) -> Sequence[bytes]:
-    return (event.text(),)
 
 
 def _resolve(waits: Sequence[_Wait], written: bool) -> None:  # noqa: FBT001

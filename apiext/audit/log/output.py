@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from apiext.audit.process_lock import ProcessLock
+    from apiext.audit.log.process_lock import ProcessLock
 
 _NEWLINE: Final = 10
 

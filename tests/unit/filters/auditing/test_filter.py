@@ -13,10 +13,10 @@ from apiext.audit.levels import AuditLevel
 from apiext.audit.policy import AuditPolicy, AuditRule, AuditSettings
 from apiext.audit.statistics import AuditStats
 from apiext.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
-from apiext.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, Handler
+from apiext.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, Handler, attached
 from apiext.endpoints.responsewriters.response import ResponseStream
-from apiext.filters.audit import Audit, Auditing, AuditInit
 from apiext.filters.audit_id import AuditID
+from apiext.filters.auditing.filter import Audit, Auditing, AuditInit
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
@@ -247,7 +247,7 @@ async def test_stripped_response(exchange: Make, size: int) -> None:
     auditing = Auditing(AuditPolicy((AuditRule(settings),)), sink, AuditStats())
 
     async def large(request: web.BaseRequest) -> web.StreamResponse:
-        request[AUDIT].response = (b'{"metadata":{"managedFields":[],"name":"', b"x" * size, b'"}}', b"\n")
+        attached(request).response = (b'{"metadata":{"managedFields":[],"name":"', b"x" * size, b'"}}', b"\n")
         request[WORKERS] = cast("Any", _OneWorker())
         return await hello(request)
 
@@ -264,7 +264,7 @@ async def test_unstripped_response(exchange: Make, error: BaseException) -> None
     auditing = Auditing(AuditPolicy((AuditRule(settings),)), sink, AuditStats())
 
     async def large(request: web.BaseRequest) -> web.StreamResponse:
-        request[AUDIT].response = (b"x" * (MAX_INLINE_BYTES + 1),)
+        attached(request).response = (b"x" * (MAX_INLINE_BYTES + 1),)
         request[WORKERS] = cast("Any", _NoWorkers(error))
         return await hello(request)
 
@@ -358,7 +358,7 @@ async def test_latencies_of_other_requests(exchange: Make, path: str, shown: boo
     sink = Taken()
 
     async def slow(request: web.BaseRequest) -> web.StreamResponse:
-        request[AUDIT].received -= 60_000_000_000
+        attached(request).received -= 60_000_000_000
         return await hello(request)
 
     await exchange(path=path).through(_chain(_auditing(sink), slow))
@@ -375,7 +375,7 @@ async def test_slow_requests(exchange: Make) -> None:
         return Verdict(Decision.ALLOW)
 
     async def slow(request: web.BaseRequest) -> web.StreamResponse:
-        audit = request[AUDIT]
+        audit = attached(request)
         audit.received -= 61_500_000_000
         audit.note_deprecation()
         audit.track("apf-queue-wait", 0.0125)

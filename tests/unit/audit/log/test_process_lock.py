@@ -4,9 +4,9 @@ import os
 import threading
 from pathlib import Path
 
-from apiext.audit.log_output import StandardOutput
-from apiext.audit.process_lock import ProcessLock
-from apiext.audit.rotation import LogLocks, RotatedFile, RotationLimits
+from apiext.audit.log.output import StandardOutput
+from apiext.audit.log.process_lock import ProcessLock
+from apiext.audit.log.rotation import LogLocks, RotatedFile, RotationLimits
 
 
 def test_several_processes_rotate_one_log(tmp_path: Path) -> None:
