@@ -88,6 +88,10 @@ def _map_entry(caller: Caller, group: str) -> Any:
     return next(entry for entry in found if entry["name"] == f"widgets.{group}")
 
 
+def _without_names(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: member for key, member in entry.items() if key not in {"names", "hidden"}}
+
+
 def test_opens_the_version_map_directly(cluster: Cluster, group: str) -> None:
     """Open the page at apiext's own address with credentials of the cluster and its roles; the host does not proxy it.
 
@@ -110,9 +114,12 @@ def test_opens_the_version_map_directly(cluster: Cluster, group: str) -> None:
     assert "<title>" in robot.must("GET", VERSION_MAP)
     assert [caller.ask("GET", VERSION_MAP)[0] for caller in (nobody, cluster.through_host(name))] == [403, 404]
     until(lambda: (_map_entry(person, group)["guards"] or {}).get("mutatingwebhookconfigurations") == 1)
-    named, hidden = _map_entry(person, group), _map_entry(robot, group)
-    assert [f"map.{group}" in str(entry) for entry in (named, hidden)] == [True, False]
+    # the host's authorizer may learn of the role after the first question, and a denial is remembered
+    until(lambda: f"map.{group}" in str(_map_entry(person, group)))
+    hidden = _map_entry(robot, group)
+    assert f"map.{group}" not in str(hidden)
     assert hidden["names"] == {}
     assert hidden["hidden"]["mutatingwebhookconfigurations"] == "mutatingwebhookconfigurations.admissionregistration.k8s.io"
-    assert hidden | {"names": named["names"], "hidden": named["hidden"]} == named
+    # what else is shown may change between two questions
+    until(lambda: _without_names(_map_entry(robot, group)) == _without_names(_map_entry(person, group)))
     cluster.host.must("DELETE", f"{HOOKS}/map.{group}")

@@ -5,6 +5,7 @@ The memory is that of the server's own process: worker processes come with heavy
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -52,10 +53,12 @@ class Leaks(Pausable):
 
     def _run(self) -> None:
         while not self._ended.wait(_INTERVAL):
-            try:
-                self.samples.append(self._sample())
-            except BROKEN:
-                continue  # it is killed or paused
+            self.take()
+
+    def take(self) -> None:
+        """Take a sample, unless the server is killed or paused."""
+        with suppress(*BROKEN):
+            self.samples.append(self._sample())
 
     def _sample(self) -> Sample:
         pid = self._server.pid
