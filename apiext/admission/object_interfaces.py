@@ -16,6 +16,10 @@ class EquivalentResource(NamedTuple):
     kind: GroupVersionKind
 
 
+class UnpatchableError(ValueError):
+    """A policy cannot mutate objects of this kind. The text is the reference's."""
+
+
 class ObjectInterfaces(Protocol):
     """Equivalent resources, conversions and defaults. Each endpoint has its own."""
 
@@ -31,12 +35,14 @@ class ObjectInterfaces(Protocol):
         """
         ...
 
-    async def complete(self, obj: Object) -> Object:
+    async def complete(self, obj: Object, *, strict: bool = False) -> Object:
         """Return an object that a plug-in has changed, of any version, with defaults.
 
-        Unknown fields of custom resources stay, as in the reference: they are dropped when the object is written.
+        Unknown fields of custom resources stay, as in the reference: they are dropped when the object is written. Those of other kinds are
+        dropped here, or refused if `strict`, as after JSON patches of policies.
 
         Raises:
+            UnpatchableError: `strict`, and policies cannot patch objects of this kind.
             ValueError: it is no object of this kind. The text is the reference's.
         """
         ...

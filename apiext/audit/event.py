@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +33,7 @@ _LIST_HEAD: Final = b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metada
 _BEFORE_POLICY: Final = AuditSettings(AuditLevel.METADATA)
 """Before the policy is evaluated, annotations are collected."""
 
-_Texts = tuple[str, str, str, str]
+_Texts = tuple[str, str, str, str, str]
 
 
 class RequestFacts:
@@ -68,9 +67,9 @@ class RequestFacts:
     lines = 1
     """How many lines are made when it ends: 2 with that of the arrival, unless that is made before."""
 
-    def __init__(self, audit_id: str) -> None:
+    def __init__(self, audit_id: str, received: int) -> None:
         self.audit_id = audit_id
-        self.received = time.time_ns()
+        self.received = received
         """The time of its arrival, in nanoseconds since 1970."""
 
     def all_annotations(self) -> dict[str, str] | None:
@@ -167,16 +166,16 @@ def event_list(events: Sequence[AuditEvent]) -> bytes:
 def _encode(event: AuditEvent) -> Sequence[bytes]:
     """Return the line of an event in pieces. Its members have the order of the reference's struct."""
     context, record, notes = event.context, event.record, event.annotations
-    head, audit_id, subject, reference = context.texts or common_texts(context)
+    head, audit_id, request, user, reference = context.texts or common_texts(context)
     received = micro_time(context.received)
     if record is not None:
         reference = recorded_reference(context.info, record, reference)
     if event.impersonated is not None:
-        subject += _impersonation(event)
+        user += _impersonation(event)
     moment = micro_time(event.moment) if event.moment != context.received else received
     more = f',"annotations":{json_text(notes)}}}\n' if notes else "}\n"
     answer = response_status(event.status) if event.status is not None else ""
-    head = f'{head}{audit_id}","stage":"{event.stage}{subject}{context.client.members}{reference}{answer}'
+    head = f'{head}{audit_id}","stage":"{event.stage}{request}{user}{context.client.members}{reference}{answer}'
     tail = f',"requestReceivedTimestamp":"{received}","stageTimestamp":"{moment}"{more}'
     if event.request_object is None and event.response_object is None:
         # most events
@@ -210,17 +209,12 @@ def _impersonation(event: AuditEvent) -> str:
 def common_texts(context: RequestFacts) -> _Texts:
     """Return what all events of a request have, and remember it.
 
-    These are the beginning of its lines, its Audit-ID, the members up to the user, and the object's reference before a write is decoded.
+    These are the beginning of its lines, its Audit-ID, the members up to the user, the user, and the object's reference before a write is
+    decoded.
     """
-    info, uri = context.info, context.uri
-    members = info.audit_members if info is not None else None
-    if members is None or members[0] != uri:
-        members = request_members(info, uri)
-        if info is not None:
-            # requests for the same path share them
-            info.audit_members = members
+    _, request, reference = request_members(context.info, context.uri)
     head, audit_id = LINE_HEADS[context.settings.level], escaped(context.audit_id)
-    texts = context.texts = head, audit_id, f"{members[1]}{user_text(context.user)}", members[2]
+    texts = context.texts = head, audit_id, request, user_text(context.user), reference
     return texts
 
 
@@ -234,11 +228,16 @@ def request_members(info: RequestInfo | None, uri: str) -> tuple[str, str, str]:
     """Return a URI, the members up to the user, and the reference to the object before a write is decoded."""
     if info is None:
         return uri, f'","requestURI":{quoted(uri)},"verb":"","user":', ""
+    known = info.audit_members
+    if known is not None and known[0] == uri:
+        return known
     reference = ""
     if info.is_resource:
         before, after = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
         reference = f'{before},"name":{quoted(info.name)}{after}' if info.name else f"{before}{after}"
-    return uri, f'","requestURI":{quoted(uri)},"verb":{quoted(info.verb)},"user":', reference
+    # requests for the same path share them
+    found = info.audit_members = uri, f'","requestURI":{quoted(uri)},"verb":{quoted(info.verb)},"user":', reference
+    return found
 
 
 @lru_cache(maxsize=_MAX_KEPT)

@@ -97,20 +97,27 @@ def _document(data: bytes) -> Object:
     except yaml.YAMLError as error:
         raise PolicyFileError(f"failed decoding: yaml: {' '.join(str(error).split())}") from error
     if document is not None and not isinstance(document, dict):
-        problem = f"json: cannot unmarshal {describe(document)} into Go value of type {_GO_TYPE_META}"
-        raise PolicyFileError(f"failed decoding: couldn't get version/kind; json parse error: {problem}")
+        raise _no_kind(document, f"value of type {_GO_TYPE_META}")
     return document or {}
+
+
+def _no_kind(value: Any, place: str) -> PolicyFileError:
+    problem = f"json: cannot unmarshal {describe(value)} into Go {place}"
+    return PolicyFileError(f"failed decoding: couldn't get version/kind; json parse error: {problem}")
 
 
 def _check_kind(document: Object) -> None:
     """Check kind and apiVersion; the reference takes the kind for granted, but not the version."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value := document.get(name), str | None):
+            raise _no_kind(value, f"struct field .{name} of type string")
     kind, version = document.get("kind") or _KIND, document.get("apiVersion") or ""
     if not version:
         raise PolicyFileError(f"unknown group version field audit.k8s.io/__internal, Kind={kind} in policy")
     if kind in _OTHER_KINDS and version == _VERSION:
         raise PolicyFileError(f"failed decoding: converting (v1.{kind}) to (audit.Policy): unknown conversion")
     if (kind, version) != (_KIND, _VERSION):
-        given = f"no kind {formatting.quote(str(kind))} is registered for version {formatting.quote(str(version))}"
+        given = f"no kind {formatting.quote(kind)} is registered for version {formatting.quote(version)}"
         raise PolicyFileError(f'failed decoding: {given} in scheme "pkg/runtime/scheme.go:111"')
 
 

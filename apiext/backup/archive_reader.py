@@ -19,7 +19,7 @@ from apiext.backup.etcd_pairs import EtcdPairs
 from apiext.backup.logical_pairs import LogicalPairs
 from apiext.backup.manifest import ETCD_MEMBER, MANIFEST, SQLITE_MEMBER, BackupManifest
 from apiext.backup.sqlite_pairs import SQLitePairs
-from apiext.backup.stored_pairs import offset_of, summarize
+from apiext.backup.stored_pairs import check_finished, offset_of, summarize
 from apiext.meta import time
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def open_backup(path: Path, *, prefix: str | None = None) -> Iterator[OpenedBack
     `prefix` is that of the keys in the backup; None for the recorded one.
 
     Raises:
-        BackupError: the file cannot be read or unpacked, is not a backup, is incomplete or damaged.
+        BackupError: the file cannot be read or unpacked, is not a backup, is incomplete or damaged, or its store was being restored.
     """
     try:
         with path.open("rb") as file:
@@ -82,7 +82,9 @@ def _temporary_folder(path: Path) -> tempfile.TemporaryDirectory[str]:
 
 @contextmanager
 def _closing(pairs: StoredPairs) -> Iterator[StoredPairs]:
+    """Check pairs, yield them, and close them."""
     try:
+        check_finished(pairs)
         yield pairs
     finally:
         pairs.close()

@@ -13,7 +13,7 @@ from apiext.backup.logical_pairs import LogicalPairs
 from apiext.backup.logical_source import read_server
 from apiext.backup.manifest import ETCD_MEMBER, SQLITE_MEMBER, BackupManifest
 from apiext.backup.sqlite_pairs import SQLitePairs, copy_online
-from apiext.backup.stored_pairs import offset_of, summarize
+from apiext.backup.stored_pairs import check_finished, offset_of, summarize
 from apiext.meta import time
 from apiext.server.composition.storage_backend import describe_storage, store_file
 from apiext.storage.backend import BackendError
@@ -46,15 +46,17 @@ def target_file(given: Path, *, force: bool) -> Path:
     return path
 
 
-def delete_older(folder: Path, keep: int) -> list[Path]:
+def delete_older(folder: Path, keep: int, made: Path) -> list[Path]:
     """Delete all backups of a folder that are named after their times, except for the newest. Return the deleted ones.
+
+    Never delete the one just made: others have later names if the clock was wrong.
 
     Raises:
         BackupError: one cannot be deleted.
     """
     try:
         named = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
-        older = named[: max(0, len(named) - keep)]
+        older = [path for path in named[: max(0, len(named) - keep)] if path.name != made.name]
         for path in older:
             path.unlink()
     except OSError as error:
@@ -79,6 +81,7 @@ async def back_up_store(options: StorageOptions, target: Path) -> BackupManifest
             copy_online(store_file(options), member)
             pairs = SQLitePairs(member, options.prefix)
         try:
+            check_finished(pairs)
             store = "etcd" if options.etcd else "sqlite"
             manifest = _manifest(begun, store, describe_storage(options), options.prefix, pairs)
         finally:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from apiext.backup.errors import BackupError
 from apiext.backup.revision_base import next_offset
-from apiext.backup.stored_pairs import is_content
+from apiext.backup.stored_pairs import KUBE_APISERVERS, is_content
 from apiext.meta.host_annotations import DOMAIN
 from apiext.storage import keys
-from apiext.storage.backend import BackendError, ValueTooLargeError
+from apiext.storage.backend import BackendError, Guard, ValueTooLargeError
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
 from apiext.storage.paged_reads import latest_pages
@@ -36,8 +38,6 @@ _BACKUP: Final = "backup"
 """Member of the record: which part of which backup is restored."""
 _CLEARED: Final = "cleared"
 """Member of the record: whether all earlier keys are deleted."""
-_KUBE_APISERVERS: Final = "masterleases/"
-"""A running kube-apiserver keeps a key below it, which expires 15 s after its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +82,20 @@ class EtcdTarget:
             await self._check_unused(root)
             await self._clear(root, except_for=(records.key(RESTORE_RECORD), records.key(OFFSET_RECORD)))
             await records.put(RESTORE_RECORD, {_BACKUP: identity, _CLEARED: True})
-        count = await self._write(root, pairs)
+        # another restoration may end meanwhile, and a server start and write
+        guard = await self._guard(records.key(RESTORE_RECORD))
+        count = await self._write(root, pairs, guard)
         seen = offset + await self.backend.revision()
-        await records.put(OFFSET_RECORD, {OFFSET_MEMBER: next_offset(max(highest, seen), now)})
+        new = orjson.dumps({OFFSET_MEMBER: next_offset(max(highest, seen), now)}) + b"\n"
+        await self._put(records.key(OFFSET_RECORD), new, guard)
         await self._delete(await self._present(records.key(RESTORE_RECORD)))
         return count
 
     async def _check_unused(self, root: str) -> None:
         """Check that no server answers. Wait some seconds for servers that died without notice."""
-        if (await self.backend.list(f"{root}{_KUBE_APISERVERS}", limit=1)).items:
-            raise BackupError(f"a kube-apiserver uses {root}: restore below another prefix")
+        for kept in KUBE_APISERVERS:
+            if (await self.backend.list(root + kept, limit=1)).items:
+                raise BackupError(f"a kube-apiserver uses {root}: restore below another prefix")
         if not (await self.backend.list(f"{root}{DOMAIN}/replicas/members/", limit=1)).items:
             return
         own = Replicas(self.backend, self.prefix, address="restore", release=self.release, encodings=dict, is_sole=False)
@@ -114,21 +118,30 @@ class EtcdTarget:
         async for page in latest_pages(self.backend, root):
             await self._delete([pair for pair in page if pair.key not in except_for])
 
-    async def _write(self, root: str, pairs: Iterable[tuple[str, bytes]]) -> int:
+    async def _guard(self, record: str) -> Guard:
+        """Return the condition that the record of the restoration has not changed from now on."""
+        found, _ = await self.backend.get(record)
+        if found is None:
+            raise _ended()
+        return Guard(record, found.revision)
+
+    async def _write(self, root: str, pairs: Iterable[tuple[str, bytes]], guard: Guard) -> int:
         following, count = iter(pairs), 0
         while batch := list(islice(following, _TOGETHER)):
-            await _settled(self._put(root + key, value) for key, value in batch)
+            await _settled(self._put(root + key, value, guard) for key, value in batch)
             count += len(batch)
         return count
 
-    async def _put(self, key: str, value: bytes) -> None:
+    async def _put(self, key: str, value: bytes, guard: Guard) -> None:
         try:
-            result = await self.backend.create(key, value)
-            while not result.succeeded and (result.current is None or result.current.value != value):
+            result = await self.backend.create(key, value, guard=guard)
+            while not (result.succeeded or result.guard_failed) and (result.current is None or result.current.value != value):
                 expected = 0 if result.current is None else result.current.revision
-                result = await self.backend.update(key, value, expected=expected)
+                result = await self.backend.update(key, value, expected=expected, guard=guard)
         except ValueTooLargeError as error:
             raise BackupError(f"{key} has {len(value)} bytes, which etcd refuses: {error}") from error
+        if result.guard_failed:
+            raise _ended()
 
     async def _present(self, key: str) -> list[KeyValue]:
         found, _ = await self.backend.get(key)
@@ -145,6 +158,10 @@ async def _settled(writes: Iterable[Awaitable[object]]) -> None:
     for outcome in await asyncio.gather(*writes, return_exceptions=True):
         if isinstance(outcome, BaseException):
             raise outcome
+
+
+def _ended() -> BackupError:
+    return BackupError("another restoration of the store began or ended meanwhile: look at its outcome")
 
 
 def _identity(manifest: BackupManifest, groups: Collection[str]) -> str:

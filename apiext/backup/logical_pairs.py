@@ -29,7 +29,7 @@ class LogicalPairs:
 
     def pairs(self) -> Iterator[tuple[str, bytes]]:
         """Implement StoredPairs.pairs, definitions first."""
-        definitions = {crd["metadata"]["name"]: canonical(crd) for crd in self._lines(DEFINITIONS_MEMBER)}
+        definitions = {crd["metadata"]["name"]: _restored(canonical(crd)) for crd in self._lines(DEFINITIONS_MEMBER)}
         codec = CRDCodec()
         for name, crd in sorted(definitions.items()):
             yield f"{DEFINITIONS}{name}", codec.encode(crd).stored
@@ -52,6 +52,21 @@ class LogicalPairs:
                     yield json_codec.loads(line)
         except (OSError, ValueError) as error:
             raise BackupError(f"{member} is missing or damaged: {error}") from error
+
+
+def listed_version(crd: Object) -> str | None:
+    """Return the version in which objects are read: the storage version, another one if that is not served; None without any."""
+    served = [version for version in crd["spec"]["versions"] if version["served"]]
+    found = next((version for version in served if version["storage"]), served[0] if served else None)
+    return None if found is None else str(found["name"])
+
+
+def _restored(crd: Object) -> Object:
+    """Return a definition whose status names the version in which its objects are stored from now on."""
+    version, status = listed_version(crd), crd["status"]
+    if version is None or version in status["storedVersions"]:
+        return crd
+    return crd | {"status": status | {"storedVersions": [*status["storedVersions"], version]}}
 
 
 def stored_form(obj: Object) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.backup.errors import BackupError
+from apiext.backup.logical_pairs import listed_version
 from apiext.backup.manifest import DEFINITIONS_MEMBER, OBJECTS_MEMBER
 from apiext.definitions.codec import GVK, RESOURCE
 from apiext.lab.releases.cluster_connection import resource_path
@@ -53,10 +54,9 @@ async def read_server(server: ClusterConnection, groups: Collection[str], folder
 
 async def _read_objects(server: ClusterConnection, crd: Object, file: BinaryIO) -> None:
     spec, name = crd["spec"], crd["metadata"]["name"]
-    served = [version for version in spec["versions"] if version["served"]]
-    if not served:
+    version = listed_version(crd)
+    if version is None:
         raise BackupError(f"{name}: the server serves no version of it, so that its objects cannot be listed")
-    version = next((version for version in served if version["storage"]), served[0])["name"]
     head = {"apiVersion": f"{spec['group']}/{version}", "kind": spec["names"]["kind"]}
     collection = resource_path(spec["group"], version, spec["names"]["plural"])
     # others have never been served

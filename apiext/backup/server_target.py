@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 from apiext.backup.errors import BackupError
 from apiext.backup.logical_pairs import DEFINITIONS
+from apiext.conversion.rules.model import API_VERSION, GROUP, PLURAL
+from apiext.conversion.rules.reporting.status import VALID
 from apiext.definitions.codec import GVK, RESOURCE, CRDCodec
 from apiext.meta.encoding import json_codec
 from apiext.operator.group_state import is_established
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from apiext.webhook.client import WebhookClient
 
 _DEFINITIONS: Final = f"/apis/{GVK.group}/{GVK.version}/{RESOURCE.resource}"
+_CONVERSIONS: Final = f"{GROUP}/{PLURAL}/"
+"""Start of the keys of Conversions."""
+_CONVERSION_PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
 _TOGETHER: Final = 16
 """Concurrent requests."""
 _ESTABLISHED_SECONDS: Final = 60.0
@@ -71,15 +76,20 @@ class ServerTarget:
         self._outcome = ServerOutcome()
 
     async def restore(self, pairs: Callable[[], Iterator[tuple[str, bytes]]]) -> ServerOutcome:
-        """Create missing definitions, then missing objects. `pairs` yields the keys, relative to the prefix, at each call.
+        """Create missing definitions, Conversions, then other objects. `pairs` yields the keys, relative to the prefix, at each call.
 
         Raises:
-            BackupError: the server does not answer, is not apiext, or refuses a definition.
+            BackupError: the server does not answer, is not apiext, refuses a definition, or does not use a Conversion.
         """
+        conversions = []
         for key, value in pairs():
             if key.startswith(DEFINITIONS):
                 await self._define(value)
-        objects = ((key, value) for key, value in pairs() if not key.startswith(DEFINITIONS))
+            elif key.startswith(_CONVERSIONS):
+                conversions.append((key, value))
+        for key, value in conversions:
+            await self._put_conversion(key, value)
+        objects = ((key, value) for key, value in pairs() if not key.startswith((DEFINITIONS, _CONVERSIONS)))
         while batch := list(islice(objects, _TOGETHER)):
             await asyncio.gather(*(self._put(key, value) for key, value in batch))
         return self._outcome
@@ -127,6 +137,21 @@ class ServerTarget:
             raise BackupError(f"the server does not give access to stored objects: {_message(answer)}")
         found: Object = crd
         return found
+
+    async def _put_conversion(self, key: str, value: bytes) -> None:
+        """Create a Conversion, and wait until the server knows it: older objects are converted by it, and would lose fields without it."""
+        unchecked = _unchecked(value)
+        before = self._outcome.created + self._outcome.replaced
+        await self._put(key, unchecked or value)
+        if not unchecked or self._outcome.created + self._outcome.replaced == before:
+            return
+        backoff, name = Backoff(_PAUSE_SECONDS, _MAX_PAUSE_SECONDS), key.removeprefix(_CONVERSIONS)
+        try:
+            async with asyncio.timeout(_ESTABLISHED_SECONDS):
+                while not _is_checked((await self._ask("GET", f"{_CONVERSION_PATH}/{quote(name)}"))[1]):
+                    await backoff.pause()
+        except TimeoutError as error:
+            raise BackupError(f"the server does not use the Conversion {name}") from error
 
     async def _put(self, key: str, value: bytes) -> None:
         group, plural, name = ([*key.split("/", 2), "", ""])[:3]
@@ -182,6 +207,21 @@ class ServerTarget:
             return await self._client.ask(path, method=method, body=body)
         except WebhookError as error:
             raise BackupError(str(error)) from error
+
+
+def _unchecked(value: bytes) -> bytes:
+    """Return a stored Conversion without the condition that the server sets once it knows it; empty for a malformed one."""
+    try:
+        found = stored_object.loads(value)
+        status = found.get("status") or {}
+        conditions = [one for one in status.get("conditions") or () if one["type"] != VALID]
+        return json_codec.dumps(found | {"status": status | {"conditions": conditions}}) + b"\n"
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return b""
+
+
+def _is_checked(conversion: Object) -> bool:
+    return any(one["type"] == VALID for one in (conversion.get("status") or {}).get("conditions") or ())
 
 
 def _message(answer: Any) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from apiext.backup.errors import BackupError
 from apiext.storage import keys
 from apiext.storage.sqlite import schema
+from apiext.storage.sqlite.read_only import read_only_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +33,7 @@ def copy_online(store: Path, copy: Path) -> None:
         raise BackupError(f"there is no store at {store}")
     try:
         os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        uri = f"file:{quote(str(store))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None)) as source:
+        with closing(sqlite3.connect(read_only_uri(store), uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None)) as source:
             _check(store, source)
             with closing(sqlite3.connect(copy, isolation_level=None)) as target:
                 target.execute("PRAGMA synchronous = OFF")

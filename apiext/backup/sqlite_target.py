@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import count as numbers
 from typing import TYPE_CHECKING, Final
@@ -21,7 +21,7 @@ from apiext.storage import keys
 from apiext.storage.backend import BackendError
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
 from apiext.storage.sqlite import schema
-from apiext.storage.sqlite.database_file import locked_store
+from apiext.storage.sqlite.database_file import lock_of, locked_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,10 +65,13 @@ def restore_file(
                 path.unlink(missing_ok=True)
             try:
                 count = _write(new, keys.root(prefix), pairs, offset)
+                _give_to_owner(store, new)
             except BaseException:
                 # a full disk would stop the present store, too
                 new.unlink(missing_ok=True)
                 raise
+            if present not in (None, _MISSING):
+                _empty_log(store)
             replaced = _set_aside(store) if present is not None else None
             new.replace(store)
             sync(store.parent)
@@ -81,20 +84,24 @@ def restore_file(
 
 
 def _present_revision(store: Path, prefix: str) -> int | None:
-    """Return the revision that clients of the present store saw: None without one, -1 if it cannot be read. Empty its log into it."""
+    """Return the revision that clients of the present store saw: None without one, -1 if it cannot be read."""
     if not store.exists() or not store.stat().st_size:
         return None
-    uri = f"file:{quote(str(store))}?mode="
     try:
-        # read first: SQLite deletes the log of a damaged file that it may write
-        with closing(sqlite3.connect(f"{uri}ro", uri=True, timeout=0, isolation_level=None)) as connection:
+        # read only: SQLite deletes the log of a damaged file that it may write
+        with closing(sqlite3.connect(f"file:{quote(str(store))}?mode=ro", uri=True, timeout=0, isolation_level=None)) as connection:
             (revision,) = connection.execute(schema.REVISION).fetchone()
             row = connection.execute(schema.GET, (f"{keys.root(prefix)}{DOMAIN}/{OFFSET_RECORD}",)).fetchone()
-        with closing(sqlite3.connect(f"{uri}rw", uri=True, timeout=0, isolation_level=None)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return int(revision or schema.FIRST_REVISION) + (int(orjson.loads(row[1])[OFFSET_MEMBER]) if row else 0)
     except (sqlite3.Error, ValueError, TypeError, KeyError):
         return _MISSING
+
+
+def _empty_log(store: Path) -> None:
+    """Move the content of the log into the file. Until then, a store whose server crashed stays as it is: it would seem to lack its log."""
+    uri = f"file:{quote(str(store))}?mode=rw"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def _write(new: Path, root: str, pairs: Iterable[tuple[str, bytes]], offset: int) -> int:
@@ -114,6 +121,16 @@ def _write(new: Path, root: str, pairs: Iterable[tuple[str, bytes]], offset: int
         connection.execute("COMMIT")
     sync(new)
     return revision - schema.FIRST_REVISION - 1
+
+
+def _give_to_owner(store: Path, new: Path) -> None:
+    """Give what root restores to the owner of the present store or else of its folder, as SQLite does with its logs: it runs the server."""
+    if os.geteuid():
+        return
+    found = (store if store.exists() else store.parent).stat()
+    with suppress(OSError):
+        for path in (new, lock_of(store)):
+            os.chown(path, found.st_uid, found.st_gid, follow_symlinks=False)
 
 
 def _with_offset(pairs: Iterable[tuple[str, bytes]], offset: int) -> Iterator[tuple[str, bytes]]:

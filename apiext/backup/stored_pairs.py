@@ -12,12 +12,16 @@ from apiext.backup.errors import BackupError
 from apiext.meta.host_annotations import DOMAIN
 from apiext.storage import stored_object
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
 from apiext.storage.etcd.companions import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_SERVERS_OWN: Final = (f"{DOMAIN}/replicas/", f"{DOMAIN}/restore", f"{DOMAIN}/{OFFSET_RECORD}", FOLDER, "masterleases/")
+KUBE_APISERVERS: Final = ("masterleases/", "peerserverleases/")
+"""Starts of the keys that a running kube-apiserver keeps, the first one unless `--endpoint-reconciler-type` says otherwise, the second
+one for its peers. They expire 15 s after its end."""
+_SERVERS_OWN: Final = (f"{DOMAIN}/replicas/", f"{DOMAIN}/restore", f"{DOMAIN}/{OFFSET_RECORD}", FOLDER, *KUBE_APISERVERS)
 """Starts of the keys of records about running servers, and about this store's revisions. No other store needs them."""
 
 
@@ -93,6 +97,17 @@ def resource_of(key: str) -> str:
     group, _, rest = key.partition("/")
     plural, slash, _ = rest.partition("/")
     return f"{plural}.{group}" if "." in group and slash and group != DOMAIN else group
+
+
+def check_finished(pairs: StoredPairs) -> None:
+    """Check that no restoration into the store was under way: it would have a part of its objects only.
+
+    Raises:
+        BackupError: one was.
+    """
+    # servers do not run on such a store
+    if pairs.revision and pairs.get(f"{DOMAIN}/{RESTORE_RECORD}") is not None:
+        raise BackupError("the store has an unfinished restoration: repeat apiext restore, and back it up then")
 
 
 def offset_of(pairs: StoredPairs) -> int:

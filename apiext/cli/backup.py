@@ -45,7 +45,7 @@ def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any
         if keep is not None:
             from apiext.backup.creation import delete_older
 
-            for older in delete_older(target, keep):
+            for older in delete_older(target, keep, path):
                 click.echo(f"deleted {older}")
     except BackupError as error:
         raise click.ClickException(str(error)) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.backup import print_backup
-from apiext.cli.releases.interruptible import run_interruptible
+from apiext.cli.releases.interruptible import interruptible, run_interruptible
 from apiext.cli.stored_source import endpoint_of, reads_store, storage_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def restore(file: Path, groups: tuple[str, ...], output: str, **flags: Any) -> i
     from apiext.backup.errors import BackupError
 
     try:
-        with open_backup(file.expanduser(), prefix=flags["backup_prefix"]) as opened:
+        with interruptible(), open_backup(file.expanduser(), prefix=flags["backup_prefix"]) as opened:
             if flags["verify"]:
                 _verify(opened, output)
                 return 0

@@ -61,6 +61,8 @@ class ConverterFactory:
         known = self.known.of(name)
         if known is not None:
             return self._rules(known, versions)
+        if lacks := self.known.lacks(name):
+            return UnknownConverter(lacks)
         if conversion["strategy"] == "None":
             return NoneConverter()
         converter = self._converters.get(name)

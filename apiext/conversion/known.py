@@ -56,6 +56,8 @@ class KnownConversions:
         self.in_use = RulesInUse(self._report)
         self.missing = ""
         """Why the Conversions are not known yet, "" if they are: until then no object is converted."""
+        self.unread = ""
+        """Why those of some file are not known, "" if they are: until then no object is converted without the rules that it had."""
 
     def __iter__(self) -> Iterator[KnownConversion]:
         """Iterate over the Conversions that apply."""
@@ -85,6 +87,16 @@ class KnownConversions:
         if self.missing:
             self.missing = ""
             self._report(None)
+
+    def set_unread(self, reason: str) -> None:
+        """Set `unread`."""
+        if self.unread != reason:
+            self.unread = reason
+            self._report(None)
+
+    def lacks(self, name: str) -> str:
+        """Return why the rules of a CRD are not known although it has some, "" otherwise."""
+        return self.unread if self.of(name) is None and self.in_use.has_any(name) else ""
 
     def put(self, origin: Origin, document: Object) -> None:
         """Add a Conversion, or replace the earlier state of this origin. Ignore a document without a name."""

@@ -52,6 +52,10 @@ class RulesInUse:
         """Return whether the rules convert already."""
         return self._digests.get(rules.name) == rules.digest
 
+    def has_any(self, name: str) -> bool:
+        """Return whether some rules of a CRD convert, or did."""
+        return name in self._digests
+
     def begin(self, rules: IdentifiedRules) -> None:
         """Note that the rules convert from now on."""
         self._refused.pop(rules.name, None)

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 class UnknownConverter:
     """Implements InlineConverter and CopiedConverter: each conversion fails with a reason."""
 
-    __slots__ = ("_reason",)
+    __slots__ = ("reason",)
     calls: Final = None
     is_inline: Final = True
     prunes: Final = False
 
     def __init__(self, reason: str) -> None:
-        self._reason = reason
+        self.reason = reason
 
     async def convert(self, objects: Sequence[Object], _api_version: str, _log: CallLog | None = None) -> list[ConversionError]:
         """Implement Converter.convert."""
-        return [ConversionError(self._reason) for _ in objects]
+        return [ConversionError(self.reason) for _ in objects]
 
     def convert_inline(self, _obj: Object, _api_version: str) -> Object:
         """Implement InlineConverter.convert_inline."""
-        raise ConversionError(self._reason)
+        raise ConversionError(self.reason)

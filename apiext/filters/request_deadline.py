@@ -85,8 +85,11 @@ class RequestDeadline:
         try:
             response = await self._handler(request)
             # a handler that never awaits is not cancelled
-            if end is None or time.monotonic() < end or has_begun(request):
+            if end is None or _is_in_time(request, end):
                 return response
+        except errors.StatusError:
+            if end is None or _is_in_time(request, end):
+                raise
         except asyncio.CancelledError:
             if not group.uncancel(task):
                 raise
@@ -123,6 +126,11 @@ class RequestDeadline:
                 self._refused(request, refusal)
             raise refusal from None
         return asked if 0 < asked < self._maximum else self._maximum
+
+
+def _is_in_time(request: web.BaseRequest, end: float) -> bool:
+    """Return whether an answer that is complete now is sent: before `end`, a time as `time.monotonic`, or if it has begun."""
+    return time.monotonic() < end or has_begun(request)
 
 
 class _Arrivals:

@@ -63,7 +63,7 @@ class AdmissionOperation(StrEnum):
 class RequestInfo:
     """The parsed path of a request: verb and resource for API paths, verb and path for others.
 
-    Requests for the same path share it: only the last three fields may be modified.
+    Requests for the same path share it: only the last two fields may be modified.
     """
 
     is_resource: bool = False
@@ -88,8 +88,6 @@ class RequestInfo:
     """Labels of the metrics once known, if they depend on nothing else (filters/metrics.py)."""
     audit_members: tuple[str, str, str] | None = field(default=None, compare=False, repr=False)
     """The last URI, and JSON of its audit events (audit/event.py)."""
-    audit_target: tuple[object, object, str, str] | None = field(default=None, compare=False, repr=False)
-    """The last user, client and URI, and JSON of their audit events (audit/log/lines.py)."""
 
     @property
     def kind(self) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from apiext.storage.replicas.lock import ReplicaLock
     from apiext.storage.replicas.roll_call import Replicas
     from apiext.storage.stored.reencoder import Reencoded
+    from apiext.storage.value.encryption import Encryption
     from apiext.storage.write_guards import WriteGuard
     from apiext.workers.pool import WorkerPool
 
@@ -112,7 +113,10 @@ class AutomaticMigration:
 
     def start(self) -> None:
         """Migrate the objects of all definitions in the catalog, now and after each change."""
-        self._follower.start({"automatic-migration": self._queue.run()})
+        work = {"automatic-migration": self._queue.run()}
+        if self._encryption is not None:
+            work["automatic-migration-keys"] = self._follow_keys(self._encryption, self._encryption.generation)
+        self._follower.start(work)
         for definition in self._catalog.all():
             self._on_change(None, definition)
 
@@ -128,6 +132,17 @@ class AutomaticMigration:
             self._queue.add(new.name)
         elif len(new.versions) > 1 or self._is_encrypted(new):
             self._queue.add_after(new.name, _FIRST_CHECK_SECONDS)
+
+    async def _follow_keys(self, encryption: Encryption, known: int) -> None:
+        """Enqueue the definitions of encrypted resources after each change of a known generation: a reload may name further resources."""
+        while True:
+            await asyncio.sleep(_KEYS_SECONDS)
+            if encryption.generation == known:
+                continue
+            known = encryption.generation
+            for definition in self._catalog.all():
+                if definition.owns_objects and self._is_encrypted(definition):
+                    self._queue.add(definition.name)
 
     async def _sync(self, name: str) -> float | None:
         """Migrate the objects of a definition; return the seconds until the next call, None for the next change."""

@@ -37,6 +37,8 @@ class RequestContext:
     """The name in the request's path; "" for a collection."""
     user: UserInfo | None = None
     """The requesting user; None for the server's own requests."""
+    annotations: dict[str, str] | None = None
+    """Annotations of the request's audit event, to which the registry may add; None if it is not recorded."""
 
 
 @dataclass(slots=True)

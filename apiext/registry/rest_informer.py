@@ -38,6 +38,7 @@ class RestInformer:
         self._gone: dict[str, int] = {}
         """Revisions of deletions whose watch events are still to come."""
         self._task: asyncio.Task[None] | None = None
+        self._listed: Callable[[], None] | None = None
 
     async def start(self) -> None:
         """List all objects, then watch for changes.
@@ -48,8 +49,9 @@ class RestInformer:
         revision = await self._read()
         self._task = asyncio.create_task(self._follow(revision), name=f"{self._rest.resource.resource}-informer")
 
-    def begin(self) -> None:
-        """Start without waiting for the list, which is tried until it succeeds."""
+    def begin(self, listed: Callable[[], None] | None = None) -> None:
+        """Start without waiting for the list, which is tried until it succeeds. Call `listed` after it."""
+        self._listed = listed
         self._task = asyncio.create_task(self._follow(-1), name=f"{self._rest.resource.resource}-informer")
 
     async def close(self) -> None:
@@ -92,6 +94,7 @@ class RestInformer:
             try:
                 if revision < 0:
                     revision = await self._read()
+                    self._report_list()
                 backoff.reset()
                 await self._watch(revision)
             except FAILURES as error:
@@ -100,6 +103,11 @@ class RestInformer:
                 _LOG.exception("informer failed, retrying", resource=resource, retry_after=backoff.next)
             await backoff.pause()
             revision = -1
+
+    def _report_list(self) -> None:
+        listed, self._listed = self._listed, None
+        if listed is not None:
+            listed()
 
     async def _watch(self, revision: int) -> None:
         """Apply watch events until the watch ends."""

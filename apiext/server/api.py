@@ -215,7 +215,7 @@ async def open_api(
     await _start_core_controllers([*endpoints, *further.endpoints], catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, role.name, catalog, cache, stack)
-    migration = start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
+    migration = start_migrations([*own, *further.endpoints], catalog, cache, workers, replicas, options.storage, stack)
     versions = VersionMapParts(catalog, cache, workers, watches, opened, access.authorize, own, migration, options.migrates, stack)
     served, openid = _with_reviews(options, role.url, own, access, admission)
     fixed, builtins = _fixed_endpoints(builtins, stores, admission, watches), further.beside(builtins)

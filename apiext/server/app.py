@@ -32,6 +32,7 @@ from apiext.storage.backends.measured_backend import MeasuredBackend
 from apiext.storage.errors import StorageError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.replicas.host_records import HostRecords
+from apiext.storage.stored_object import NOT_DECRYPTED
 from apiext.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ async def open_app(
         stack.push_async_callback(stores.close)
         api = await open_api(stores, options, role, clients, workers, access, stack)
     except (BackendError, StorageError, StatusError) as error:
-        raise _unreadable(error) from error
+        raise _unreadable(error, storage) from error
     parts = ChainParts(
         tokens=credentials.tokens,
         flow_control=open_flow_control(options, stores, clients, stack),
@@ -327,6 +328,9 @@ async def open_app(
     )
 
 
-def _unreadable(error: Exception) -> StartError:
-    hint = "; see apiext rescue" if isinstance(error, StatusError) and error.reason == "StorageReadError" else ""
+def _unreadable(error: Exception, storage: StorageOptions) -> StartError:
+    hint = ""
+    if isinstance(error, StatusError) and error.reason == "StorageReadError":
+        lacks_keys = storage.encryption_file is None and NOT_DECRYPTED in str(error)
+        hint = "; its objects are encrypted: --encryption-provider-config names their keys" if lacks_keys else "; see apiext rescue"
     return StartError(f"cannot read the store: {error}{hint}")

@@ -239,7 +239,7 @@ def _scale_scope(
         # The scale subresource has the verbs get, update and patch only.
         rest=cast("CollectionRest", ScaleRest(rest, paths, managers)),
         codec=ScaleCodec(),
-        objects=TypedObjects(ObjectType(SCALE_KIND, ScaleCodec(), lambda: versions.merge_type), equivalents),
+        objects=TypedObjects(ObjectType(SCALE_KIND, ScaleCodec(), None), equivalents, of_custom_resource=True),
         fields=FieldManager(SCALE_KIND, versions, subresource="scale"),
         typed=True,
         table=TableConvertor(_scale_columns(paths)),

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from apiext.admission.terminating_definition import ForbidCreate, Termination
+from apiext.conversion.unknown import UnknownConverter
 from apiext.endpoints.scopes.open_watches import Watches
 from apiext.meta import errors
 from apiext.meta.host_annotations import LEAVING
@@ -111,7 +112,8 @@ class ServingCache:
         rules = self.converters.known.of(definition.name)
         names = definition.name, definition.uid, definition.revision, version.name
         given = None if rules is None else GivenRules(rules.document, rules.digest, in_use=self.converters.known.is_in_use(rules))
-        place = VersionPlace(*names, given.state if given else "", store.prefix, *admitted(admission), self._cbor)
+        unconverted = converter.reason if isinstance(converter, UnknownConverter) else ""
+        place = VersionPlace(*names, given.state if given else "", unconverted, store.prefix, *admitted(admission), self._cbor)
         remote = RemoteVersion(info, place, converter.calls, self.workers, rules_answers(given, self.converters.stats.rules))
         served = build_version(info, version, store, admission, converter, cbor=self._cbor, remote=remote.codec)
         if served.codec.conversion is not None:

@@ -16,6 +16,7 @@ from apiext.storage import stored_object
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.paged_reads import pages
 from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Item
 
 _LOG: Final = get_logger(__name__)
+HOST_CONVERSIONS: Final = "host-conversions"
+"""The record of the host's Conversions (storage/replicas/host_records.py)."""
+RULES_IN_USE: Final = "conversion-rules-in-use"
+"""The record of the rules by which the servers of the store convert: digests by the name of the CRD."""
+NOT_READ: Final = "the Conversions cannot be read from the store"
 
 
 def stored_scopes(cache: ServingCache, definition: Definition) -> Mapping[str, Scope]:
@@ -40,7 +46,7 @@ def stored_scopes(cache: ServingCache, definition: Definition) -> Mapping[str, S
 
 
 async def read_conversions(stores: StoreFactory) -> list[Object]:
-    """Return the Conversions of a store whose server does not run here. Leave out unreadable ones.
+    """Return the Conversions of a store whose server does not run here, with those that it has from its host. Leave out unreadable ones.
 
     Raises:
         BackendError: the store does not answer.
@@ -51,7 +57,8 @@ async def read_conversions(stores: StoreFactory) -> list[Object]:
         for pair in page.items:
             with suppress(CorruptObjectError, ValueError):
                 found.append(stored_object.loads(renderer.open(pair.key.removeprefix(renderer.prefix), pair.value)))
-    return found
+    host = await HostRecords(stores.backend, stores.prefix).get(HOST_CONVERSIONS) or {}
+    return [*host.get("items", ()), *found]
 
 
 class Statuses(Protocol):
@@ -88,8 +95,10 @@ class StoredConversions:
             try:
                 await informer.start()
             except FAILURES as error:
-                _LOG.warning("the Conversions cannot be read, retrying", error=str(error))
-                informer.begin()
+                _LOG.warning("the Conversions cannot be read, retrying; no object is converted before", error=str(error))
+                # without rules, objects would lose fields
+                self._known.missing = NOT_READ
+                informer.begin(self._known.settle)
 
     async def close(self) -> None:
         """Stop following."""
@@ -112,6 +121,7 @@ class StoredConversions:
         self._uid = uid
         self._end()
         self._known.replace(Origin.OBJECT, ())
+        self._known.settle()
         if definition is None or not uid:
             return None
         # imported with the definition, which few servers have

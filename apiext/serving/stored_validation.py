@@ -9,7 +9,8 @@ from apiext.meta import field
 from apiext.registry.request_context import RequestContext
 from apiext.serving.remote.remote_scopes import VersionPlace, kept_version
 from apiext.storage import stored_object
-from apiext.storage.rendering.renderer import DECODING_ERRORS
+from apiext.storage.errors import EncryptedObjectError
+from apiext.storage.rendering.renderer import DECODING_ERRORS, Renderer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Codec
     from apiext.workers.server_link import ServerLink
 
+_OPENER: Final = Renderer("")
 _MAX_CHARACTERS: Final = 500
 """Characters of a problem: an object may violate its schema in many places."""
 
@@ -63,8 +65,8 @@ async def _read(codec: Codec, stored: Sequence[bytes]) -> list[Object | Exceptio
     found: list[Object | Exception] = []
     for data in stored:
         try:
-            found.append(codec.decode(data))
-        except DECODING_ERRORS as error:
+            found.append(codec.decode(_OPENER.open("", data)))
+        except (EncryptedObjectError, *DECODING_ERRORS) as error:
             found.append(error)
     if codec.conversion is not None:
         converted = iter(await codec.conversion.from_storage([obj for obj in found if not isinstance(obj, Exception)]))

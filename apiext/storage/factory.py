@@ -64,7 +64,8 @@ class StoreFactory:
         self.backend = backend
         self.encryption = encryption
         self._rereading: asyncio.Task[None] | None = None
-        self._prefix = prefix
+        self.prefix: Final = prefix
+        """The prefix of all keys."""
         self._watch_cache = watch_cache
         self._bookmark_interval = bookmark_interval
         self._clock = clock
@@ -192,7 +193,7 @@ class StoreFactory:
 
     def key_prefix(self, resource: GroupResource) -> str:
         """Return the key prefix of a resource, with a final slash."""
-        return keys.resource_prefix(self._prefix, resource)
+        return keys.resource_prefix(self.prefix, resource)
 
     def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
         """Return the raw access to the stored objects of a resource."""

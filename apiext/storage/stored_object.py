@@ -10,6 +10,9 @@ from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
 
 _CBOR_PREFIX: Final = b"\xd9\xd9\xf7"
+ENCRYPTED_PREFIX: Final = b"k8s:enc:"
+NOT_DECRYPTED: Final = "identity transformer tried to read encrypted data"
+"""The error about an encrypted value without a configuration of the encryption (apiserver pkg/storage/value/encrypt/identity)."""
 _CUT: Final = ("unexpected end of data", "Input is a zero-length")
 """Errors of the parser for truncated or empty values, with Go's text for them."""
 # Custom resources have sorted keys, built-in kinds the order of Go's types.
@@ -46,7 +49,7 @@ def encoding(data: bytes) -> str:
     """Return the encoding of stored bytes: json, cbor, encrypted or unknown. Read only their beginning."""
     if data.startswith(_CBOR_PREFIX):
         return "cbor"
-    if data.startswith(b"k8s:enc:") or type(data) is not bytes:
+    if data.startswith(ENCRYPTED_PREFIX) or type(data) is not bytes:
         return "encrypted"
     return "json" if data[:1] == b"{" else "unknown"
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.configuration import json_loader
-from apiext.meta.encoding.json_syntax import syntax_error
+from apiext.meta.encoding import json_codec
+from apiext.meta.encoding.json_syntax import syntax_error, with_replacements
 from apiext.meta.golang.type_model import DecodeError, Decoder, describe
 from apiext.meta.gvk import parse_group_version
 from apiext.meta.limits import MAX_HOOK_STATUS_BYTES
@@ -83,13 +84,17 @@ def _object(document: Any) -> Object:
 
 
 def unparsed(data: bytes) -> Any:
-    """Return the value of an answer that is not JSON. As in the reference, it may be YAML, in which most texts are one string.
+    """Return the value of an answer that is not valid JSON.
+
+    As in the reference, its texts need not be UTF-8, or it may be YAML, in which most texts are one string.
 
     Raises:
         HookReviewError: it is neither.
     """
     if data.lstrip().startswith(b"{") or len(data) > MAX_HOOK_STATUS_BYTES:
         problem = syntax_error(data) if len(data) <= MAX_HOOK_STATUS_BYTES else "invalid JSON"
+        if not problem:
+            return _tolerant(data)
         raise HookReviewError(f"couldn't get version/kind; json parse error: {problem}")
     if b"&" in data:
         # aliases can make a document of any size
@@ -100,6 +105,13 @@ def unparsed(data: bytes) -> Any:
         return yaml.load(data, Loader=json_loader())  # noqa: S506 -- a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
         return ""
+
+
+def _tolerant(data: bytes) -> Any:
+    try:
+        return json_codec.loads(with_replacements(data))
+    except ValueError as error:
+        raise HookReviewError("json: cannot unmarshal a number beyond float64") from error
 
 
 def group_version_kind(review: Object) -> str:

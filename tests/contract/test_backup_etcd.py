@@ -62,6 +62,13 @@ async def put(backend: EtcdBackend, prefix: str, values: dict[str, bytes]) -> No
     await asyncio.gather(*(backend.create(f"{prefix}/{key}", value) for key, value in values.items()))
 
 
+async def delete(backend: EtcdBackend, prefix: str, key: str) -> None:
+    """Delete a key below a prefix."""
+    pair, _ = await backend.get(f"{prefix}/{key}")
+    assert pair is not None
+    assert (await backend.delete(pair.key, expected=pair.revision)).succeeded
+
+
 async def below(backend: EtcdBackend, prefix: str) -> dict[str, bytes]:
     """Return the keys below a prefix with their values, except for the record of the offset and companions."""
     found = await backend.list(f"{prefix}/")
@@ -220,6 +227,34 @@ async def test_another_part_does_not_complete_a_restoration(
     assert await below(backend, options.prefix) == VALUES
 
 
+async def test_two_restorations_at_once(
+    options: StorageOptions, backend: EtcdBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """End a restoration with an error once another one has ended: what servers have written since then stays."""
+    await fill(tmp_path / "one")
+    await back_up_store(embedded(tmp_path / "one"), tmp_path / "b")
+    key, create = "other.io/gadgets/x", EtcdBackend.create
+
+    async def create_late(this: EtcdBackend, name: str, *given: Any, **named: Any) -> WriteResult:
+        if name == f"{options.prefix}/{key}":
+            patched.undo()
+            with open_backup(tmp_path / "b") as other:
+                await restore_store(other, options, now=NOW + 1)
+            await delete(backend, options.prefix, key)
+            await put(backend, options.prefix, {key: b"changed"})
+        return await create(this, name, *given, **named)
+
+    with monkeypatch.context() as patched, open_backup(tmp_path / "b") as opened:
+        patched.setattr(EtcdBackend, "create", create_late)
+        with pytest.raises(BackupError, match="another restoration"):
+            await restore_store(opened, options, now=NOW)
+
+    assert await below(backend, options.prefix) == VALUES | {key: b"changed"}
+    served = await open_backend(options)
+    assert await served.revision() > (NOW + 1) * 1_000_000
+    await served.close()
+
+
 async def test_a_killed_restoration(options: StorageOptions, backend: EtcdBackend, tmp_path: Path) -> None:
     """Kill the command while it writes: no server starts on the prefix until the command is repeated and ends."""
     values = {f"example.com/widgets/default/{number:05}": b"x" * 2000 for number in range(3000)}
@@ -265,6 +300,8 @@ async def test_prefixes_in_use(options: StorageOptions, backend: EtcdBackend, tm
     assert "servers use" in (found := await refusal(replace=True))
     assert "https://server:1" in found
     await server.close()
-    await put(backend, options.prefix, {"masterleases/10.0.0.1": b"k8s"})
-    assert "a kube-apiserver uses" in await refusal(replace=True)
+    for key in ("masterleases/10.0.0.1", "peerserverleases/apiserver-x"):
+        await put(backend, options.prefix, {key: b"k8s"})
+        assert "a kube-apiserver uses" in await refusal(replace=True)
+        await delete(backend, options.prefix, key)
     assert (await below(backend, options.prefix))["example.com/widgets/default/old"] == b"1"

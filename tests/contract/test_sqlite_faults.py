@@ -2,12 +2,9 @@
 
 import asyncio
 import contextlib
-import json
 import resource
 import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import cast
@@ -18,6 +15,7 @@ from apiext.storage.backend import CompactedError, UnavailableError
 from apiext.storage.sqlite import database_file
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.sqlite.errors import StoreFileError, StoreLostError
+from apiext.storage.sqlite.read_only import ReadOnlySQLite
 from tests.contract.sqlite_files import PREFIX, opened, short_deadline
 
 
@@ -170,6 +168,38 @@ async def test_a_damaged_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert (await backend.create(PREFIX + "d", b"1")).succeeded
 
 
+@pytest.mark.parametrize("page", [1, 4], ids=["log", "compaction"])
+async def test_a_damaged_page_that_the_start_needs(path: Path, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    """Refuse a file with the reason and a remedy, each time, if a page is damaged without which no store can start."""
+    async with opened(path) as backend:
+        await backend.create(PREFIX + "a", b"1")
+    _spoil(path, page)
+    monkeypatch.setattr(database_file, "_MAX_CHECKED_BYTES", 0)
+    for _ in range(2):
+        with pytest.raises(StoreFileError, match=r"store\.db cannot be used: .*malformed; restore a backup"):
+            await SQLiteBackend.open(path)
+
+
+async def test_a_lock_that_cannot_be_written(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Say why the lock cannot be taken, and release it; still know afterwards that the last server crashed."""
+    async with opened(path) as backend:
+        await backend.create(PREFIX + "a", b"1")
+        crashed = path.parent / "crashed" / path.name
+        _copy_without_log(path, crashed)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        for store in (crashed, path.with_name("new.db")):
+            with pytest.raises(StoreFileError, match=r"cannot be opened: \w+\.db\.lock: File too large"):
+                await SQLiteBackend.open(store)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    async with opened(crashed), opened(path.with_name("new.db")):
+        pass
+
+    assert "write-ahead log missing" in caplog.text
+
+
 async def test_a_log_that_is_deleted_while_open(path: Path) -> None:
     """Acknowledge no write that a restart would lose; keep every acknowledged one."""
     async with opened(path) as backend:
@@ -228,8 +258,39 @@ async def test_a_file_that_is_replaced_while_open(path: Path) -> None:
         assert (await backend.get(PREFIX + "a"))[0] is not None
 
 
-async def test_a_log_that_is_lost_after_a_crash(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Begin above the revisions that the lost log may have had, so that clients list again; not after an ordinary end."""
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["deleted", "replaced"])
+async def test_reads_of_a_lost_file_do_not_touch_another(path: Path, *, is_replaced: bool) -> None:
+    """Go on with the connections that are open, and refuse further ones: neither read nor change another file of the name."""
+    other = path.with_name("other.db")
+    async with opened(other) as backend:
+        await backend.create(PREFIX + "foreign", b"1")
+    data = _bytes(other)
+    async with opened(path) as backend:
+        # more than a list reads at once: simultaneous ones need a connection each
+        await asyncio.gather(*(backend.create(f"{PREFIX}{number:03}", b"1") for number in range(150)))
+        expected = (await backend.list(PREFIX)).items
+        if is_replaced:
+            other.rename(path)
+        else:
+            _unlink(path)
+        outcomes = await asyncio.gather(*(backend.list(PREFIX) for _ in range(3)), return_exceptions=True)
+        again = await backend.list(PREFIX)
+
+    found = [outcome.items for outcome in outcomes if not isinstance(outcome, BaseException)]
+    refused = [str(outcome) for outcome in outcomes if isinstance(outcome, StoreLostError)]
+    assert again.items == expected
+    assert found == [expected]
+    assert len(refused) == 2
+    assert all("was deleted or replaced" in text for text in refused)
+    assert _bytes(path) == (data if is_replaced else b"")
+
+
+@pytest.mark.parametrize("is_read", [False, True], ids=["", "read-meanwhile"])
+async def test_a_log_that_is_lost_after_a_crash(path: Path, caplog: pytest.LogCaptureFixture, *, is_read: bool) -> None:
+    """Begin above the revisions that the lost log may have had, so that clients list again; not after an ordinary end.
+
+    A command that reads the store before the next start, and leaves an empty log, changes nothing.
+    """
     async with opened(path) as backend:
         await backend.create(PREFIX + "a", b"1")
     async with opened(path) as backend:
@@ -237,6 +298,10 @@ async def test_a_log_that_is_lost_after_a_crash(path: Path, caplog: pytest.LogCa
         await backend.create(PREFIX + "b", b"1")
         crashed = path.parent / "crashed" / path.name
         _copy_without_log(path, crashed)
+    if is_read:
+        reader = await ReadOnlySQLite.open(crashed)
+        assert [item.key for item in (await reader.list(PREFIX)).items] == [PREFIX + "a"]
+        await reader.close()
     async with opened(crashed) as backend:
         revision = await backend.revision()
         with pytest.raises(CompactedError):
@@ -250,8 +315,49 @@ async def test_a_log_that_is_lost_after_a_crash(path: Path, caplog: pytest.LogCa
     assert "write-ahead log missing" in caplog.text
 
 
+@pytest.mark.parametrize("damaged", ["c", "e"])
+async def test_a_log_that_is_damaged_after_a_crash(path: Path, caplog: pytest.LogCaptureFixture, damaged: str) -> None:
+    """Begin above the revisions after the damage, where SQLite stops to read; a torn last transaction was not acknowledged."""
+    async with opened(path) as backend:
+        for name in "abcde":
+            await backend.create(PREFIX + name, name.encode() * 5000)
+        last = await backend.revision()
+        crashed = path.parent / "crashed" / path.name
+        _copy_without_log(path, crashed)
+        log = _bytes(path.with_name(f"{path.name}-wal"))
+    at = log.index(damaged.encode() * 3000)
+    crashed.with_name(f"{path.name}-wal").write_bytes(log[:at] + b"x" + log[at + 1 :])
+    async with opened(crashed) as backend:
+        found = [item.key for item in (await backend.list(PREFIX)).items]
+        revision = await backend.revision()
+
+    assert found == [PREFIX + name for name in "abcde"[: "abcde".index(damaged)]]
+    assert ("write-ahead log damaged" in caplog.text) == (damaged == "c")
+    assert revision > 10**9 if damaged == "c" else revision == last - 1
+
+
+async def test_a_crash_before_the_first_write(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Do not take the log of a server that has written nothing for a lost one."""
+    async with opened(path) as backend:
+        await backend.create(PREFIX + "a", b"1")
+    async with opened(path):
+        crashed = path.parent / "crashed" / path.name
+        _copy_without_log(path, crashed)
+        shutil.copyfile(f"{path}-wal", f"{crashed}-wal")
+    async with opened(crashed) as backend:
+        assert await backend.revision() == 2
+        assert backend._reads.deleted_up_to() == 0
+
+    assert "write-ahead log missing" not in caplog.text
+
+
 def _size(path: Path) -> int:
     return path.stat().st_size
+
+
+def _bytes(path: Path) -> bytes:
+    """Return the content of a file, nothing if it is missing."""
+    return path.read_bytes() if path.exists() else b""
 
 
 def _unlink(path: Path) -> None:
@@ -271,20 +377,13 @@ def _damage(path: Path, value: bytes) -> None:
     path.write_bytes(data)
 
 
+def _spoil(path: Path, page: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+    path.write_bytes(data)
+
+
 def _copy_without_log(store: Path, to: Path) -> None:
     to.parent.mkdir()
     for suffix in ("", ".lock"):
         shutil.copyfile(f"{store}{suffix}", f"{to}{suffix}")
-
-
-def test_full_disk(tmp_path: Path) -> None:
-    """Fail a write for which the disk has no room, keep all others, and go on when there is room again."""
-    alone = ["unshare", "--user", "--map-root-user", "--mount"]
-    if subprocess.run([*alone, "mount", "-t", "tmpfs", "none", tmp_path], capture_output=True, check=False).returncode:
-        pytest.skip("this user may not mount a small disk in a namespace")
-    filler = [*alone, sys.executable, "-m", "tests.contract.sqlite_filler", str(tmp_path)]
-    done = subprocess.run(filler, capture_output=True, text=True, timeout=120, check=True)
-    told = json.loads(done.stdout)
-
-    assert told.pop("written") > 10
-    assert told == {"problem": "the store's file: database or disk is full", "found": True, "again": True, "kept": True}

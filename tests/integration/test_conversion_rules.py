@@ -130,6 +130,32 @@ def test_changed_rules_and_storage_version(own_server: ApiextServer) -> None:
     side.close()
 
 
+def test_a_broken_file_at_the_start(tmp_path: Path) -> None:
+    """Convert nothing without the rules of a file that cannot be parsed any more when the server starts again."""
+    crds = tmp_path / "crds"
+    crds.mkdir()
+    rules = crds / "rules.json"
+    rules.write_text(json.dumps(conversion()))
+    _file(crds, widgets_crd())
+    with ApiextServer(tmp_path, crd_dir=crds) as server:
+        side = Side(server.url, server.ssl_context())
+        _create(side, new_widget(**FULL))
+        assert side.ask(Step("GET", f"{V1}/a")).code == 200
+        side.close()
+        rules.write_text(json.dumps(conversion())[:-1])
+        server.restart()
+        side = Side(server.url, server.ssl_context())
+        refused = side.ask(Step("PATCH", f"{V1}/a", {"spec": {"size": 4}}, MERGE))
+        rules.write_text(json.dumps(conversion()))
+        until(lambda: side.ask(Step("PATCH", f"{V1}/a", {"spec": {"size": 4}}, MERGE)).code == 200, "the repaired file is read")
+        found = side.ask(Step("GET", f"{V2}/a")).body["spec"]
+        side.close()
+
+    assert refused.code == 500
+    assert "conversion rules may be in a file that cannot be read: rules.json" in refused.body["message"]
+    assert found == FULL | {"capacity": 4}
+
+
 def test_files(tmp_path: Path) -> None:
     """Use the Conversions of files from the first request, follow changes, name problems, and end with the file."""
     crds = tmp_path / "crds"

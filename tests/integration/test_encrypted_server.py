@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -24,6 +24,21 @@ WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 SECRETS: Final = "/api/v1/namespaces/default/secrets"
 _RELOADED: Final = r'automatic_reloads_total\{apiserver_id_hash="[^"]*",status="success"\} 1\.0'
 RESOURCES: Final = ["*.example.com", "secrets"]
+MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+BUILT_IN: Final[dict[tuple[str, str], tuple[str, dict[str, Any]]]] = {
+    ("", "configmaps"): ("api/v1/namespaces/default", {}),
+    ("", "services"): ("api/v1/namespaces/default", {"spec": {"ports": [{"port": 80}]}}),
+    ("rbac.authorization.k8s.io", "roles"): ("apis/rbac.authorization.k8s.io/v1/namespaces/default", {"rules": []}),
+    ("scheduling.k8s.io", "priorityclasses"): ("apis/scheduling.k8s.io/v1", {"value": 1}),
+}
+"""Paths and members of objects by group and resource."""
+STORED: Final = {
+    ("", "configmaps"): "/registry/configmaps/default/a",
+    ("", "services"): "/registry/services/specs/default/a",
+    ("rbac.authorization.k8s.io", "roles"): "/registry/roles/default/a",
+    ("scheduling.k8s.io", "priorityclasses"): "/registry/priorityclasses/a",
+}
+"""The keys of these objects."""
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +114,32 @@ def test_health_and_metrics(encrypted: ApiextServer) -> None:
     assert 'apiserver_encryption_config_controller_last_config_info{apiserver_id_hash="sha256:' in found
     labels = 'resource="widgets.example.com",status="OK",transformation_type="to_storage",transformer_prefix="k8s:enc:secretbox:v1:"'
     assert f"apiserver_storage_transformation_operations_total{{{labels}}} 1.0" in found
+
+
+def test_migrations_of_built_in_kinds(tmp_path: Path) -> None:
+    """A StorageVersionMigration rewrites objects of any resource with the new key, wherever their keys are."""
+    file = write_configuration(tmp_path / "encryption.json", (["*.*"], [keyed("aesgcm", "key1")]))
+    server = ApiextServer(tmp_path, extra_args=["--builtin-kinds", f"--encryption-provider-config={file}"])
+    with server, Client(server) as client:
+        for (group, resource), (path, obj) in BUILT_IN.items():
+            client.must("POST", f"/{path}/{resource}", {"metadata": {"name": "a"}, **obj})
+            assert stored(server, STORED[group, resource]).startswith(b"k8s:enc:aesgcm:v1:key1:")
+    write_configuration(file, (["*.*"], [keyed("aesgcm", "key2"), keyed("aesgcm", "key1")]))
+    with server, Client(server) as client:
+        for group, resource in BUILT_IN:
+            migration = {"metadata": {"name": resource}, "spec": {"resource": {"group": group, "resource": resource}}}
+            client.must("POST", MIGRATIONS, migration)
+        until(lambda: all(map(has_succeeded, client.must("GET", MIGRATIONS)["items"])), "the migrations")
+
+        for key in STORED.values():
+            assert stored(server, key).startswith(b"k8s:enc:aesgcm:v1:key2:")
+
+
+def has_succeeded(migration: dict[str, Any]) -> bool:
+    """Report whether a migration has succeeded. Fail if it has failed."""
+    found = {one["type"]: one["status"] for one in migration.get("status", {}).get("conditions", ())}
+    assert "Failed" not in found, migration
+    return found.get("Succeeded") == "True"
 
 
 def metrics(server: ApiextServer) -> str:

@@ -51,6 +51,7 @@ def converter(
     rules: ConversionRules | None = None,
     storage: str = "v2",
     stats: RulesStats | None = None,
+    hub: str = "",
 ) -> RulesConverter:
     """Return a converter of widgets.example.com. Schemas are those of spec; without them, every field is known."""
     versions = {version for pair in changes for version in pair}
@@ -59,7 +60,7 @@ def converter(
         for version in versions
     }
     losses = DeclaredLosses(rules or ConversionRules("widgets.example.com", storage, ()))
-    return RulesConverter(FunctionRules(changes), losses, compiled, storage, "widgets.example.com", stats)
+    return RulesConverter(FunctionRules(changes), losses, compiled, storage, "widgets.example.com", stats, hub)
 
 
 def scrambling(seed: str) -> Change:

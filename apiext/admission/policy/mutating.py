@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.admission.attributes import Admission, Attributes
+from apiext.admission.object_interfaces import UnpatchableError
 from apiext.admission.policy.bound_policy import BoundPolicies
 from apiext.admission.policy.counting import NO_ERROR, error_type, observe_conditions
 from apiext.admission.policy.invocations import BindingMatch, PolicyFault, PolicySelection
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _INVALID: Final = "Invalid"
 _IF_NEEDED: Final = "IfNeeded"
+_BASE64: Final = "illegal base64 data"
 _MAX_INLINE_OPERATIONS: Final = 100
 """Operations of a JSON patch above which they are not applied on the event loop."""
 
@@ -168,7 +170,10 @@ class _Dispatch:
             begun, fault = time.perf_counter(), NO_ERROR
             try:
                 inputs = await self._inputs(match, versioned, params, namespace)
-                versioned.obj = await self._objects.complete(await self._mutated(match, mutation, inputs, versioned.obj))
+                mutated = await self._mutated(match, mutation, inputs, versioned.obj)
+                # a patch whose test fails leaves the object as it is
+                strict = mutation.is_json_patch and mutated is not versioned.obj
+                versioned.obj = await self._completed(match, mutated, strict=strict)
                 versioned.is_mutated = True
             except MutationFaultError as error:
                 fault = error_type(str(error))
@@ -196,6 +201,25 @@ class _Dispatch:
             return await self._objects.apply_configuration(obj, configuration)
         except ValueError as error:
             raise MutationFaultError(f"error applying patch: {error}") from error
+
+    async def _completed(self, match: BindingMatch[PolicyMutator], obj: Object, *, strict: bool) -> Object:
+        """Return a mutated object with defaults. `strict`: by a JSON patch.
+
+        Raises:
+            MutationFaultError: a fault of the policy.
+            ValueError: an internal one.
+        """
+        try:
+            return await self._objects.complete(obj, strict=strict)
+        except UnpatchableError as error:
+            raise MutationFaultError(str(error)) from error
+        except ValueError as error:
+            if strict:
+                raise
+            reason = f"error decoding from json: {error}" if str(error).startswith(_BASE64) else str(error)
+            kind = match.matched.kind
+            shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+            raise MutationFaultError(f"unable to convert unstructured object to {shown}: {reason}") from error
 
     async def _patched(self, obj: Object, operations: Operations) -> Object:
         try:

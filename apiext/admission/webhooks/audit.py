@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.admission.webhooks.patching import parse_patch
 from apiext.admission.webhooks.review_response import JSON_PATCH
 from apiext.meta.encoding import json_codec
 
@@ -34,7 +35,7 @@ def annotate_mutation(attributes: Attributes, hook: CompiledHook, *, mutated: bo
 def annotate_patch(attributes: Attributes, hook: CompiledHook, patch: bytes) -> None:
     """Note the JSON patch of a mutating webhook, if the event includes the objects of requests."""
     if attributes.shows_patches:
-        operations = json_codec.loads(patch)
+        operations = parse_patch(patch)
         value = {"configuration": hook.entry.configuration, "webhook": hook.name, "patch": operations, "patchType": JSON_PATCH}
         attributes.annotations.setdefault(f"{_PATCH}{_place(attributes, hook.entry.number)}", _text(value))
 

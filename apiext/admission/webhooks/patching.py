@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.admission.webhooks.review_response import JSON_PATCH
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec, json_values
-from apiext.meta.encoding.json_syntax import syntax_error
+from apiext.meta.encoding.json_syntax import syntax_error, with_replacements
 from apiext.meta.errors import StatusError
 from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_COPIES
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from apiext.meta.patch import Operations
 
 _COPY: Final = b'"copy"'
+_UNDECODABLE: Final = "received undecodable patch in webhook response"
 
 
 class UndecodablePatchError(ValueError):
@@ -62,15 +63,30 @@ def _patched(hook: str, response: ReviewResponse, objects: VersionedObjects) -> 
     return found
 
 
-def _operations(patch: bytes) -> Operations:
+def parse_patch(patch: bytes) -> Any:
+    """Return the value of a patch, whose texts need not be UTF-8.
+
+    Raises:
+        UndecodablePatchError: it is no JSON.
+    """
     try:
-        document = json_codec.loads(patch)
+        return json_codec.loads(patch)
     except ValueError:
-        raise UndecodablePatchError(f"received undecodable patch in webhook response: {syntax_error(patch)}") from None
+        problem = syntax_error(patch)
+    try:
+        if not problem:
+            return json_codec.loads(with_replacements(patch))
+    except ValueError:
+        problem = "json: cannot unmarshal a number beyond float64"
+    raise UndecodablePatchError(f"{_UNDECODABLE}: {problem}")
+
+
+def _operations(patch: bytes) -> Operations:
+    document = parse_patch(patch)
     try:
         return parse_json_patch(document, strict=False)[0]
     except StatusError as error:
-        raise UndecodablePatchError(f"received undecodable patch in webhook response: {error.message}") from None
+        raise UndecodablePatchError(f"{_UNDECODABLE}: {error.message}") from None
 
 
 def is_changed(before: Object | None, after: Object) -> bool:

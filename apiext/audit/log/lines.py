@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.audit.event import LINE_HEADS, common_texts, json_text, recorded_reference, request_members, response_status, user_text
+from apiext.audit.event import LINE_HEADS, common_texts, json_text, recorded_reference, response_status
 from apiext.audit.levels import AuditLevel
 from apiext.meta.time import micro_time, second_of
 
@@ -12,15 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apiext.audit.event import RequestFacts
-    from apiext.audit.source_ips import Client
-    from apiext.meta.request import RequestInfo, UserInfo
 
 READ_HEAD: Final = LINE_HEADS[AuditLevel.METADATA]
 """The beginning of a line at level Metadata."""
-Ended = tuple[str, str, str, str, int, int, str, str, int]
-"""A request that has ended and whose lines are not made yet: the beginning of its lines, its Audit-ID, the members of the arrival after
-the stage, those of the end, when it arrived and when it ended, in nanoseconds since 1970, the members of its answer and of its annotations,
-and how many lines there are: 2 with that of the arrival.
+Ended = tuple[str, str, str, str, str, str, str, int, int, str, str, int]
+"""A request that has ended and whose lines are not made yet: the beginning of its lines, its Audit-ID, the members from the stage to the
+user, the user, those of the client, the reference to the object at the arrival and that at the end, when it arrived and when it ended, in
+nanoseconds since 1970, the members of its answer and of its annotations, and how many lines there are: 2 with that of the arrival.
 
 A tuple, and texts only: the objects of a request that are kept until its lines are made cost more than making them.
 """
@@ -28,28 +26,20 @@ A tuple, and texts only: the objects of a request that are kept until its lines 
 
 def arrival_line(context: RequestFacts) -> bytes:
     """Return the line of JSON of the event of a request's arrival. What later stages have added to the context is not in it."""
-    head, audit_id, subject, reference = context.texts or common_texts(context)
-    target, received = f"{subject}{context.client.members}{reference}", micro_time(context.received)
+    head, audit_id, target, user, reference = context.texts or common_texts(context)
+    received = micro_time(context.received)
     times = f'"requestReceivedTimestamp":"{received}","stageTimestamp":"{received}"'
-    return f'{head}{audit_id}","stage":"RequestReceived{target},{times}}}\n'.encode()
+    return f'{head}{audit_id}","stage":"RequestReceived{target}{user}{context.client.members}{reference},{times}}}\n'.encode()
 
 
 def ended(context: RequestFacts, moment: int) -> Ended:
     """Return what `last_lines` needs of a request without objects of its own and impersonation, which ended at a moment."""
     record, status = context.record, context.status
-    head, audit_id, subject, reference = context.texts or common_texts(context)
-    target = first = f"{subject}{context.client.members}{reference}"
-    if record is not None:
-        target = f"{subject}{context.client.members}{recorded_reference(context.info, record, reference)}"
+    head, audit_id, target, user, reference = context.texts or common_texts(context)
+    recorded = reference if record is None else recorded_reference(context.info, record, reference)
     answer = response_status(status) if status is not None else ""
-    return head, audit_id, first, target, context.received, moment, answer, _notes(context), context.lines
-
-
-def target(info: RequestInfo, user: UserInfo | None, client: Client, uri: str) -> tuple[object, object, str, str]:
-    """Return user, client and URI of a request, and the members between the stage and the answer. The RequestInfo keeps them."""
-    _, before, reference = request_members(info, uri)
-    found = info.audit_target = user, client, uri, f"{before}{user_text(user)}{client.members}{reference}"
-    return found
+    client, received, notes = context.client.members, context.received, _notes(context)
+    return head, audit_id, target, user, client, reference, recorded, received, moment, answer, notes, context.lines
 
 
 def last_lines(requests: Iterable[Ended]) -> str:
@@ -60,7 +50,7 @@ def last_lines(requests: Iterable[Ended]) -> str:
     found: list[str] = []
     add = found.append
     begin, second = 0, ""
-    for head, audit_id, first, target, received, moment, answer, notes, lines in requests:
+    for head, audit_id, target, user, client, reference, recorded, received, moment, answer, notes, lines in requests:
         micros = (received - begin) // 1000
         if not 0 <= micros < 1_000_000:
             begin, second = second_of(received)
@@ -72,10 +62,11 @@ def last_lines(requests: Iterable[Ended]) -> str:
             micros = (moment - begin) // 1000
         if lines > 1:
             add(
-                f'{head}{audit_id}","stage":"RequestReceived{first},"requestReceivedTimestamp":"{arrived}","stageTimestamp":"{arrived}"}}\n'
+                f'{head}{audit_id}","stage":"RequestReceived{target}{user}{client}{reference},'
+                f'"requestReceivedTimestamp":"{arrived}","stageTimestamp":"{arrived}"}}\n'
             )
         add(
-            f'{head}{audit_id}","stage":"ResponseComplete{target}{answer},"requestReceivedTimestamp":"{arrived}",'
+            f'{head}{audit_id}","stage":"ResponseComplete{target}{user}{client}{recorded}{answer},"requestReceivedTimestamp":"{arrived}",'
             f'"stageTimestamp":"{second}{micros:06}Z"{notes}}}\n'
         )
     return "".join(found)

@@ -145,7 +145,7 @@ class LogWriter:
         self._unmade += lines
         requests = self._ended
         requests.append(found)
-        if len(requests) >= _MOST_ENDED or len(found[2]) > _LONG:
+        if len(requests) >= _MOST_ENDED or len(found[2]) + len(found[3]) > _LONG:
             self._make()
             self._pass_on_soon()
         elif not self.lingering or self._unmade + self._count >= self._most:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.authentication.serviceaccount import jwt
 from apiext.authentication.tokens import AuthenticatedToken, TokenError
 from apiext.meta.golang import formatting
-from apiext.meta.random_uuid import random_uuid
 from apiext.meta.request import CREDENTIAL_ID, UserInfo
 
 if TYPE_CHECKING:
@@ -71,8 +70,10 @@ class ServiceAccountTokens:
             self._loading = asyncio.create_task(asyncio.to_thread(self.load))
         return await asyncio.shield(self._loading)
 
-    async def issue(self, account: Object, *, seconds: int, audiences: Sequence[str], bound: dict[str, Object], moment: float) -> str:
-        """Return a token of a service account. `bound` has the object that it is bound to by its kind in lower case.
+    async def issue(
+        self, account: Object, *, token_id: str, seconds: int, audiences: Sequence[str], bound: dict[str, Object], moment: float
+    ) -> str:
+        """Return a token of a service account with an id. `bound` has the object that it is bound to by its kind in lower case.
 
         Raises:
             OSError: the keys cannot be read or written.
@@ -86,7 +87,7 @@ class ServiceAccountTokens:
             "exp": now + seconds,
             "iat": now,
             "nbf": now,
-            "jti": random_uuid(),
+            "jti": token_id,
             _PRIVATE: {"namespace": metadata["namespace"], **references},
         }
         return jwt.sign(claims, (await self.keys()).signing)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterator
 
 _Result = TypeVar("_Result")
 
@@ -30,3 +31,19 @@ def run_interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
         return asyncio.run(run())
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         raise click.exceptions.Abort from error
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let SIGTERM end the work of a block as Ctrl-C does, so that it deletes its temporary files.
+
+    Raises:
+        Abort: it was ended.
+    """
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise click.exceptions.Abort from error
+    finally:
+        signal.signal(signal.SIGTERM, former)

@@ -16,7 +16,7 @@ from apiext.cli.releases.verdict_command import VerdictCommand
 from apiext.cli.releases.webhook_flags import services_of, webhook_flags, webhook_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from apiext.cli.releases.outputs import Output
     from apiext.lab.comparison.grades import Grades
@@ -100,9 +100,9 @@ async def _plan(paths: tuple[str, ...], flags: Mapping[str, Any]) -> ReleasePlan
     webhook, services = webhook_of(flags), services_of(flags)
     async with AsyncExitStack() as stack:
         new = await _new_release(paths, access)
-        names = None if flags["prune"] else [*new.definitions, *new.refused]
+        names = {*new.definitions, *new.refused}
         origin = await _origin(paths, flags)
-        old = await _old_release(origin, paths, access, names)
+        old = await _old_release(origin, paths, access, None if flags["prune"] else names)
         stored = await _objects(flags["stored"], access, stack)
         place = flags["objects"] or (None if stored is not None else await _objects_place(flags["old"]))
         objects = await _objects(place, access, stack) if place else stored
@@ -143,10 +143,12 @@ async def _origin(paths: Sequence[str], flags: Mapping[str, Any]) -> str:
     )
 
 
-async def _old_release(origin: str, paths: Sequence[str], access: Access, names: Sequence[str] | None) -> Release:
+async def _old_release(origin: str, paths: Sequence[str], access: Access, names: Collection[str] | None) -> Release:
+    """Return the old definitions with some names, and all others of their groups: names of resources are unique in a group."""
     from apiext.lab.releases.places import open_release
 
-    return await open_release(origin, access, paths=paths, names=names)
+    groups = {name.partition(".")[2] for name in names or ()}
+    return await open_release(origin, access, paths=paths, names=names, groups=groups)
 
 
 async def _objects_place(old: str | None) -> str | None:

@@ -87,7 +87,8 @@ def build_rules(
     else:
         compiled = compile_rules(rules, schemas)
     losses = DeclaredLosses(rules or ConversionRules(name, storage_version, ()))
-    return BuiltRules(RulesConverter(compiled, losses, schemas, storage_version, name, stats), compiled, rules, report)
+    hub = rules.hub if rules is not None else ""
+    return BuiltRules(RulesConverter(compiled, losses, schemas, storage_version, name, stats, hub), compiled, rules, report)
 
 
 def problem_text(report: CheckReport) -> str:

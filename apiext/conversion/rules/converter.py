@@ -48,14 +48,20 @@ class RulesConverter:
         storage_version: str,
         name: str,
         stats: RulesStats | None = None,
+        hub: str = "",
     ) -> None:
-        """Create the converter of the definition with a name. `schemas` has all its versions. Count conversions in `stats`."""
+        """Create the converter of the definition with a name. `schemas` has all its versions. Count conversions in `stats`.
+
+        Objects go from one spoke to another through the `hub`: what the hub has and the first one lacks is carried for the hub, and
+        returns there.
+        """
         self._rules = rules
         self._losses = losses
         self._schemas = schemas
         self._storage_version = storage_version
         self._name = name
         self._stats = stats
+        self._hub = hub
         self.is_inline: Final = not rules.has_expressions
         self._transformations: dict[tuple[str, str], Transformation | ConversionError] = {}
 
@@ -107,34 +113,42 @@ class RulesConverter:
         return converted
 
     def _converted(self, obj: Object, source: str, target: str) -> Object:
-        transformation = self._transformation(source, target)
         text = annotation.take(obj)
         carried = annotation.parse(text, self._schemas, marked=source != self._storage_version) if text is not None else {}
-        carried.pop(source, None)
-        own = carried.pop(target, ())
-        if isinstance(own, str):
-            raise self._refusal(obj, target, target, own)
-        before = obj.copy()
-        exact = transformation.apply(obj)
-        restored = bool(own) and restore(obj, own, self._schemas[target].structural)
-        if not exact or restored:
-            entries = self._lost(before, obj, source, target)
-            if entries:
-                carried[source] = entries
+        ends = (target,) if self._hub in ("", source, target) else (self._hub, target)
+        begin = source
+        for end in ends:
+            self._take_step(obj, carried, begin, end, target)
+            begin = end
         if carried:
             self._carry(obj, carried, source, target)
         return obj
 
-    def _lost(self, before: Object, obj: Object, source: str, target: str) -> tuple[Entry, ...] | str:
+    def _take_step(self, obj: Object, carried: Carried, source: str, end: str, target: str) -> None:
+        """Convert an object on its way to the target version, and change what it carries, in place."""
+        transformation = self._transformation(source, end)
+        carried.pop(source, None)
+        own = carried.pop(end, ())
+        if isinstance(own, str):
+            raise self._refusal(obj, target, end, own)
+        before = obj.copy()
+        exact = transformation.apply(obj)
+        restored = bool(own) and restore(obj, own, self._schemas[end].structural)
+        if not exact or restored:
+            entries = self._lost(before, obj, source, end, target)
+            if entries:
+                carried[source] = entries
+
+    def _lost(self, before: Object, obj: Object, source: str, end: str, target: str) -> tuple[Entry, ...] | str:
         """Return what the way back does not give again. Raise ConversionError if the object must not be stored without a way back."""
         returned = obj.copy()
         try:
-            self._transformation(target, source).apply(returned, before)
+            self._transformation(end, source).apply(returned, before)
         except ConversionError as error:
             if target == self._storage_version:
                 raise UnstorableError(f"{self._prefix(obj, target)}: the rules cannot convert it back: {error}") from error
             return IRREVERSIBLE
-        expected = ignore_losses(before, returned, self._losses.between(source, target))
+        expected = ignore_losses(before, returned, self._losses.between(source, end))
         return difference(expected, returned, self._schemas[source].structural)
 
     def _carry(self, obj: Object, carried: Carried, source: str, target: str) -> None:

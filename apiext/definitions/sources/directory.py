@@ -1,7 +1,7 @@
 """Definitions from the files of a folder, watched while the server runs (`--crd-dir`), and Conversions beside them.
 
 The server applies a file at its start and whenever the file changes. Removing a file removes neither definitions nor instances, but
-its Conversions: they are stored nowhere else.
+its Conversions: they are stored nowhere else. A file that cannot be parsed keeps those that it had.
 """
 
 from __future__ import annotations
@@ -144,10 +144,10 @@ class DirectorySource:
         except OSError as error:
             file.problems.append(f"cannot be read: {error.strerror or error}")
             file.retry = True
+            self._conversions.put(path, (), is_complete=False)
         else:
             documents = await asyncio.to_thread(list, definitions(data))
-            rules = [found for found in documents if not isinstance(found, FileProblem) and is_conversion(found)]
-            file.problems += [f"Conversion {name}: {problem}" for name, problem in self._conversions.put(path, rules)]
+            file.problems += [f"Conversion {name}: {problem}" for name, problem in self._put_conversions(path, documents)]
             for found in documents:
                 if isinstance(found, FileProblem) or not is_conversion(found):
                     await self._apply_document(path, file, found)
@@ -155,6 +155,11 @@ class DirectorySource:
             for problem in file.problems:
                 _LOG.error("invalid definition file", file=self._display(path), problem=problem, **_numbered(file.steps))
         return file
+
+    def _put_conversions(self, path: Path, documents: Sequence[Object | FileProblem]) -> list[tuple[str, str]]:
+        parsed = [found for found in documents if not isinstance(found, FileProblem)]
+        rules = [found for found in parsed if is_conversion(found)]
+        return self._conversions.put(path, rules, is_complete=len(parsed) == len(documents))
 
     async def _apply_document(self, path: Path, file: _File, found: Object | FileProblem) -> None:
         if isinstance(found, FileProblem):

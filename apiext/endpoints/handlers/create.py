@@ -45,7 +45,8 @@ async def _create(scope: Scope, call: WriteCall) -> Item:
     match_namespace(scope, obj, ctx.namespace)
     dedup_owner_references(obj, ctx.warnings)
     await scope.fields.update({}, obj, call.manager)
-    name = str((obj.get("metadata") or {}).get("name", ""))
+    # of a subresource, such as the token of a ServiceAccount, the path has the name
+    name = ctx.name or str((obj.get("metadata") or {}).get("name", ""))
     admitter = Admitter(scope, call, name)
     obj = await admitter.mutate(AdmissionOperation.CREATE, obj, None)
     dedup_owner_references(obj, ctx.warnings, after_admission=True)

@@ -99,7 +99,7 @@ class Admitter:
     _scope: Scope
     _call: WriteCall
     name: str
-    """The name in the path, for a create that of the object; empty for a deletecollection and before the server generates one."""
+    """The name in the path, otherwise that of the created object; empty for a deletecollection and before the server generates one."""
 
     def _place(self, operation: AdmissionOperation) -> RequestPlace:
         resource = self._scope.resource

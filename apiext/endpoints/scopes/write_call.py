@@ -53,7 +53,8 @@ class WriteCall:
     @property
     def context(self) -> RequestContext:
         """Return the request as the registry sees it."""
-        return RequestContext(self.namespace, self.subresource, self.warnings, self.name, self.user)
+        annotations = self.record.annotations if self.record is not None else None
+        return RequestContext(self.namespace, self.subresource, self.warnings, self.name, self.user, annotations)
 
 
 def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data: bytes = b"", *, manager: str = "") -> WriteCall:

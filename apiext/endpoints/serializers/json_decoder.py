@@ -12,13 +12,10 @@ from typing import Any, Final
 import orjson
 
 from apiext.meta.encoding import json_codec, json_values
-from apiext.meta.encoding.json_syntax import EXCEEDED_DEPTH, syntax_error
+from apiext.meta.encoding.json_syntax import EXCEEDED_DEPTH, syntax_error, with_replacements
 from apiext.meta.golang import formatting
 from apiext.meta.limits import MAX_DEPTH, is_enough
 
-_BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
-_ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
-_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
@@ -93,11 +90,8 @@ def _parse_tolerant(data: bytes) -> Any:
         raise DepthError
     if problem:
         raise BodyDecodeError(problem)
-    # Go replaces each invalid byte.
-    clean = _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
-    valid = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], clean) if _SURROGATE.search(clean) else clean
     try:
-        return json_codec.loads(valid)
+        return json_codec.loads(with_replacements(data))
     except ValueError as error:
         raise BodyDecodeError("json: cannot unmarshal a number beyond float64") from error
 

@@ -77,8 +77,7 @@ class Auditing:
 
     def begin(self, request: web.BaseRequest, user: UserInfo | None, settings: AuditSettings) -> AuditContext:
         """Attach a context to a request that is recorded, and return it."""
-        request[AUDIT] = audit = AuditContext(request[HEADERS][HEADER])
-        audit.received = request[ARRIVED]
+        request[AUDIT] = audit = AuditContext(request[HEADERS][HEADER], request[ARRIVED])
         audit.begin(settings, self, user, request[INFO])
         if self._direct is None:
             audit.is_usual = False

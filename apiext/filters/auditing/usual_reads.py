@@ -10,10 +10,10 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.audit.context import ALLOWED, AuditContext, decision
-from apiext.audit.event import ANSWERS, escaped
+from apiext.audit.event import ANSWERS, escaped, request_members, user_text
 from apiext.audit.latencies import SLOW
 from apiext.audit.log.arrivals import is_recent
-from apiext.audit.log.lines import READ_HEAD, target
+from apiext.audit.log.lines import READ_HEAD
 from apiext.endpoints.request import ARRIVED, AUDIT, HEADERS
 from apiext.filters.audit_id import HEADER
 from apiext.filters.auditing.client import client_of
@@ -83,14 +83,12 @@ class UsualReads:
             # it has a context, or gets it because it was slow
             await filter_.finish(request, response)
             return response
-        client, uri = client_of(request), request.raw_path
-        known = info.audit_target
-        if known is None or known[0] is not user or known[1] is not client or known[2] != uri:
-            known = target(info, user, client, uri)
+        _, members, reference = request_members(info, request.raw_path)
         decided = read[2]
         notes = "" if decided is None else decision("allow", decided[0])[1] if decided[0] else ALLOWED[1]
         self._stats.events += _LINES
-        if writer.add((READ_HEAD, escaped(request[HEADERS][HEADER]), known[3], known[3], arrived, now, answer, notes, _LINES), _LINES):
+        audit_id, by, client = escaped(request[HEADERS][HEADER]), user_text(user), client_of(request).members
+        if writer.add((READ_HEAD, audit_id, members, by, client, reference, reference, arrived, now, answer, notes, _LINES), _LINES):
             await writer.put_and_wait((), strict=False)
         return response
 
@@ -104,7 +102,7 @@ class UsualReads:
         """Give a running read an audit context. That of a read which has ended is not recorded."""
         read = self._running.pop(id(request), None)
         if read is None:
-            return AuditContext(request[HEADERS][HEADER])
+            return AuditContext(request[HEADERS][HEADER], request[ARRIVED])
         _, authenticated, decided = read
         audit = self._attach(request)
         audit.is_read, audit.authenticated = True, authenticated

@@ -31,7 +31,7 @@ class TriedRules:
         self.storage = definition.storage_version.name
         self._compiled = compile_rules(rules, self.schemas)
         self._losses = DeclaredLosses(rules)
-        self._converter = RulesConverter(self._compiled, self._losses, self.schemas, self.storage, rules.name)
+        self._converter = RulesConverter(self._compiled, self._losses, self.schemas, self.storage, rules.name, hub=rules.hub)
 
     def convert(self, obj: Object, version: str) -> Object:
         """Convert an object in place, and return it.

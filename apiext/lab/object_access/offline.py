@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.conversion.known import KnownConversion, Origin
 from apiext.conversion.none import NoneConverter
 from apiext.conversion.rules_in_use import was_in_use
+from apiext.conversion.unknown import UnknownConverter
 from apiext.definitions.codec import RESOURCE, CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.lab.builtin_definitions import builtin_codecs, builtin_kinds, is_builtin, stored_resource
@@ -15,11 +17,12 @@ from apiext.meta.gvk import GroupVersionKind
 from apiext.registry.customresources.codec import CustomResourceCodec
 from apiext.serving.builder import version_schemas
 from apiext.serving.mirror_phases import check_write
-from apiext.serving.stored_conversions import read_conversions
+from apiext.serving.stored_conversions import RULES_IN_USE, read_conversions
 from apiext.storage.backend import BackendError, Guard
 from apiext.storage.errors import CorruptObjectError, StorageError
 from apiext.storage.paged_reads import PageLimit, pages
 from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -45,6 +48,8 @@ class OfflineObjects:
         self._stores = stores
         self._conversions: dict[str, Object] = {}
         """The Conversions in the store, by name."""
+        self._in_use: dict[str, str] = {}
+        """Digests of the rules by which servers convert, by the name of the CRD."""
 
     async def definitions(self) -> Sequence[Definition]:
         """Implement StoredObjects.definitions: omit unreadable definitions, and append the built-in kinds."""
@@ -57,6 +62,7 @@ class OfflineObjects:
                     if definition is not None:
                         found.append(definition)
             self._conversions = {str(one["metadata"]["name"]): one for one in await read_conversions(self._stores)}
+            self._in_use = await HostRecords(self._stores.backend, self._stores.prefix).get(RULES_IN_USE) or {}
         except BackendError as error:
             raise RescueError(f"cannot read the store: {error}") from error
         return [*found, *builtin_kinds()]
@@ -131,7 +137,8 @@ class OfflineObjects:
 
     def _repair(self, definition: Definition) -> Repair:
         guard = _PhaseGuard(definition, self._stores.key_prefix(RESOURCE) + definition.name)
-        return self._stores.repair(stored_resource(definition), _codec(definition, self._conversions.get(definition.name)), guard)
+        codec = _codec(definition, self._conversions.get(definition.name), self._in_use.get(definition.name))
+        return self._stores.repair(stored_resource(definition), codec, guard)
 
 
 def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definition | None:
@@ -141,8 +148,11 @@ def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definiti
         return None
 
 
-def _codec(definition: Definition, conversion: Object | None) -> Codec:
-    """Return the codec of the storage version, which converts by the rules of a Conversion if there are any."""
+def _codec(definition: Definition, conversion: Object | None, digest: str | None) -> Codec:
+    """Return the codec of the storage version, which converts by the rules of a Conversion if there are any.
+
+    It converts nothing if servers convert by rules with a `digest`, and the store has none: objects would lose fields.
+    """
     if is_builtin(definition):
         return builtin_codecs()[definition.resource]
     storage, schemas = definition.storage_version.name, version_schemas(definition)
@@ -150,7 +160,10 @@ def _codec(definition: Definition, conversion: Object | None) -> Codec:
     if conversion is not None:
         from apiext.conversion.rules.building import build_rules
 
-        converter = build_rules(definition.name, conversion, schemas, storage, in_use=was_in_use(conversion)).converter
+        in_use = was_in_use(conversion) or KnownConversion(definition.name, conversion, Origin.OBJECT).digest == digest
+        converter = build_rules(definition.name, conversion, schemas, storage, in_use=in_use).converter
+    elif digest is not None:
+        converter = UnknownConverter(f"only a running server has the conversion rules of {definition.name}, which are in a file")
     return CustomResourceCodec(
         kind=GroupVersionKind(definition.group, storage, definition.names.kind),
         storage_version=storage,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from apiext.conversion.interface import ConversionError
+from apiext.lab.judgement.findings import Group
 from apiext.lab.judgement.judge import Judge
 from apiext.lab.judgement.outcome import FindingKind, ObjectsReport
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from apiext.definitions.definition import Definition
     from apiext.lab.judgement.converters import Converters, JudgedConverter
+    from apiext.lab.judgement.outcome import ObjectFinding
     from apiext.lab.plan.step_finder import FoundSteps
     from apiext.lab.releases.interface import SourceObject
     from apiext.meta.encoding.json_codec import Object
@@ -94,9 +96,10 @@ async def probe_webhook(judged: JudgedConverter, definition: Definition) -> None
 
 def _joined(first: ObjectsReport, last: ObjectsReport) -> ObjectsReport:
     """Return the report about two parts of the way. Of appliers and managers, the end counts."""
-    known = {(finding.kind, finding.version, finding.path): finding for finding in first.findings if finding.kind not in _OF_THE_END}
+    known = {_group(finding): finding for finding in first.findings if finding.kind not in _OF_THE_END}
     for finding in last.findings:
-        known.setdefault((finding.kind, finding.version, finding.path), finding)
+        group = _group(finding)
+        known[group] = max(known.get(group, finding), finding, key=lambda one: one.count - one.already)
     order = list(FindingKind)
     return replace(
         last,
@@ -107,3 +110,7 @@ def _joined(first: ObjectsReport, last: ObjectsReport) -> ObjectsReport:
         unreadable=first.unreadable,
         not_judged=[*first.not_judged, *(part for part in last.not_judged if part not in first.not_judged)],
     )
+
+
+def _group(finding: ObjectFinding) -> Group:
+    return Group(finding.kind, finding.version, finding.path, finding.message)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from apiext.definitions.codec import compact
 from apiext.lab.comparison.definition_comparison import compare_definitions
 from apiext.lab.plan import stages, verdict
 from apiext.lab.plan.definition_planner import DefinitionPlanner
+from apiext.lab.plan.name_conflicts import name_conflicts
 from apiext.lab.plan.plan import DefinitionPlan, Need, PlanStep, ReleasePlan, Safety, State, StepKind
 from apiext.lab.plan.step_finder import StoredFacts, find_steps
 from apiext.lab.plan.version_report import report_versions
@@ -36,6 +38,8 @@ async def make_plan(
     names = set(new.definitions) | set(new.refused)
     missing = sorted({*old.definitions} - names)
     plans = [await planner.plan(name) for name in sorted(names | set(missing if options.removes else ()))]
+    conflicts = planner.name_conflicts()
+    plans = [_with_conflict(one, conflicts[one.name]) if one.name in conflicts else one for one in plans]
     # only objects of files have remarks, once they are read
     notes = [*old.remarks, *new.remarks, *getattr(objects, "remarks", ())]
     notes += [
@@ -80,6 +84,15 @@ class _Planner:
             return self._unchanged(old, new)
         is_live, objects, stored, options = self._old.is_live, self._objects, self._stored, self._options
         return await DefinitionPlanner(old, new, is_live=is_live, objects=objects, stored=stored, options=options, rules=rules).plan()
+
+    def name_conflicts(self) -> dict[str, str]:
+        """Return what the server does not accept of the names of new definitions."""
+        old, new = self._old.definitions, dict(self._new.definitions)
+        for name in self._new.refused:
+            accepted = _accepted_update(old.get(name), self._new, name)
+            if accepted is not None:
+                new[name] = accepted
+        return name_conflicts({name: one for name, one in old.items() if name in new or not self._options.removes}, new)
 
     def _unchanged(self, old: Definition, new: Definition) -> DefinitionPlan:
         found = find_steps(old, new, StoredFacts())
@@ -130,6 +143,10 @@ class _Planner:
             steps=(step,),
             way_back=None,
         )
+
+
+def _with_conflict(plan: DefinitionPlan, conflict: str) -> DefinitionPlan:
+    return replace(plan, verdict=Safety.BREAKING, breaks=(conflict, *plan.breaks))
 
 
 def _spec(conversion: Object | None) -> Any:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from apiext.lab.recordings.archive_format import MANIFEST, RecordingManifest, definition_member, load_object, objects_member
 from apiext.lab.releases.definition_creation import parse_definition
-from apiext.lab.releases.interface import Release, SourceError
+from apiext.lab.releases.interface import Release, SourceError, is_wanted
 from apiext.lab.releases.object_pages import paged
 from apiext.meta.encoding import json_codec
 
@@ -41,9 +41,9 @@ class ArchiveSource:
         """Implement ObjectSource.origin."""
         return f"recording {self._path}" + (f" of {self.manifest.origin}" if self.manifest.origin else "")
 
-    async def release(self, names: Collection[str] | None = None) -> Release:
+    async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
         """Implement WholeSource.release."""
-        chosen = [name for name in sorted(self.manifest.objects) if names is None or name in names]
+        chosen = [name for name in sorted(self.manifest.objects) if is_wanted(name, names, groups)]
         return Release(self.origin, {name: self._definition(name) for name in chosen}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:

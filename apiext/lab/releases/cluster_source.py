@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.codec import GVK, RESOURCE
 from apiext.lab.releases.cluster_connection import resource_path
 from apiext.lab.releases.definition_creation import parse_definition
-from apiext.lab.releases.interface import Release, SourceError, SourceObject
+from apiext.lab.releases.interface import Release, SourceError, SourceObject, is_wanted
 from apiext.lab.releases.object_pages import object_key
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class ClusterSource:
         """Implement ObjectSource.origin."""
         return self._cluster.origin
 
-    async def release(self, names: Collection[str] | None = None) -> Release:
+    async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
         """Implement WholeSource.release, with the real status of the definitions."""
         found: list[Definition] = []
-        if names is None:
+        if names is None or groups:
             async for page in self._cluster.pages(_DEFINITIONS):
-                found += [_definition(crd, self.origin) for crd in page.items]
+                found += [_definition(crd, self.origin) for crd in page.items if is_wanted(crd["metadata"]["name"], names, groups)]
         else:
             for name in sorted(names):
                 crd = await self._cluster.get(f"{_DEFINITIONS}/{name}")

@@ -50,6 +50,11 @@ class SourceObject:
     """The reason why the stored bytes cannot be read, such as encryption; `object` is then empty."""
 
 
+def is_wanted(name: str, names: Collection[str] | None, groups: Collection[str] = ()) -> bool:
+    """Report whether a definition is one of the named ones or of groups. Every one is without names."""
+    return names is None or name in names or name.partition(".")[2] in groups
+
+
 class ObjectSource(Protocol):
     """Reads objects of definitions.
 
@@ -78,8 +83,8 @@ class ObjectSource(Protocol):
 class WholeSource(ObjectSource, Protocol):
     """Reads definitions with their objects."""
 
-    async def release(self, names: Collection[str] | None = None) -> Release:
-        """Return the release of the source: the named definitions that it has, or all.
+    async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
+        """Return the release of the source: the named definitions that it has and those of groups, or all.
 
         Raises:
             SourceError: the source cannot be read.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from apiext.lab.releases.crd_files import release_of_paths
-from apiext.lab.releases.interface import SourceError, SourceObject
+from apiext.lab.releases.interface import SourceError, SourceObject, is_wanted
 from apiext.lab.releases.manifests import manifests, read_files
 from apiext.lab.releases.object_pages import object_key, paged
 from apiext.lab.releases.object_spool import ObjectSpool
@@ -45,13 +45,15 @@ class ManifestSource:
         """Implement ObjectSource.origin."""
         return " ".join(map(str, self._paths))
 
-    async def release(self, names: Collection[str] | None = None) -> Release:
+    async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
         """Implement WholeSource.release."""
         found = await release_of_paths(self._paths)
         if names is None:
             return found
-        chosen = {name: definition for name, definition in found.definitions.items() if name in names}
-        return replace(found, definitions=chosen, refused={name: why for name, why in found.refused.items() if name in names})
+        chosen = {name: definition for name, definition in found.definitions.items() if is_wanted(name, names, groups)}
+        return replace(
+            found, definitions=chosen, refused={name: why for name, why in found.refused.items() if is_wanted(name, names, groups)}
+        )
 
     async def count(self, definition: Definition) -> int | None:
         """Implement ObjectSource.count."""

@@ -77,10 +77,12 @@ async def place_of(text: str, *, paths: Sequence[str | Path] = ()) -> SourcePlac
     raise SourceError(f"{text!r} names nothing that exists: {kinds} is expected")
 
 
-async def open_release(text: str, access: Access, *, paths: Sequence[str | Path] = (), names: Collection[str] | None = None) -> Release:
+async def open_release(
+    text: str, access: Access, *, paths: Sequence[str | Path] = (), names: Collection[str] | None = None, groups: Collection[str] = ()
+) -> Release:
     """Return the release of definitions at a place.
 
-    `paths` are the files and folders that a git revision is read at. `names` limits what is read from a cluster.
+    `paths` are the files and folders that a git revision is read at. Of other places, `names` and `groups` limit what is read.
 
     Raises:
         SourceError: there is no such place, or it cannot be read.
@@ -92,7 +94,7 @@ async def open_release(text: str, access: Access, *, paths: Sequence[str | Path]
         return await release_of_revision(text, paths)
     source = await _open(place, access)
     try:
-        return await with_conversions(source, await source.release(names))
+        return await with_conversions(source, await source.release(names, groups=groups))
     finally:
         await source.close()
 

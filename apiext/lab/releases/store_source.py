@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apiext.lab.builtin_definitions import is_builtin
 from apiext.lab.object_access.interface import RescueError
 from apiext.lab.object_access.offline import OfflineObjects
-from apiext.lab.releases.interface import Release, SourceError, SourceObject
+from apiext.lab.releases.interface import Release, SourceError, SourceObject, is_wanted
 from apiext.lab.releases.object_pages import paged
 from apiext.storage import stored_object
 from apiext.storage.backend import BackendError, CompactedError
@@ -35,13 +35,13 @@ class StoreSource:
         """Implement ObjectSource.origin."""
         return self._origin
 
-    async def release(self, names: Collection[str] | None = None) -> Release:
+    async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
         """Implement WholeSource.release: the stored definitions that can be read."""
         try:
             stored = await OfflineObjects(self._stores).definitions()
         except RescueError as error:
             raise SourceError(f"{self._origin}: {error}") from error
-        found = [definition for definition in stored if not is_builtin(definition) and (names is None or definition.name in names)]
+        found = [definition for definition in stored if not is_builtin(definition) and is_wanted(definition.name, names, groups)]
         return Release(self._origin, {definition.name: definition for definition in found}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:

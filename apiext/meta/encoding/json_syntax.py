@@ -28,6 +28,9 @@ _PLAIN: Final = bytes(ord("?") if code >= 0x80 or code in b"NI" else code for co
 """Equates all bytes beyond ASCII, and hides NaN and Infinity, which Python reads."""
 _PARSER: Final = json.JSONDecoder(parse_int=len, parse_float=len)
 """Checks numbers and does not convert them."""
+_BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
+_ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _NOT_BRACKETS: Final = bytes(set(range(256)).difference(b"[]{}"))
 _NESTING: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -42,6 +45,12 @@ def syntax_error(data: bytes) -> str:
     except RecursionError:
         return EXCEEDED_DEPTH
     return EXCEEDED_DEPTH if _is_too_deep(data) else ""
+
+
+def with_replacements(data: bytes) -> bytes:
+    """Return JSON without syntax errors as Go reads it: U+FFFD replaces each byte that is not UTF-8, and each lone surrogate."""
+    clean = _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
+    return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], clean) if _SURROGATE.search(clean) else clean
 
 
 def _is_too_deep(data: bytes) -> bool:

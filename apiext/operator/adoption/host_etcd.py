@@ -26,7 +26,6 @@ from apiext.storage.backend import Backend, BackendError, KeyValue, UnreadableVa
 from apiext.storage.etcd.config import EtcdConfig
 
 _CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
-_ENCRYPTED: Final = b"k8s:enc:"
 _PAGE_SIZE: Final = 500
 """Objects read at once."""
 _MAX_CONCURRENT_WRITES: Final = 32
@@ -136,7 +135,7 @@ async def _encrypted(backend: Backend, prefix: str, file: Path) -> Backend:
 def _check_decrypted(value: bytes, definition: str) -> None:
     if isinstance(value, UnreadableValue):
         raise ApiError(f"the host's etcd has values of {definition} that --host-encryption-provider-config cannot read: {value.problem}")
-    if value.startswith(_ENCRYPTED):
+    if value.startswith(stored_bytes.ENCRYPTED_PREFIX):
         raise ApiError(
             f"the host encrypts what it stores of {definition}: "
             "start the operator with --host-encryption-provider-config, the file of the host's kube-apiserver"

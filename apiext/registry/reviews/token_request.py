@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, field, time
 from apiext.meta.gvk import GroupKind, GroupResource
+from apiext.meta.random_uuid import random_uuid
 from apiext.registry.reviews.resources import TOKEN_REQUEST
 from apiext.registry.reviews.review_rest import admit
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     """Returns the object of a namespace and name; raises StatusError (404)."""
 
 _KIND: Final = GroupKind(TOKEN_REQUEST.group, TOKEN_REQUEST.kind)
+_ISSUED: Final = "authentication.kubernetes.io/issued-credential-id"
 _MIN_SECONDS: Final = 600
 _MAX_SECONDS: Final = 1 << 32
 _DEFAULT_SECONDS: Final = 3600
@@ -64,10 +66,13 @@ class TokenRequests:
         await admit(options, request)
         bound = await self._bound(ctx.namespace, spec.get("boundObjectRef"))
         seconds: int = spec["expirationSeconds"]
+        token_id, audiences = random_uuid(), spec["audiences"]
         try:
-            token = await self.tokens.issue(account, seconds=seconds, audiences=spec["audiences"], bound=bound, moment=moment)
+            token = await self.tokens.issue(account, token_id=token_id, seconds=seconds, audiences=audiences, bound=bound, moment=moment)
         except OSError as error:
             raise errors.internal(f"failed to generate token: {error.strerror}") from error
+        if ctx.annotations is not None:
+            ctx.annotations[_ISSUED] = f"JTI={token_id}"
         expires = time.rfc3339(datetime.fromtimestamp(moment, UTC) + timedelta(seconds=seconds))
         return {**request, "status": {"token": token, "expirationTimestamp": expires}}
 

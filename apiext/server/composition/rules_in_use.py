@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
+from apiext.serving.stored_conversions import RULES_IN_USE
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas.host_records import HostRecords
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from apiext.conversion.known import KnownConversions
 
 _LOG: Final = get_logger(__name__)
-_RECORD: Final = "conversion-rules-in-use"
 _RETRY_SECONDS: Final = 5.0
 
 
@@ -29,7 +29,7 @@ class RecordedRules:
     async def recall(self) -> None:
         """Take over what the servers have recorded. A store that does not answer gives nothing."""
         try:
-            self._known.in_use.resume(await self._records.get(_RECORD) or {})
+            self._known.in_use.resume(await self._records.get(RULES_IN_USE) or {})
         except BackendError as error:
             _LOG.warning("conversion rules in use not read", error=str(error))
 
@@ -47,12 +47,13 @@ class RecordedRules:
 
     async def _exchange(self) -> None:
         """Read and write the record. Raises BackendError."""
-        await self._records.change(_RECORD, self._exchanged)
+        await self._records.change(RULES_IN_USE, self._exchanged)
 
     def _exchanged(self, recorded: dict[str, str]) -> dict[str, str]:
         """Take over what is recorded, and return what to record."""
         current = {one.name: one.digest for one in self._known}
         self._known.in_use.resume({name: digest for name, digest in recorded.items() if current.get(name) == digest})
-        # other servers may know Conversions that have not been listed here
-        kept = {name: digest for name, digest in recorded.items() if self._known.missing or name in current}
+        # other servers may know Conversions that have not been listed here, or cannot be read
+        is_partial = bool(self._known.missing or self._known.unread)
+        kept = {name: digest for name, digest in recorded.items() if is_partial or name in current}
         return kept | self._known.in_use.digests(current.keys())

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
 
 _LOCK: Final = "storage-version-migrations"
+_VERBS: Final = frozenset({"list", "patch", "update"})
+"""What a migration does with a resource."""
 
 
 def start_migrations(
@@ -59,8 +61,9 @@ class ServedResources:
 
     def find(self, resource: GroupResource) -> MigratableResource | None:
         """Return a resource in its preferred version, None if it is not served."""
-        if resource in self._builtins:
-            return MigratableResource(self._builtins[resource].scopes[""], is_writable=True)
+        builtin = self._builtins.get(resource)
+        if builtin is not None:
+            return MigratableResource(builtin.scopes[""], is_writable=_VERBS.issubset(builtin.resource.verbs))
         definition = self._catalog.lookup(resource.group, resource.resource)
         if definition is None or not definition.is_established or not definition.served_versions:
             return None
@@ -70,4 +73,6 @@ class ServedResources:
 
     def revisions(self, resource: GroupResource) -> AsyncIterator[tuple[str, int]]:
         """Yield the keys of all objects with their revisions. The state is not older than the call."""
-        return self._cache.stores.stored_versions(resource).revisions()
+        builtin = self._builtins.get(resource)
+        stored = builtin.resource.stored_resource if builtin is not None else resource
+        return self._cache.stores.stored_versions(stored).revisions()

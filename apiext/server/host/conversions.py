@@ -11,6 +11,7 @@ from apiext.meta.log import get_logger
 from apiext.scheduling.tasks import end_tasks, run_until_closed
 from apiext.server.host.discovery import HostDiscovery
 from apiext.server.host.served_reflector import ServedReflector
+from apiext.serving.stored_conversions import HOST_CONVERSIONS
 from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _GROUP_VERSION: Final = "conversions.apiext.dev/v1alpha1"
 _PLURAL: Final = "conversions"
-_RECORD: Final = "host-conversions"
 NOT_LISTED: Final = "the Conversions of the host have not been listed yet"
 
 
@@ -44,7 +44,7 @@ class HostConversions:
     async def recall(self) -> None:
         """Use the Conversions that the store keeps. Without any record, none are known."""
         try:
-            record = await self._records.get(_RECORD)
+            record = await self._records.get(HOST_CONVERSIONS)
         except BackendError as error:
             _LOG.warning("the host's Conversions cannot be recalled", error=str(error))
             return
@@ -76,7 +76,7 @@ class HostConversions:
             self._changed.clear()
             items = [{"metadata": {"name": one.name}, **_shape(one.document)} for one in self._known if one.origin is Origin.OBJECT]
             try:
-                await self._records.put(_RECORD, {"items": items})
+                await self._records.put(HOST_CONVERSIONS, {"items": items})
             except BackendError as error:
                 _LOG.warning("the host's Conversions cannot be remembered", error=str(error))
 

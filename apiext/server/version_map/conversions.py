@@ -89,7 +89,8 @@ class RulesStates:
         found = self._known.of(definition.name)
         if found is None:
             self._parsed.pop(definition.name, None)
-            return None
+            lacks = self._known.lacks(definition.name)
+            return RulesState((lacks,)) if lacks else None
         parsed = self._parsed.get(found.name)
         if parsed is None or parsed[0] != found.digest:
             parsed = self._parsed[found.name] = (found.digest, _parse_problem(found))

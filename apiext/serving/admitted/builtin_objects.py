@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.handlers.body import unregistered_kind
+from apiext.admission.object_interfaces import UnpatchableError
+from apiext.endpoints.handlers.body import strict_text, unregistered_kind
 from apiext.meta.encoding import json_values
 from apiext.serving.admitted.structured_merge import merge_configuration
 
@@ -25,7 +26,8 @@ class ObjectType:
 
     kind: GroupVersionKind
     codec: BodyCodec
-    merge_type: Callable[[], MergeType]
+    merge_type: Callable[[], MergeType] | None
+    """None if policies of the reference have no type for apply configurations, as for scales."""
 
     def is_of(self, obj: Object) -> bool:
         """Return whether an object has the kind."""
@@ -50,6 +52,9 @@ class TypedObjects:
     resources: Sequence[EquivalentResource] = ()
     """The equivalent resources."""
     others: Sequence[EquivalentType] = ()
+    of_custom_resource: bool = False
+    """Whether the objects are scales of a custom resource, which webhooks may change, but policies may not (apiextensions-apiserver
+    pkg/apiserver/conversion/converter.go)."""
 
     def equivalents(self) -> Sequence[EquivalentResource]:
         """Implement ObjectInterfaces.equivalents."""
@@ -70,14 +75,24 @@ class TypedObjects:
         """Return the type of an object, the endpoint's own by default."""
         return next((other.type for other in self.others if other.type.is_of(obj)), self.own)
 
-    async def complete(self, obj: Object) -> Object:
-        """Return an object in the form of its type, without unknown fields and with defaults; one of another kind as it is."""
+    async def complete(self, obj: Object, *, strict: bool = False) -> Object:
+        """Implement ObjectInterfaces.complete. The object gets the form of its type."""
         found = self._type_of(obj)
         completed: Object = {"kind": found.kind.kind, "apiVersion": found.kind.api_version} | json_values.copy(obj)
-        if found.is_of(completed):
-            found.codec.decode_body(completed, False)  # noqa: FBT003
+        if strict and self.of_custom_resource:
+            raise UnpatchableError(f"request to convert CR to an invalid group/version: {self.own.kind.api_version}")
+        if not found.is_of(completed):
+            if self.of_custom_resource:
+                return completed
+            raise unregistered_kind(str(completed["kind"] or ""), str(completed["apiVersion"] or ""))
+        unknown = found.codec.decode_body(completed, strict)
+        if unknown:
+            raise ValueError(strict_text(sorted(unknown)))
         return completed
 
     async def apply_configuration(self, obj: Object, configuration: Object) -> Object:
         """Implement ObjectInterfaces.apply_configuration."""
-        return merge_configuration(self._type_of(obj).merge_type(), obj, configuration)
+        merge_type = self._type_of(obj).merge_type
+        if merge_type is None:
+            raise ValueError(f"failed to convert patch object to typed object: no corresponding type for {self.own.kind}")
+        return merge_configuration(merge_type(), obj, configuration)

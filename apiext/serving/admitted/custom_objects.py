@@ -58,8 +58,9 @@ class CustomResourceObjects:
             raise converted
         return converted
 
-    async def complete(self, obj: Object) -> Object:
+    async def complete(self, obj: Object, *, strict: bool = False) -> Object:
         """Implement ObjectInterfaces.complete. Metadata gets the right types."""
+        del strict  # all fields are known
         if not obj.get("kind") or not isinstance(obj["kind"], str):
             raise ValueError(f"Object 'Kind' is missing in '{json_codec.dumps(obj).decode()}'")
         check_patched(obj, GroupKind(self._definition.group, self._definition.names.kind))

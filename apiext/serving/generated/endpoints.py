@@ -149,7 +149,7 @@ def _scale_scope(main: Scope, resource: BuiltinResource) -> Scope:
         package=SCALE.group,
         rest=cast("CollectionRest", WorkloadScaleRest(cast("ResourceRest", main.rest), resource.kind, _scale_managers(resource))),
         codec=codec,
-        objects=TypedObjects(ObjectType(SCALE, codec, lambda: versions.merge_type)),
+        objects=TypedObjects(ObjectType(SCALE, codec, None)),
         fields=FieldManager(SCALE, versions, subresource="scale"),
         message=message_of(struct),
         table=TableConvertor(_SCALE_COLUMNS),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from apiext.admission.remote import RemoteAdmission, admission_answers
 from apiext.conversion.metrics import RulesStats
 from apiext.conversion.none import NoneConverter
+from apiext.conversion.unknown import UnknownConverter
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.endpoints.scopes.open_watches import Watches
@@ -66,6 +67,8 @@ class VersionPlace:
     version: str
     rules: str
     """Identifies the conversion rules in their present use, "" without any."""
+    unconverted: str
+    """Why no object is converted, "" if they are."""
     prefix: str
     """The key prefix of the objects, with a final slash."""
     admitted: frozenset[AdmissionOperation]
@@ -213,6 +216,8 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
 
 
 def _converter(link: ServerLink, place: VersionPlace, definition: Definition) -> Converter:
+    if place.unconverted:
+        return UnknownConverter(place.unconverted)
     if place.rules:
         # Imported with the first rules: most servers have none.
         from apiext.conversion.rules.building import build_rules

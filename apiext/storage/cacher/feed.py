@@ -20,6 +20,8 @@ MAX_WAIT: Final = 3.0
 """Seconds that a read waits for the caches to reach a revision."""
 _PROGRESS_AFTER_SECONDS: Final = 0.005
 _PROGRESS_INTERVAL_SECONDS: Final = 0.1
+_IDLE_PROGRESS_SECONDS: Final = 60.0
+"""Seconds without a new revision until progress is requested for no reader. etcd reports it by itself every 10 minutes only."""
 _MIN_RETRY_SECONDS: Final = 0.2
 _MAX_RETRY_SECONDS: Final = 5.0
 _CHUNK_EVENTS: Final = 64
@@ -58,6 +60,7 @@ class BackendFeed:
         self._observers: list[ChangeObserver] = []
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._progress: asyncio.Task[None] | None = None
+        self._idle_progress: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] | None = None
         self._backoff = Backoff(_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS)
@@ -74,10 +77,11 @@ class BackendFeed:
         self._started = loop.create_future()
         self._task = loop.create_task(self._run())
         await self._started
+        self._idle_progress = loop.create_task(self._ask_while_idle())
 
     async def close(self) -> None:
         """Stop, and cancel the waiting readers."""
-        tasks = [task for task in (self._task, self._progress) if task is not None]
+        tasks = [task for task in (self._task, self._progress, self._idle_progress) if task is not None]
         await end_tasks(*tasks)
         for waiter in self._waiting:
             waiter.cancel()
@@ -242,3 +246,12 @@ class BackendFeed:
                 await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)
         finally:
             self._progress = None
+
+    async def _ask_while_idle(self) -> None:
+        """Request progress now and then: without it bookmarks stay behind writes outside the prefix, until their revision is compacted."""
+        while True:
+            before = self.revision
+            await asyncio.sleep(_IDLE_PROGRESS_SECONDS)
+            if self.revision == before:
+                with contextlib.suppress(BackendError):
+                    await self._backend.request_progress()

@@ -15,8 +15,6 @@ from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
 from apiext.storage.interface import Codec, Item
 from apiext.storage.rendering.waiting_limit import WaitingLimit
 
-_ENCRYPTED: Final = b"k8s:enc:"
-
 DECODING_ERRORS: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
 """Exceptions of codecs for bytes of another origin."""
 
@@ -52,9 +50,9 @@ class Renderer:
         Raises:
             EncryptedObjectError: the value is encrypted, or could not be decrypted.
         """
-        if type(value) is bytes and not value.startswith(_ENCRYPTED):
+        if type(value) is bytes and not value.startswith(stored_object.ENCRYPTED_PREFIX):
             return value
-        why = value.problem if isinstance(value, UnreadableValue) else "identity transformer tried to read encrypted data"
+        why = value.problem if isinstance(value, UnreadableValue) else stored_object.NOT_DECRYPTED
         raise EncryptedObjectError(self.prefix + key, f"data from the storage is not transformable revision=0: {why}")
 
     def decode(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:

@@ -12,7 +12,7 @@ from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeRe
 from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.conditional_write import Write
 from apiext.storage.sqlite.database_file import StoreFile
-from apiext.storage.sqlite.errors import translate
+from apiext.storage.sqlite.errors import translate, unusable
 from apiext.storage.sqlite.reads import Reads
 from apiext.storage.sqlite.watch import Broadcaster, watch
 from apiext.storage.sqlite.writer import GroupCommitWriter
@@ -50,7 +50,12 @@ class SQLiteBackend:
             StoreLockedError: another process uses the file.
             StoreFileError: the file cannot be opened, is not a store of this version, or is damaged.
         """
-        return cls(StoreFile(Path(path)), deadline=deadline)
+        file = StoreFile(Path(path))
+        try:
+            return cls(file, deadline=deadline)
+        except sqlite3.Error as error:
+            file.close()
+            raise unusable(file.path, error) from error
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """See `Backend.get`."""

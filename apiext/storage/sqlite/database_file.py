@@ -12,7 +12,8 @@ from typing import Final
 
 from apiext.meta.log import get_logger
 from apiext.storage.sqlite import schema
-from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError, StoreLostError
+from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError, StoreLostError, unusable
+from apiext.storage.sqlite.log_file import lacks_commits
 
 _LOG: Final = get_logger(__name__)
 _MAGIC: Final = b"SQLite format 3\x00"
@@ -43,20 +44,33 @@ class StoreFile:
             raise StoreFileError(f"{path} cannot be opened: {error.strerror}") from error
         self._lock, was_open = _lock(path)
         try:
-            # SQLite deletes the log when the last connection is closed
-            lacks_log = was_open and path.exists() and path.stat().st_size > 0 and not _log_of(path).exists()
+            # SQLite deletes the log when the last connection is closed; a command that only reads creates an empty one
+            lacks_log = was_open and _size(path) > 0 and not _size(_log_of(path))
             self.writer = self._open()
             if lacks_log:
-                _skip_revisions(path, self.writer)
+                _skip_revisions(path, self.writer, "missing")
+            elif was_open and _is_log_damaged(path, self.writer):
+                _skip_revisions(path, self.writer, "damaged")
             self.writer.execute(schema.COMPACTED).fetchall()  # creates the log
+            if not _size(_log_of(path)):
+                _begin_log(self.writer)
             self._identity = _identity(path), _identity(_log_of(path))
             _describe_owner(self._lock, is_open=True)
+        except (OSError, sqlite3.Error) as error:
+            os.close(self._lock)
+            raise unusable(path, error) from error
         except BaseException:
             os.close(self._lock)
             raise
 
     def reader(self) -> sqlite3.Connection:
-        """Open another, read-only connection."""
+        """Open another, read-only connection.
+
+        Raises:
+            StoreLostError: another file has the name. SQLite would apply the write-ahead log to it.
+        """
+        with suppress(OSError):
+            self._check_identity(_identity(self.path))
         connection = _connect(self.path)
         connection.execute("PRAGMA query_only = ON")
         return connection
@@ -73,32 +87,29 @@ class StoreFile:
         except OSError:
             # the commit has reached the disk: only its folder does not answer
             return
-        if found[0] != self._identity[0]:
-            raise StoreLostError(f"{self.path} was deleted or replaced while the server runs: back up the objects through the server")
+        self._check_identity(found[0])
         if found[1] != self._identity[1]:
             with suppress(sqlite3.Error):
                 self.writer.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
             raise StoreLostError(f"{_log_of(self.path)} was deleted while the server runs: restart the server")
 
+    def _check_identity(self, found: tuple[int, int] | None) -> None:
+        if found != self._identity[0]:
+            raise StoreLostError(f"{self.path} was deleted or replaced while the server runs: back up the objects through the server")
+
     def close(self) -> None:
         """Close the writer, which checkpoints the write-ahead log, and release the lock. Close all readers before."""
-        _describe_owner(self._lock, is_open=False)
+        with suppress(OSError):
+            _describe_owner(self._lock, is_open=False)
         self.writer.close()
         os.close(self._lock)
 
     def _open(self) -> sqlite3.Connection:
-        try:
-            _check_header(self.path)
-            writer = _connect(self.path)
-        except (OSError, sqlite3.Error) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise StoreFileError(f"{self.path} cannot be opened: {reason}") from error
+        _check_header(self.path)
+        writer = _connect(self.path)
         try:
             _prepare(self.path, writer)
-        except sqlite3.Error as error:
-            writer.close()
-            raise StoreFileError(f"{self.path} cannot be used: {error}") from error
-        except StoreFileError:
+        except BaseException:
             writer.close()
             raise
         return writer
@@ -119,13 +130,18 @@ def locked_store(store: Path) -> Iterator[Callable[[], None]]:
         os.close(descriptor)
 
 
+def lock_of(store: Path) -> Path:
+    """Return the path of the file that a store's owner locks."""
+    return store.with_name(store.name + ".lock")
+
+
 def _lock(store: Path) -> tuple[int, bool]:
     """Take an advisory lock on `<store>.lock` until its descriptor is closed. Return the descriptor, and whether the last owner crashed.
 
     The file contains the owner's process id, for the error message only, and a mark while the store is open. It is never removed: two
     processes could then lock two files of the same name.
     """
-    path = store.with_name(store.name + ".lock")
+    path = lock_of(store)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -137,19 +153,32 @@ def _lock(store: Path) -> tuple[int, bool]:
         os.close(descriptor)
         suffix = f" (process {owner})" if owner else ""
         raise StoreLockedError(f"{store} is in use by another process{suffix}") from error
-    was_open = _OPEN in os.pread(descriptor, 100, 0)
-    _describe_owner(descriptor, is_open=was_open)
+    try:
+        was_open = _OPEN in os.pread(descriptor, 100, 0)
+        _describe_owner(descriptor, is_open=was_open)
+    except OSError as error:
+        os.close(descriptor)
+        raise StoreFileError(f"{store} cannot be opened: {path.name}: {error.strerror}") from error
     return descriptor, was_open
 
 
 def _describe_owner(descriptor: int, *, is_open: bool) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, b"%d\n%b" % (os.getpid(), _OPEN if is_open else b""), 0)
+    data = b"%d\n%b" % (os.getpid(), _OPEN if is_open else b"")
+    # in place: a full disk takes it, and an error leaves the former mark
+    os.ftruncate(descriptor, os.pwrite(descriptor, data, 0))
 
 
 def _log_of(store: Path) -> Path:
     """Return the path of the write-ahead log."""
     return store.with_name(f"{store.name}-wal")
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, 0 if it is missing."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -161,15 +190,35 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _skip_revisions(path: Path, writer: sqlite3.Connection) -> None:
+def _is_log_damaged(path: Path, writer: sqlite3.Connection) -> bool:
+    """Report whether SQLite left out acknowledged transactions from the log of a crash. A full disk does not tell."""
+    try:
+        _, frames, _ = writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error:
+        return False
+    return lacks_commits(_log_of(path), max(frames, 0))
+
+
+def _skip_revisions(path: Path, writer: sqlite3.Connection, problem: str) -> None:
     """Begin above all revisions that a lost write-ahead log may have had: clients have seen them, and must list again."""
-    _LOG.error("write-ahead log missing after a crash, acknowledged writes may be lost", file=str(path))
+    _LOG.error(f"write-ahead log {problem} after a crash, acknowledged writes may be lost", file=str(path))
     writer.execute("BEGIN IMMEDIATE")
     (latest,) = writer.execute(schema.REVISION).fetchone()
     revision = (latest or schema.FIRST_REVISION) + _SKIPPED_REVISIONS
     writer.execute(schema.APPEND, (revision, "", 0, False, None))
     writer.execute(schema.SET_COMPACTED, (revision,))
     writer.execute("COMMIT")
+
+
+def _begin_log(writer: sqlite3.Connection) -> None:
+    """Write to an empty write-ahead log: after a crash it is empty only if its content was lost. Do without if the disk refuses."""
+    with suppress(sqlite3.Error):
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute(schema.CHANGE)
+        writer.execute(schema.CHANGE_BACK)
+        writer.execute("COMMIT")
+    if writer.in_transaction:
+        writer.execute("ROLLBACK")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
 
 from apiext.storage.backend import BackendError, UnavailableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class StoreLockedError(BackendError):
@@ -17,6 +21,15 @@ class StoreFileError(BackendError):
 
 class StoreLostError(UnavailableError):
     """The file or its write-ahead log was deleted or replaced while it was open. No later write could survive a restart."""
+
+
+def unusable(path: Path, error: sqlite3.Error | OSError) -> StoreFileError:
+    """Return the exception to raise for an error while a store is opened."""
+    if isinstance(error, OSError):
+        return StoreFileError(f"{path} cannot be opened: {error.strerror}")
+    is_damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    remedy = "; restore a backup (apiext restore)" if is_damaged else ""
+    return StoreFileError(f"{path} cannot be used: {error}{remedy}")
 
 
 def translate(error: sqlite3.Error | UnicodeError) -> BackendError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -16,6 +17,19 @@ from apiext.storage.sqlite.reads import Reads
 
 _TIMEOUT_SECONDS: Final = 5.0
 """Seconds that a connection waits while the server recovers the file, at most."""
+
+
+def read_only_uri(path: Path) -> str:
+    """Return the URI with which SQLite reads a store's file, also while a server writes it.
+
+    SQLite makes a write-ahead log to read a file without one. On a file system that takes none, the file is read as it is.
+    """
+    try:
+        is_fixed = bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY) and not path.with_name(f"{path.name}-wal").exists()
+    except OSError:
+        # SQLite says why the file cannot be opened
+        is_fixed = False
+    return f"file:{quote(str(path))}?mode=ro{'&immutable=1' if is_fixed else ''}"
 
 
 class ReadOnlySQLite(ReadOnlyBackend):
@@ -51,7 +65,7 @@ class ReadOnlySQLite(ReadOnlyBackend):
         return cls(path)
 
     def _connect(self) -> sqlite3.Connection:
-        uri = f"file:{quote(str(self._path))}?mode=ro"
+        uri = read_only_uri(self._path)
         return sqlite3.connect(uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from apiext.storage.stored_object import ENCRYPTED_PREFIX, NOT_DECRYPTED
 from apiext.storage.value.transformer import TransformError
-
-_ENCRYPTED: Final = b"k8s:enc:"
 
 
 class IdentityTransformer:
@@ -16,8 +13,8 @@ class IdentityTransformer:
 
     def from_storage(self, data: bytes, context: bytes) -> tuple[bytes, bool]:
         """Implement Transformer.from_storage."""
-        if data.startswith(_ENCRYPTED):
-            raise TransformError("identity transformer tried to read encrypted data")
+        if data.startswith(ENCRYPTED_PREFIX):
+            raise TransformError(NOT_DECRYPTED)
         return data, False
 
     def to_storage(self, data: bytes, context: bytes) -> bytes:

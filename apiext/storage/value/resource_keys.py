@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from apiext.meta.builtin_resources import BUILTINS, BuiltinGroupVersion
+from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1, BuiltinGroupVersion
 from apiext.meta.gvk import GroupResource
 from apiext.meta.host_annotations import DOMAIN
 from apiext.storage import keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_USUAL: Final = (*BUILTINS, INTERNAL_V1ALPHA1)
+"""The built-in kinds that are served without `--builtin-kinds`."""
 
 
 class ResourceKeys:
@@ -40,7 +43,7 @@ class ResourceKeys:
         if "." in group:
             return GroupResource(group, resource)
         name = place[self._begin : -1]
-        return _groups(BUILTINS).get(name) or _all_groups().get(name) or GroupResource("", name)
+        return _groups(_USUAL).get(name) or _all_groups().get(name) or GroupResource("", name)
 
 
 @cache
@@ -48,7 +51,7 @@ def _all_groups() -> Mapping[str, GroupResource]:
     # read with the first key of a kind that few servers have
     from apiext.meta.generated.resources import further_resources
 
-    return _groups(further_resources(BUILTINS))
+    return _groups(further_resources(_USUAL))
 
 
 @cache

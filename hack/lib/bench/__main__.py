@@ -193,13 +193,47 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> int:
-    """Run the benchmark and return the exit code: 1 if a target does not start or the load fails."""
-    options = _parser().parse_args()
-    if options.envtest:
-        return envtest.main(options.rounds)
+def _options() -> argparse.Namespace:
+    """Return the options of the command line; end with an error that names the rows if --only names another."""
+    parser = _parser()
+    options = parser.parse_args()
     if options.aggregated:
         options.convert = options.migrate = options.guard = options.definitions = 0
+    names = _row_names(options)
+    for row in options.only or ():
+        if row not in names:
+            parser.error(f"argument --only: unknown row {row!r}; the rows are {', '.join(map(repr, names)) or 'fixed'}")
+    return options
+
+
+def _row_names(options: argparse.Namespace) -> list[str]:
+    """Return the rows that --only can name beside the other options; none for measurements that are done as a whole."""
+    if options.envtest:
+        return []
+    if options.workers:
+        return list(workers.ROWS)
+    if options.audit:
+        return list(audit.ROWS)
+    if options.plot:
+        return []
+    others = {
+        idle_watchers.LABEL: True,
+        validation.LABEL: True,
+        fairness.ROW: True,
+        conversion.LABEL: options.convert,
+        admission.LABEL: options.guard,
+        migration.LABEL: options.migrate,
+        first_definition.LABEL: not options.aggregated,
+        many_definitions.LABEL: options.definitions,
+    }
+    return [row.name for row in workload.rows(options.objects, options.seconds)] + [label for label, wanted in others.items() if wanted]
+
+
+def main() -> int:
+    """Run the benchmark and return the exit code: 1 if a target does not start or the load fails."""
+    options = _options()
+    if options.envtest:
+        return envtest.main(options.rounds)
     try:
         run = {"objects": options.objects, "seconds": options.seconds, "rounds": options.rounds, "only": options.only or ()}
         if options.workers:

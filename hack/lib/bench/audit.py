@@ -21,7 +21,7 @@ from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.resources import cpu_seconds, process_tree
 
-_ROWS: Final = ("get", "create")
+ROWS: Final = ("get", "create")
 _POLICY: Final = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 _MEASURED: Final = ("per second", "ms of processor time")
 
@@ -52,7 +52,7 @@ Pair = tuple[Side, Side]
 def main(*, objects: int, seconds: float, rounds: int, reference: bool, only: Sequence[str]) -> int:
     """Print the table, of the rows `only` if there are any, and return 0."""
     binary = loadgen.build()
-    names = [name for name in _ROWS if name in only or not only]
+    names = [name for name in ROWS if name in only or not only]
     with tempfile.TemporaryDirectory(prefix="apiext-audit-") as name, ExitStack() as stack:
         folder = Path(name)
         policy = folder / "policy.yaml"

@@ -24,7 +24,7 @@ from hack.lib.servers.resources import cpu_seconds, process_tree, proportional_m
 
 _CACHED: Final = "get, resourceVersion=0"
 """A get that does not ask the store for its revision, which each process asks for the requests of a turn together."""
-_ROWS: Final = ("get", _CACHED, "list of all", "list, limit=500", "merge patch", "watch fan-out")
+ROWS: Final = ("get", _CACHED, "list of all", "list, limit=500", "merge patch", "watch fan-out")
 _CLIENTS: Final = 16
 """Clients of each process. The watchers of the fan-out are so many for each process, too: a worker is added for more of them."""
 _NICENESS: Final = 5
@@ -74,7 +74,7 @@ def main(workers: int, *, objects: int, seconds: float, rounds: int, only: Seque
         try:
             sides = [_measured(Path(folder), etcd, count) for count in (1, workers)]
             try:
-                _measure(binary, sides, [name for name in _ROWS if name in only or not only], objects, seconds, rounds)
+                _measure(binary, sides, [name for name in ROWS if name in only or not only], objects, seconds, rounds)
             finally:
                 for side in sides:
                     side.server.stop()
@@ -138,7 +138,7 @@ def _table(one: _Side, several: _Side) -> str:
         ["", "1 process", f"{count} workers", "efficiency", f"rate of {count} busy processors (computed)", "measured rates"],
         ["---"] * 6,
     ]
-    for name in (name for name in _ROWS if name in one.per_second):
+    for name in (name for name in ROWS if name in one.per_second):
         first, second = statistics.median(one.per_second[name]), statistics.median(several.per_second[name])
         rates = statistics.median(one.rates[name]), statistics.median(several.rates[name])
         measured = f"{rates[0]:,.0f} and {rates[1]:,.0f} per second"

@@ -1,6 +1,7 @@
 """Fuzzes the parsers of clients' input one after the other, and prints how far each run came."""
 
 import argparse
+import base64
 import re
 import subprocess
 import sys
@@ -22,11 +23,13 @@ _MEMORY: Final = 2048
 _MARGIN: Final = 120.0
 """Seconds beyond the given ones in which a run has to end."""
 _SHOWN_LINES: Final = 30
+_PROGRESS: Final = re.compile(r"#\d+\s|INFO: ")
+"""Lines of libFuzzer about a run, by the thousand."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of one target: its inputs, the reached edges of the code, and the output of a failure."""
+    """A run of one target: its inputs, the reached edges of the code, and the output of a failure with the input in base64."""
 
     name: str
     inputs: int
@@ -49,11 +52,17 @@ def fuzz(name: str, seconds: int, *, seed: int = 0, keep: bool = False) -> Run:
         done = _child(name, folder, [f"-max_total_time={seconds}", f"-seed={seed}", str(found)], seconds)
         if keep and not done.returncode:
             corpus.pack(name, found)
+        failure = _failure(done, folder) if done.returncode else ""
     inputs = re.findall(r"^#(\d+)\s", done.stderr, re.MULTILINE)
     edges = re.findall(r" cov: (\d+)", done.stderr)
-    output = done.stdout + done.stderr
-    failure = "\n".join(output.splitlines()[-_SHOWN_LINES:]) if done.returncode else ""
     return Run(name, int(inputs[-1]) if inputs else 0, int(edges[-1]) if edges else 0, failure)
+
+
+def _failure(done: subprocess.CompletedProcess[str], folder: Path) -> str:
+    """Return what a failed run says, and the input that libFuzzer left in the folder, as the corpus keeps it."""
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if not _PROGRESS.match(line)]
+    left = [f"input: {base64.b64encode(path.read_bytes()).decode()}" for path in sorted(folder.iterdir()) if path.is_file()]
+    return "\n".join([*lines[-_SHOWN_LINES:], *left])
 
 
 def _child(name: str, folder: Path, options: Sequence[str], seconds: int) -> subprocess.CompletedProcess[str]:
@@ -66,11 +75,18 @@ def _child(name: str, folder: Path, options: Sequence[str], seconds: int) -> sub
     )
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
 def main() -> int:
     """Fuzz the chosen targets, and return the exit code: 1 if an input failed."""
     parser = argparse.ArgumentParser(prog="hack/fuzz", description=__doc__)
     parser.add_argument("target", nargs="*", help=f"one of {', '.join(TARGETS)} (default: all)")
-    parser.add_argument("--seconds", type=int, default=60, help="for each target (default: 60)")
+    parser.add_argument("--seconds", type=_positive, default=60, help="for each target (default: 60)")
     parser.add_argument("--keep", action="store_true", help="keep the inputs that reach new code")
     options = parser.parse_args()
     if unknown := set(options.target) - TARGETS.keys():

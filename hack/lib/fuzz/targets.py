@@ -107,6 +107,14 @@ def field_selector(data: bytes) -> None:
         parse_field_selector(data.decode())
 
 
+def shard_selector(data: bytes) -> None:
+    """Parse a shard selector."""
+    from apiext.endpoints.parameters.shard_expression import ShardSelectorError, parse_shard_selector
+
+    with suppress(ShardSelectorError, UnicodeDecodeError):
+        parse_shard_selector(data.decode())
+
+
 def json_path(data: bytes) -> None:
     """Compile the JSONPath of a column, and evaluate it."""
     from apiext.meta.jsonpath.meter import EvalError, Meter
@@ -169,6 +177,17 @@ def merge_patch(data: bytes) -> None:
         assert json_values.equal(patch.merge_patch(once, change), once)
 
 
+def strategic_merge_patch(data: bytes) -> None:
+    """Parse a strategic merge patch, and apply it."""
+    from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, REPLACE, strategic_merge
+    from apiext.endpoints.serializers import json_decoder
+    from apiext.meta.errors import StatusError
+
+    with suppress(json_decoder.BodyDecodeError, StatusError):
+        change = json_decoder.parse(data)
+        json.dumps(strategic_merge(_SAMPLE, change, {**OBJECT_META_KEYS, "spec.items": "name", "spec.ports": REPLACE}))
+
+
 def field_set(data: bytes) -> None:
     """Parse the field set of a manager; it is the same with itself, and nothing without itself."""
     from apiext.endpoints.serializers import json_decoder
@@ -188,6 +207,16 @@ def continue_token(data: bytes) -> None:
     with suppress(StatusError, UnicodeDecodeError):
         token = tokens.decode(data.decode())
         assert tokens.decode(tokens.encode(*token)) == token
+
+
+def service_account_token(data: bytes) -> None:
+    """Parse the token of a ServiceAccount, and check its times."""
+    from apiext.authentication.serviceaccount import jwt
+    from apiext.authentication.tokens import TokenError
+
+    with suppress(TokenError):
+        if parsed := jwt.parse(data.decode(errors="surrogateescape")):
+            jwt.check_times(parsed.claims, now=0)
 
 
 def accept_header(data: bytes) -> None:
@@ -255,12 +284,15 @@ TARGETS: Final[Mapping[str, Target]] = {
         applied_configuration,
         label_selector,
         field_selector,
+        shard_selector,
         json_path,
         cel_rule,
         json_patch,
         merge_patch,
+        strategic_merge_patch,
         field_set,
         continue_token,
+        service_account_token,
         accept_header,
         http_head,
         http2_frames,

@@ -1,6 +1,7 @@
 """Attacks a server with hostile inputs, kills it under writes or informers, lets all go wrong at once, and fails if a goal is not met."""
 
 import argparse
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ def main() -> int:
     """Run the soak and return the exit code: 1 if a goal is not met or a program does not start."""
     parser = _parser()
     options = parser.parse_args()
+    if options.crash and options.aggregated:
+        parser.error("--aggregated is not possible with --crash, which runs apiext alone")
     if (options.restart or options.long) and options.aggregated:
         if options.store == "sqlite":
             parser.error("--restart and --long with --aggregated run servers that share an etcd")
@@ -48,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     kind.add_argument("--crash", action="store_true", help="kill the server, and etcd, at random moments under six writers")
     kind.add_argument(
         "--long",
-        type=float,
+        type=_minutes,
         metavar="MINUTES",
         help="let servers, etcd, networks, disks and clocks fail under clients, and judge all that these saw",
     )
@@ -59,9 +62,23 @@ def _parser() -> argparse.ArgumentParser:
         "--only", action="append", default=[], metavar="NAME", help="with --hostile: send inputs that match; may be repeated"
     )
     parser.add_argument("--seconds", type=float, default=0.0, help="with --hostile: repeat each input for this long (default: once)")
-    parser.add_argument("--rounds", type=int, default=20, help="with --crash and --restart: rounds for each store (default: 20)")
+    parser.add_argument("--rounds", type=_count, default=20, help="with --crash and --restart: rounds for each store (default: 20)")
     parser.add_argument("--dir", type=Path, help="folder for data and logs, which is kept (default: a temporary one)")
     return parser
+
+
+def _minutes(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no length of a run")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
 
 
 def _run(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -> list[str]:
@@ -113,7 +130,10 @@ def _title(store: str, options: argparse.Namespace) -> str:
 def _folder(given: Path | None, title: str) -> Iterator[Path]:
     if given is not None:
         folder = given.expanduser().resolve() / title.replace(" ", "-")
-        folder.mkdir(parents=True)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise SystemExit(f"hack/soak: {folder} exists: delete it, or name another folder with --dir") from None
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="apiext-soak-") as scratch:

@@ -8,6 +8,7 @@ import pytest
 from hack.lib.differential.pair import Step
 from tests.differential.cases import mutating_policies
 from tests.differential.cases.admission_objects import PLAINS, RULE, THINGS, plain, thing
+from tests.differential.cases.admission_other_kinds import CREATES, labelled
 from tests.differential.cases.policy_cases import BANK, policy, step, updates
 from tests.differential.cases.policy_compilation import COMPILED
 from tests.differential.cases.policy_expressions import PARAMETER
@@ -15,6 +16,7 @@ from tests.differential.cases.policy_specs import specs
 from tests.differential.cases.policy_verbs import EVERY, VERBS, verbs
 from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.guarded_pair import GuardedPair, must
+from tests.differential.helpers.write_steps import MERGE
 from tests.support.builders import admission
 
 pytestmark = pytest.mark.slow
@@ -81,6 +83,25 @@ def test_mutations_of_updates(parametrized: GuardedPair) -> None:
     made = [one for case in cases for one in mutating_policies.policies()[case]]
     with parametrized.installed(*made):
         assert_none([line for case in cases for line in parametrized.compare(updates(case))])
+
+
+def test_mutations_of_other_kinds(guarded: GuardedPair) -> None:
+    """Mutate objects with Go types, and refuse or skip what does not fit their types, as the reference does."""
+    made = mutating_policies.of_other_kinds()
+    with guarded.installed(*itertools.chain.from_iterable(made.values())):
+        found = [f"{case}: {line}" for case in made for creation in CREATES for line in guarded.differences(labelled(creation, case=case))]
+
+    assert_none(found)
+
+
+def test_mutations_of_scales(parametrized: GuardedPair) -> None:
+    """Refuse or skip mutations of scales of custom resources as the reference does, which has no type for them."""
+    made = mutating_policies.of_scales()
+    with parametrized.installed(*itertools.chain.from_iterable(made.values())):
+        steps = [Step("PATCH", f"{THINGS}/limit/scale?dryRun=All", {"spec": {"replicas": replicas}}, MERGE) for replicas in made]
+        found = [line for one in steps for line in parametrized.differences(one)]
+
+    assert_none(found)
 
 
 def test_compilation_of_mutations(guarded: GuardedPair) -> None:

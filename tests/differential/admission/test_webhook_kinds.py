@@ -8,8 +8,9 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Answer, Side, Step, differing
+from tests.differential.cases.admission_answers import PATCHES
 from tests.differential.cases.admission_objects import RULE, create, thing
-from tests.differential.cases.admission_other_kinds import EVERYTHING, EXEMPT, KINDS, UNREACHABLE, unreachable
+from tests.differential.cases.admission_other_kinds import CREATES, EVERYTHING, EXEMPT, KINDS, TOKEN_HOOKS, TOKENS, UNREACHABLE, unreachable
 from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.guarded_pair import GuardedPair, ask
 from tests.support.builders import admission
@@ -25,6 +26,19 @@ def test_other_kinds(guarded: GuardedPair) -> None:
     """Ask webhooks for everything about built-in kinds and definitions as the reference does."""
     with guarded.installed(*EVERYTHING):
         assert_none([line for steps in KINDS.values() for line in guarded.compare(steps)])
+
+
+def test_changed_kind(guarded: GuardedPair) -> None:
+    """Refuse objects whose kind a webhook changes to one that there is not."""
+    with guarded.installed(EVERYTHING[0]):
+        guarded.webhook.answers["m-every.example.com"] = PATCHES["kind"]
+        assert_none(guarded.compare(CREATES))
+
+
+def test_tokens(guarded: GuardedPair) -> None:
+    """Ask webhooks about tokens with the name of their ServiceAccount."""
+    with guarded.installed(*TOKEN_HOOKS):
+        assert_none(guarded.compare(TOKENS))
 
 
 def test_exempt_kinds(guarded: GuardedPair) -> None:

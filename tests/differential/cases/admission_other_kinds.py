@@ -1,6 +1,7 @@
 """Webhooks for kinds that are no custom resources, and configurations whose webhook cannot be called."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hack.lib.differential.pair import Step
@@ -92,6 +93,15 @@ KINDS: Final[dict[str, list[Step]]] = {
 }
 """Requests about other kinds."""
 
+CREATES: Final = [steps[0] for steps in KINDS.values() if steps[0].method == "POST"]
+"""A dry creation of an object of each kind."""
+
+
+def labelled(creation: Step, **labels: str) -> Step:
+    """Return a creation of an object with other labels."""
+    return replace(creation, body=creation.body | {"metadata": creation.body["metadata"] | {"labels": labels}})
+
+
 _ATTRIBUTES: Final = {"namespace": "default", "verb": "get", "resource": "pods"}
 
 
@@ -100,6 +110,24 @@ def _review(group: str, kind: str, plural: str, **spec: Any) -> Step:
     metadata = {"namespace": "default"} if namespaced else {}
     body = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": metadata | _LABELS} | ({"spec": spec} if spec else {})
     return Step("POST", f"/apis/{group}/v1{namespaced}/{plural}", body, ANN)
+
+
+def _token_request(**metadata: str) -> Step:
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": metadata, "spec": {"audiences": ["any"]}}
+    return Step("POST", "/api/v1/namespaces/default/serviceaccounts/default/token?dryRun=All", body)
+
+
+TOKENS: Final = [
+    _token_request(),
+    _token_request(name="default", namespace="default"),
+    _token_request(name="other"),
+]
+"""Requests for tokens of a ServiceAccount, whose name the path has."""
+_IS_DEFAULT: Final = {"name": "default", "expression": "request.name == 'default'"}
+TOKEN_HOOKS: Final = [
+    made(kind, hook(f"{kind}.example.com", rule("serviceaccounts/token", group=""), matchConditions=[_IS_DEFAULT]))
+    for kind, made in (("mutating", mutating), ("validating", validating))
+]
 
 
 def _configuration(made: Json) -> Step:

@@ -1,5 +1,6 @@
 """Mutating policies and what they make of Things."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -101,6 +102,26 @@ PATCHED: Final[Mapping[str, str]] = {
 }
 """Expressions of JSON patches."""
 
+_UNKNOWN: Final = "[JSONPatch{op: 'add', path: '/z', value: 1}, JSONPatch{op: 'add', path: '/metadata/a', value: 1}]"
+OTHER_KINDS: Final[Mapping[str, Json]] = {
+    "applied": applying("Object{metadata: Object.metadata{annotations: {'a': 'b'}}}"),
+    "applied-base64": applying("Object{data: Object.data{a: '%'}}"),
+    "applied-time": applying("Object{metadata: Object.metadata{creationTimestamp: 'x'}}"),
+    "applied-unknown": applying("Object{nothing: 'x'}"),
+    "patched": json_patching("[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]"),
+    "patched-base64": json_patching("[JSONPatch{op: 'add', path: '/data', value: {'a': '%'}}]"),
+    "patched-kind": json_patching("[JSONPatch{op: 'replace', path: '/kind', value: 'Other'}]"),
+    "patched-unknown": json_patching(_UNKNOWN),
+}
+"""Mutations of objects with Go types."""
+
+_SCALES: Final = (
+    applying("Object{spec: Object.spec{replicas: 9}}"),
+    json_patching("[JSONPatch{op: 'replace', path: '/spec/replicas', value: 9}]"),
+    json_patching("[JSONPatch{op: 'test', path: '/spec/replicas', value: 0}]"),
+    json_patching("[JSONPatch{op: 'remove', path: '/spec/none'}]"),
+)
+
 COMPILED: Final = (
     applying("'text'"),
     applying("Object.spec{}"),
@@ -133,6 +154,30 @@ COMPILED: Final = (
 def _policy(case: str, *mutations: Json, **spec: Any) -> list[Json]:
     members = {"paramKind": CONFIG_MAP, "matchConstraints": _selected(case)} | spec
     return [mutating_policy(case, *mutations, **members), mutating_binding(case, case, paramRef=NAMED)]
+
+
+def of_other_kinds() -> dict[str, list[Json]]:
+    """Return policies with bindings by the label of the objects that meet them."""
+    found = {}
+    for (name, mutation), failure in itertools.product(OTHER_KINDS.items(), ("Fail", "Ignore")):
+        case = f"{name}-{failure.lower()}"
+        rules = [rule("*", operations=["CREATE"])]
+        constraints = {"resourceRules": rules, "objectSelector": {"matchLabels": {"case": case}}}
+        made = mutating_policy(case, mutation, matchConstraints=constraints, failurePolicy=failure)
+        found[case] = [made, mutating_binding(case, case)]
+    return found
+
+
+def of_scales() -> dict[int, list[Json]]:
+    """Return policies with bindings by the replicas of the scales that meet them."""
+    found = {}
+    for replicas, (mutation, failure) in enumerate(itertools.product(_SCALES, ("Fail", "Ignore")), 1):
+        case = f"scale-{replicas}"
+        conditions = _conditions(f"object.spec.replicas == {replicas}")
+        rules = [rule("things/scale", group=GROUP, operations=["UPDATE"])]
+        made = mutating_policy(case, mutation, rules=rules, matchConditions=conditions, failurePolicy=failure)
+        found[replicas] = [made, mutating_binding(case, case)]
+    return found
 
 
 def _selected(case: str) -> Json:

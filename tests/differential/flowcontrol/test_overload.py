@@ -48,7 +48,7 @@ def test_timeouts(servers: Guarded) -> None:
         by("root", method, f"{BASE}{NEVER}&timeout=300ms", ("Accept", accept))
         for method, accept in (("GET", "*/*"), ("GET", "application/yaml"))
     ]
-    raws.append(by("root", "GET", f"{BASE}?timeout=1ns"))
+    raws += [by("root", "GET", f"{BASE}{rest}?timeout=1ns") for rest in ("", "/a/unknown")]
 
     servers.check(raws)
     kept = Raw("kept", raws[0].data.replace(b"Connection: close\r\n", b""))

@@ -114,7 +114,7 @@ def test_writes(servers: AuditedPair) -> None:
 
 
 def test_built_in_kinds(servers: AuditedPair) -> None:
-    """Record namespaces and definitions, also in Protobuf, with managedFields if the policy does not omit them."""
+    """Record namespaces, definitions and tokens, also in Protobuf, with managedFields if the policy does not omit them."""
     namespaces = "/api/v1/namespaces"
     cases = [
         recorded("namespace", "POST", namespaces, {"metadata": {"name": "audited"}}),
@@ -129,6 +129,9 @@ def test_built_in_kinds(servers: AuditedPair) -> None:
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
             {"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}},
         ),
+        recorded("service-account", "POST", f"{namespaces}/default/serviceaccounts", {"metadata": {"name": "audited"}}),
+        recorded("token", "POST", f"{namespaces}/default/serviceaccounts/audited/token", {"spec": {}}),
+        recorded("invalid-token", "POST", f"{namespaces}/default/serviceaccounts/audited/token", {"spec": {"expirationSeconds": 1}}),
     ]
 
     assert_none(servers.differences(cases))

@@ -67,6 +67,46 @@ def test_two_ends_of_workers(tmp_path: Path) -> None:
     assert evaluate(tmp_path, [{"interval": "1m", "input_series": inputs(series), "promql_expr_test": [firing]}], _groups()) == ""
 
 
+def test_a_failed_scrape_between(tmp_path: Path) -> None:
+    """Fire on missing workers though a scrape fails meanwhile, not when they answer before 10 minutes pass."""
+    name = name_of("apiext_server_workers_missing", SERVER)
+    firing = 'count(ALERTS{alertname="ApiextWorkersMissing",alertstate="firing"})'
+    tests = [
+        {"interval": "1m", "input_series": inputs({name: values}), "promql_expr_test": [expects(firing, "14m", value)]}
+        for values, value in (("1x6 stale 1x20", 1), ("1x6 stale 0x20", None))
+    ]
+
+    assert evaluate(tmp_path, tests, _groups()) == ""
+
+
+def test_failed_scrapes_within_hours(tmp_path: Path) -> None:
+    """Fire each alert on what lasts for hours though a scrape fails meanwhile."""
+    lasting = [name for name, rule in _alerts().items() if rule.get("for", "").endswith("h")]
+    tests = [
+        {
+            "name": alert,
+            "interval": "1m",
+            "input_series": inputs(
+                {_series(series): re.sub(r"(.*)x(\d+)", r"\1x30 stale \1x\2", values) for series, values in CASES[alert]["fires"].items()}
+            ),
+            "promql_expr_test": [expects(f'count(ALERTS{{alertname="{alert}",alertstate="firing"}})', CASES[alert]["at"], 1)],
+        }
+        for alert in lasting
+    ]
+
+    assert len(lasting) >= 4
+    assert evaluate(tmp_path, tests, _groups()) == ""
+
+
+def test_an_etcd_that_was_never_compacted(tmp_path: Path) -> None:
+    """Fire an hour after the start of an etcd without any compaction, and not before."""
+    series = {name_of("etcd_debugging_mvcc_db_compaction_last", ETCD): "0x90", name_of("process_start_time_seconds", ETCD): "60x90"}
+    firing = 'count(ALERTS{alertname="ApiextEtcdNotCompacted",alertstate="firing"})'
+    expected = [expects(firing, "60m", None), expects(firing, "80m", 1)]
+
+    assert evaluate(tmp_path, [{"interval": "1m", "input_series": inputs(series), "promql_expr_test": expected}], _groups()) == ""
+
+
 def test_no_alert_fires_without_a_cause(tmp_path: Path, scraped: Series) -> None:
     """Fire nothing on what servers, operators and members of etcd show after some traffic."""
     up: Series = {name_of("up", labels): "1x300" for labels in _TARGETS.values()}

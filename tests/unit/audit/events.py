@@ -59,10 +59,9 @@ def context(
     sink: Taken, level: AuditLevel = AuditLevel.METADATA, *, verb: str = "get", user: UserInfo | None = ANN, uri: str = "/x"
 ) -> AuditContext:
     """Return the context of a request that is recorded."""
-    found = AuditContext("an-id")
+    found = AuditContext("an-id", 1_500_000_000)
     found.begin(AuditSettings(level), sink, user, info(verb))
     found.uri, found.client = uri, client(("127.0.0.1",), "test/1")
-    found.received = 1_500_000_000
     return found
 
 

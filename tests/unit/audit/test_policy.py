@@ -11,6 +11,7 @@ from apiext.meta.request import RequestInfo, UserInfo
 
 ANN = UserInfo("ann", ("dev",))
 HEAD = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
+NO_KIND = "failed decoding: couldn't get version/kind; json parse error: "
 
 
 def _resource(**attributes: str) -> RequestInfo:
@@ -91,6 +92,14 @@ def test_first_rule_applies() -> None:
         (
             "apiVersion: audit.k8s.io/v1beta1\nkind: Policy",
             'failed decoding: no kind "Policy" is registered for version "audit.k8s.io/v1beta1" in scheme "pkg/runtime/scheme.go:111"',
+        ),
+        (
+            "apiVersion: audit.k8s.io/v1\nkind: [Policy]",
+            f"{NO_KIND}json: cannot unmarshal array into Go struct field .kind of type string",
+        ),
+        (
+            "apiVersion: 1\nkind: {}",
+            f"{NO_KIND}json: cannot unmarshal number into Go struct field .apiVersion of type string",
         ),
         ("apiVersion: audit.k8s.io/v1\nkind: Event", "failed decoding: converting (v1.Event) to (audit.Policy): unknown conversion"),
         (f"{HEAD}rules: x", "failed decoding: json: cannot unmarshal string into Go struct field Policy.rules of type []v1.PolicyRule"),

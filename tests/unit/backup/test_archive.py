@@ -179,6 +179,19 @@ async def test_no_backup_of_nothing(tmp_path: Path) -> None:
     assert {path.name for path in _entries(tmp_path)} == {"other", "damaged"}
 
 
+async def test_no_backup_of_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse a store whose restoration has not ended, and a backup of one: both have a part of the objects only."""
+    await fill(tmp_path / "data", VALUES | {"apiext.dev/restore": b"{}"})
+    with pytest.raises(BackupError, match="unfinished restoration"):
+        await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
+    assert {path.name for path in _entries(tmp_path)} == {"data"}
+    with monkeypatch.context() as patched:
+        patched.setattr("apiext.backup.creation.check_finished", lambda _: None)
+        await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
+    with pytest.raises(BackupError, match="unfinished restoration"), open_backup(tmp_path / "b"):
+        pass
+
+
 async def test_killed_backups_take_no_room(tmp_path: Path) -> None:
     """Delete what killed backups have left beside the new one, also if that fails; not the folder of one that may still run."""
     left, running, other = (
@@ -194,7 +207,7 @@ async def test_killed_backups_take_no_room(tmp_path: Path) -> None:
 
 
 def test_names_and_old_backups(tmp_path: Path) -> None:
-    """Name backups in a folder after the time, never replace one silently, and delete all but the newest."""
+    """Name backups in a folder after the time, never replace one silently, and delete all but the newest and the one just made."""
     for day in range(1, 5):
         (tmp_path / f"apiext-2026010{day}T000000Z.tar.gz").touch()
     (tmp_path / "own.tar.gz").touch()
@@ -205,8 +218,12 @@ def test_names_and_old_backups(tmp_path: Path) -> None:
     assert target_file(tmp_path / "own.tar.gz", force=True) == tmp_path / "own.tar.gz"
     with pytest.raises(BackupError, match="is no folder"):
         target_file(tmp_path / "missing" / "x", force=False)
-    assert [path.name for path in delete_older(tmp_path, 2)] == [f"apiext-2026010{day}T000000Z.tar.gz" for day in (1, 2)]
-    assert len(list(tmp_path.iterdir())) == 3
+    first, last = (tmp_path / f"apiext-2026010{day}T000000Z.tar.gz" for day in (1, 4))
+    assert [path.name for path in delete_older(tmp_path, 2, last)] == [f"apiext-2026010{day}T000000Z.tar.gz" for day in (1, 2)]
+    assert len(_entries(tmp_path)) == 3
+    first.touch()
+    assert [path.name for path in delete_older(tmp_path, 1, first)] == ["apiext-20260103T000000Z.tar.gz"]
+    assert first.exists()
 
 
 def _old_folder(path: Path) -> None:

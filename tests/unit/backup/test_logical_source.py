@@ -1,16 +1,18 @@
 """Backups of the objects of servers."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from apiext.backup.archive_reader import open_backup
 from apiext.backup.creation import back_up_server
 from apiext.backup.errors import BackupError
 from apiext.lab.releases.cluster_connection import ClusterConnection
 from apiext.webhook.clientcmd.kubeconfig import Endpoint
-from tests.support.builders.crds import crd, widget
+from tests.support.builders.crds import crd, version, widget
 from tests.support.servers.handler_server import client_of
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -58,6 +60,17 @@ async def test_nothing_is_left_out(tmp_path: Path) -> None:
 async def test_definitions_that_were_never_served(tmp_path: Path) -> None:
     """Back up a definition whose names are not accepted, without objects."""
     assert await backed_up(tmp_path, {DEFINITIONS: page(crd())}) == {"customresourcedefinitions.apiextensions.k8s.io": 1}
+
+
+async def test_the_version_of_restored_objects_is_recorded(tmp_path: Path) -> None:
+    """Name the version in which objects are restored in status.storedVersions, also if it was not the storage version."""
+    versions = [version("v1", storage=True, served=False), version("v2")]
+    definition = crd("widgets", *versions) | {"status": ESTABLISHED | {"storedVersions": ["v1"]}}
+    await backed_up(tmp_path, {DEFINITIONS: page(definition), "/apis/example.com/v2/widgets": page(widget("a"))})
+    with open_backup(tmp_path / "b.tar.gz") as opened:
+        stored = {key: json.loads(value) for key, value in opened.pairs.pairs()}
+
+    assert stored["apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"]["status"]["storedVersions"] == ["v1", "v2"]
 
 
 def _names(folder: Path) -> list[str]:

@@ -1,5 +1,7 @@
 """Restorations into embedded stores."""
 
+import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +88,35 @@ async def test_a_store_is_not_replaced_silently(archive: Path, tmp_path: Path) -
     kept = sqlite3.connect(done.replaced)
     assert kept.execute("SELECT value FROM log").fetchall() == [(b"old",)]
     kept.close()
+
+
+async def test_a_refused_restoration_leaves_the_log_of_a_crash(archive: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Leave a store whose server crashed as it is: its next start finds all writes in the log, and takes none for lost."""
+    server = await SQLiteBackend.open(tmp_path / "old" / "apiext.db")
+    written = await server.create("/registry/example.com/widgets/x", b"old")
+    shutil.copytree(tmp_path / "old", tmp_path / "crashed")
+    await server.close()
+    with pytest.raises(BackupError, match="--replace"):
+        await restored(archive, tmp_path / "crashed")
+
+    assert await revision_of(tmp_path / "crashed") == written.revision
+    assert await content(tmp_path / "crashed") == {"example.com/widgets/x": b"old"}
+    assert "write-ahead log missing" not in caplog.text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root restores for another user")
+async def test_a_store_of_another_user(archive: Path, tmp_path: Path) -> None:
+    """Give a store that root restores to the owner of the folder or of the replaced store, who runs the server."""
+    for name in ("new", "old"):
+        (tmp_path / name).mkdir()
+        os.chown(tmp_path / name, 65534, 65534)
+    await fill(tmp_path / "old", {"example.com/widgets/x": b"old"})
+    os.chown(tmp_path / "old" / "apiext.db", 65533, 65533)
+    for name, owner in (("new", 65534), ("old", 65533)):
+        await restored(archive, tmp_path / name, replace=True)
+
+        found = [(tmp_path / name / file).stat() for file in ("apiext.db", "apiext.db.lock")]
+        assert [(one.st_uid, one.st_gid, one.st_mode & 0o777) for one in found] == [(owner, owner, 0o600)] * 2
 
 
 async def test_every_replaced_store_is_kept(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

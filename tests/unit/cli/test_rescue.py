@@ -196,15 +196,28 @@ def test_refuses_to_write_beside_a_server(run: Run, folder: Path) -> None:
     assert "is in use by another process" in str(deleted.exception)
 
 
-def test_repairs_a_store_that_no_server_can_use(run: Run, folder: Path) -> None:
-    """Name an unreadable definition when a server starts, and delete it without the server."""
+def test_a_server_without_the_keys_of_its_store(folder: Path) -> None:
+    """Name the flag that a server lacks whose definitions are encrypted."""
+    _store_definition(folder, b"k8s:enc:aesgcm:v1:key1:x")
+    started = CliRunner().invoke(apiext, ["serve", f"--data-dir={folder}", "--secure-port=0"], standalone_mode=False)
 
-    async def damage() -> None:
+    assert str(started.exception).endswith("encrypted data; its objects are encrypted: --encryption-provider-config names their keys")
+
+
+def _store_definition(folder: Path, value: bytes) -> None:
+    """Store the definition of bad.example.com."""
+
+    async def store() -> None:
         backend = await SQLiteBackend.open(folder / "apiext.db")
-        await backend.create("/registry/apiextensions.k8s.io/customresourcedefinitions/bad.example.com", b"x")
+        await backend.create("/registry/apiextensions.k8s.io/customresourcedefinitions/bad.example.com", value)
         await backend.close()
 
-    asyncio.run(damage())
+    asyncio.run(store())
+
+
+def test_repairs_a_store_that_no_server_can_use(run: Run, folder: Path) -> None:
+    """Name an unreadable definition when a server starts, and delete it without the server."""
+    _store_definition(folder, b"x")
     started = CliRunner().invoke(apiext, ["serve", f"--data-dir={folder}", "--secure-port=0"], standalone_mode=False)
     listed, deleted = run("list").output, run("delete", "customresourcedefinitions.apiextensions.k8s.io", "bad.example.com", "--yes")
 

@@ -309,3 +309,65 @@ async def test_conversions_beside_definitions(tmp_path: Path, writer: FakeWriter
     assert problems[2:] == ["c.json: metadata.name is missing"]
     assert [one.name for one in known] == ["bars.example.com"]
     assert source.problems == ["c.json: metadata.name is missing"]
+
+
+@pytest.mark.parametrize("broken", [_conversion()[:-1], _conversion().replace("foos.example.com", "")], ids=["no JSON", "no name"])
+async def test_conversions_of_a_broken_file(tmp_path: Path, writer: FakeWriter, broken: str) -> None:
+    """Keep the Conversions of a file while it cannot be parsed, and take those that can be: objects would lose fields without them."""
+    known = KnownConversions()
+    source = DirectorySource(tmp_path, writer.apply, ConversionFiles(known))
+    (tmp_path / "a.json").write_text(_conversion())
+    await source.load()
+    (tmp_path / "a.json").write_text(broken)
+    await source.load()
+    kept, problems = [one.name for one in known], source.problems
+    (tmp_path / "a.json").write_text(_conversion("bars.example.com"))
+    await source.load()
+
+    assert (kept, known.unread) == (["foos.example.com"], "")
+    assert len(problems) == 1
+    assert [one.name for one in known] == ["bars.example.com"]
+
+
+async def test_a_broken_document_beside_conversions(tmp_path: Path, writer: FakeWriter) -> None:
+    """Take the changed Conversions of a file beside a broken document, and keep the others."""
+    known = KnownConversions()
+    source = DirectorySource(tmp_path, writer.apply, ConversionFiles(known))
+    (tmp_path / "a.yaml").write_text(f"{_conversion()}\n---\n{_conversion('bars.example.com')}\n")
+    await source.load()
+    (tmp_path / "a.yaml").write_text(f"{_conversion(path='spec.c')}\n---\n{_conversion('')}\n")
+    await source.load()
+
+    assert {one.name: one.document["spec"]["spokes"][0]["rules"][0]["rename"]["path"] for one in known} == {
+        "bars.example.com": "spec.a",
+        "foos.example.com": "spec.c",
+    }
+
+
+async def test_an_unread_file_at_the_start(tmp_path: Path, writer: FakeWriter) -> None:
+    """Name the file whose Conversions are not known, for CRDs whose rules were in use, until it can be parsed or is gone."""
+    known = KnownConversions()
+    known.in_use.resume({"foos.example.com": "digest", "bars.example.com": "digest"})
+    source = DirectorySource(tmp_path, writer.apply, ConversionFiles(known))
+    file = tmp_path / "a.yaml"
+    found = []
+    for text in (
+        _conversion() + "\n---\n{",
+        _conversion("bars.example.com") + "\n---\n{}",
+        f"{_conversion()}\n---\n[]",
+        _conversion(),
+        "{",
+    ):
+        file.write_text(text)
+        await source.load()
+        found.append([bool(known.lacks(f"{plural}.example.com")) for plural in ("foos", "bars", "others")])
+    file.unlink()
+    (tmp_path / "b.yaml").write_text("{")
+    await source.load()
+    lacks = known.lacks("bars.example.com")
+    (tmp_path / "b.yaml").unlink()
+    await source.load()
+
+    assert found == [[True, True, False], [True, False, False], [False, False, False], [False, False, False], [False, False, False]]
+    assert lacks == "conversion rules may be in a file that cannot be read: b.yaml"
+    assert known.unread == ""

@@ -143,11 +143,12 @@ async def test_applies_the_earlier_deadline_to_writes(exchange: Make, method: st
     assert (done.status, done.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
 
 
-async def test_returns_504_for_an_answer_after_the_deadline(exchange: Make) -> None:
-    """Return 504 if the answer is complete only after the deadline."""
+@pytest.mark.parametrize("handler", [hello, failing(errors.bad_request("no"))], ids=["answer", "error"])
+async def test_returns_504_for_an_answer_after_the_deadline(exchange: Make, handler: Handler) -> None:
+    """Return 504 if the answer is complete only after the deadline, or the error raised."""
     stats = RequestStats()
 
-    done = await exchange("/api/v1/pods?timeout=1ns").through(RequestDeadline(hello, maximum=60, stats=stats))
+    done = await exchange("/api/v1/pods?timeout=1ns").through(RequestDeadline(handler, maximum=60, stats=stats))
 
     assert (done.status, list(stats.terminations.values())) == (504, [1])
 

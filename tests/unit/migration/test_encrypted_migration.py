@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from apiext.meta import limits
+from apiext.meta.gvk import GroupResource
 from apiext.migration import automatic_migration
-from apiext.storage.value.configuration import IdentityProvider
+from apiext.storage.value.configuration import EncryptedResources, EncryptionConfiguration, IdentityProvider
 from apiext.storage.value.encryption import Encryption
 from tests.contract.encryption import KEY, OTHER_KEY, configuration
 from tests.support.builders.crds import crd, version, widget
@@ -36,9 +37,14 @@ async def server(encryption: Encryption, monkeypatch: pytest.MonkeyPatch) -> Asy
         yield running
 
 
+def values(server: InProcess) -> list[bytes]:
+    """Return the stored values of objects."""
+    return [pair.value for key, pair in server.backend._state.items() if key.startswith(PREFIX)]
+
+
 def keys(server: InProcess) -> set[bytes]:
     """Return the names of the keys of stored objects."""
-    return {pair.value.split(b":")[4] for key, pair in server.backend._state.items() if key.startswith(PREFIX)}
+    return {value.split(b":")[4] for value in values(server)}
 
 
 async def test_automatic_migration(server: InProcess, migrate: Migrate, encryption: Encryption) -> None:
@@ -51,6 +57,19 @@ async def test_automatic_migration(server: InProcess, migrate: Migrate, encrypti
 
     assert [item["metadata"]["name"] for item in (await server.ask("GET", BASE)).json["items"]] == ["a", "b"]
     assert [pair.revision for key, pair in server.backend._state.items() if key.startswith(PREFIX)] == before
+
+
+async def test_resource_that_is_encrypted_later(server: InProcess, migrate: Migrate, encryption: Encryption) -> None:
+    """A reload that adds a resource encrypts its objects without a change of the definition."""
+    encryption.replace(configuration(IdentityProvider(), KEY))
+    for name in ("a", "b"):
+        assert (await server.ask("PATCH", f"{BASE}/{name}", {}, Content_Type=MERGE)).status == 200
+    encryption.replace(EncryptionConfiguration([EncryptedResources([GroupResource("", "secrets")], [KEY])], "sha256:secrets"))
+    migrate()
+    assert all(value.startswith(b"{") for value in values(server))
+    encryption.replace(configuration(KEY, IdentityProvider()))
+
+    await until(lambda: all(value.startswith(b"k8s:enc:aesgcm:v1:key1:") for value in values(server)))
 
 
 async def test_update_without_a_change(server: InProcess, encryption: Encryption) -> None:

@@ -1,5 +1,7 @@
 """What the handler of resources tells the audit event of a read."""
 
+import time
+
 import pytest
 
 from apiext.audit.context import AuditContext
@@ -18,7 +20,7 @@ async def test_conversions(server: InProcess, webhook: ConversionWebhook, *, con
     await server.define(widget_crd(served=("v1", "v2"), conversion=webhook.conversion() if converts else None))
     handler = ResourceHandler(server.catalog, server.cache, BuiltinEndpoints(()), server.workers)
     done = Exchange("GET", "/apis/example.com/v2/namespaces/default/widgets/a", {}, user=ADMIN, peer=None)
-    done.request[AUDIT] = audit = AuditContext("an-id")
+    done.request[AUDIT] = audit = AuditContext("an-id", time.time_ns())
     audit.is_read = True
     await done.through(handler)
 

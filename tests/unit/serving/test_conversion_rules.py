@@ -12,7 +12,7 @@ from apiext.conversion.known import Origin
 from apiext.conversion.rules.definition import conversion_definition
 from apiext.lab.object_access.offline import OfflineObjects
 from apiext.server.composition.conversion_status import StoredStatuses
-from apiext.serving.stored_conversions import StoredConversions, read_conversions
+from apiext.serving.stored_conversions import NOT_READ, StoredConversions, read_conversions
 from tests.support.builders.converted_widgets import NAME, conversion, new_widget, old_widget, widgets_crd
 from tests.support.event_loop import until, until_answered
 from tests.support.servers.in_process import CRDS, Answer, InProcess
@@ -323,6 +323,52 @@ async def test_nothing_is_converted_before_the_conversions_are_known() -> None:
         assert (refused.status, "not listed yet" in refused.message) == (500, True)
         assert _spec(await server.ask("GET", f"{V1}/a")) == {"size": 1}
         await asyncio.sleep(0)
+
+
+async def test_worker_processes_do_not_convert_before_the_conversions_are_known() -> None:
+    """Fail conversions of large objects, too, until the host's Conversions are known: without rules they would lose fields."""
+    ports = [{"name": f"port-{number}", "port": number, "protocol": "TCP"} for number in range(1500)]
+    old = [{"name": port["name"], "port": port["port"]} for port in ports]
+    async with InProcess() as server:
+        server.converters.known.missing = "not listed yet"
+        await server.define(widgets_crd())
+        await _sent(server, "POST", V2, new_widget(capacity=1, ports=ports))
+        refused = [
+            await server.ask("GET", f"{V1}/a"),
+            await server.ask("PATCH", f"{V1}/a", {"spec": {"size": 2}}, Content_Type=MERGE),
+            await server.ask("POST", V1, old_widget("b", size=1, ports=old)),
+        ]
+        server.converters.known.put(Origin.OBJECT, conversion())
+        server.converters.known.settle()
+        await _sent(server, "PATCH", f"{V1}/a", {"spec": {"size": 2}}, Content_Type=MERGE)
+        found = _spec(await server.ask("GET", f"{V2}/a"))
+
+    assert [(one.status, "not listed yet" in one.message) for one in refused] == [(500, True)] * 3
+    assert found == {"capacity": 2, "ports": ports}
+
+
+async def test_nothing_is_converted_while_the_conversions_cannot_be_read() -> None:
+    """Fail conversions with a reason while an unreadable Conversion hides the others, instead of converting without rules."""
+    async with InProcess() as server:
+        await server.define(widgets_crd())
+        await server.define(conversion_definition())
+        await _sent(server, "POST", CONVERSIONS, conversion())
+        unreadable = "/registry/conversions.apiext.dev/conversions/unreadable"
+        created = await server.backend.create(unreadable, b"?")
+        statuses = StoredStatuses(server.catalog, server.cache)
+        stored = StoredConversions(server.catalog, server.cache, server.converters.known, statuses)
+        await stored.start()
+        await _sent(server, "POST", V2, new_widget(**FULL))
+        refused = await server.ask("PATCH", f"{V1}/a", {"spec": {"size": 4}}, Content_Type=MERGE)
+        await server.backend.delete(unreadable, expected=created.revision)
+        await until(lambda: server.converters.known.of(NAME) is not None)
+        await _sent(server, "PATCH", f"{V1}/a", {"spec": {"size": 4}}, Content_Type=MERGE)
+        found = _spec(await server.ask("GET", f"{V2}/a"))
+        await stored.close()
+        await statuses.close()
+
+    assert (refused.status, NOT_READ in refused.message) == (500, True)
+    assert found == FULL | {"capacity": 4}
 
 
 async def test_a_store_without_its_server(server: InProcess) -> None:

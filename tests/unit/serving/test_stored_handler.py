@@ -10,6 +10,8 @@ from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Verdict
 from apiext.meta.encoding import json_codec
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.serving import stored_documents
+from apiext.storage.value.encryption import Encryption
+from tests.contract.encryption import KEY, configuration
 from tests.support.builders.crds import crd, version, widget
 from tests.support.conversion_webhook import BREAK, ConversionWebhook, converting
 from tests.support.servers.in_process import CRDS, InProcess
@@ -88,6 +90,25 @@ async def test_finds_invalid_objects(server: InProcess, limit: int) -> None:
     assert "spec.size: Too long: may not be more than 3 bytes" in items[0]["message"]
     assert "is odd" in items[1]["message"]
     assert items[3]["message"] == "request to convert CR from an invalid group/version: example.com/v0"
+
+
+@pytest.mark.parametrize(
+    "encryption, problem",
+    [
+        (None, "identity transformer tried to read encrypted data"),
+        (Encryption(configuration(KEY)), "no matching key was found for the provided AES transformer"),
+    ],
+    ids=["plain", "encrypted"],
+)
+async def test_tells_why_objects_are_not_decrypted(encryption: Encryption | None, problem: str) -> None:
+    """Report objects whose key is not there with the reason, as the rescue does."""
+    async with InProcess(encryption=encryption) as running:
+        await running.define(crd("widgets", version("v1", storage=True)))
+        await running.backend.create(f"{PREFIX}a", b"k8s:enc:aesgcm:v1:lost:" + bytes(40))
+        (found,) = (await running.ask("GET", f"/stored/invalid/{NAME}")).json["items"]
+
+    message = f"data from the storage is not transformable revision=0: {problem}"
+    assert found == {"key": "default/a", "apiVersion": "", "state": "undecodable", "message": message}
 
 
 async def test_validates_large_objects(server: InProcess) -> None:

@@ -49,7 +49,7 @@ class KMSStats:
     def use(self, type_: str, plugin: str, key: str) -> None:
         """Count the use of a key."""
         what = type_, plugin, key
-        number, _ = self.keys.get(what, (0, 0.0))
+        number, _ = self.keys.pop(what, (0, 0.0))
         self.keys[what] = number + 1, time.time()
         if len(self.keys) > _KEPT:
             del self.keys[next(iter(self.keys))]

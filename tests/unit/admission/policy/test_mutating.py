@@ -121,6 +121,13 @@ async def test_apply_configurations() -> None:
             "expression 'Object{spec: Object.spec{a: object.nope}}' resulted in error: no such key: nope",
         ),
         (_apply("Object"), "must evaluate to Object but got type(Object)"),
+        (
+            _apply("Object{data: Object.data{a: '%'}}"),
+            (
+                "unable to convert unstructured object to example.com/v1, Kind=Widget: "
+                "error decoding from json: illegal base64 data at input byte 0"
+            ),
+        ),
     ],
 )
 async def test_faults(mutation: dict[str, Any], message: str) -> None:
@@ -159,6 +166,13 @@ async def test_an_object_that_cannot_be_decoded() -> None:
     fault = await _fault(_patch("[JSONPatch{op: 'remove', path: '/kind'}]"), failurePolicy="Ignore")
 
     assert (fault.code, fault.message) == (500, "Internal error occurred: Object 'Kind' is missing")
+
+
+async def test_unknown_fields() -> None:
+    """A JSON patch that adds one is an internal error, whatever the failure policy says."""
+    fault = await _fault(_patch("[JSONPatch{op: 'add', path: '/nothing', value: 1}]"), failurePolicy="Ignore")
+
+    assert (fault.code, fault.message) == (500, 'Internal error occurred: strict decoding error: unknown field "nothing"')
 
 
 async def test_conditions_and_parameters() -> None:

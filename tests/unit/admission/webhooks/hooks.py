@@ -99,8 +99,9 @@ class Objects:
         found = {new if name == old else name: value for name, value in obj.items()}
         return found | {"apiVersion": kind.api_version}
 
-    async def complete(self, obj: Json) -> Json:
+    async def complete(self, obj: Json, *, strict: bool = False) -> Json:
         """Add a default."""
+        del strict
         if "kind" not in obj:
             raise ValueError("Object 'Kind' is missing")
         return obj | {"defaulted": True}

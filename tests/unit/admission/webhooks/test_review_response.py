@@ -70,6 +70,16 @@ def test_yaml(answer: bytes, *, decoded: bool) -> None:
         read_response("v1", "u", answer, mutating=True)
 
 
+def test_texts_that_are_not_utf8() -> None:
+    """Read an answer whose texts contain other bytes, or half of a surrogate pair, as Go does."""
+    head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":'
+
+    found = read_response("v1", "u", head + b'{"uid":"u","allowed":false,"status":{"message":"a\xff\\ud800"}}}', mutating=True)
+
+    assert found.status is not None
+    assert found.status["message"] == "a\ufffd\ufffd"
+
+
 @pytest.mark.parametrize("status", [None, {"metadata": {}, "code": 200}, {"metadata": {}, "code": 200, "message": "m"}])
 def test_usual_answers(status: Any) -> None:
     """Read the answers of Go's libraries that allow a write, with a canonical Status if it says more than that."""
@@ -130,6 +140,7 @@ def test_reviews_of_v1beta1() -> None:
             "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
         ),
         (b'{"response":{"patch":"%"}}', "illegal base64 data at input byte 0"),
+        (b'{"response":{"allowed":1e400}}', "json: cannot unmarshal a number beyond float64"),
     ],
 )
 def test_undecodable_answers(answer: bytes, problem: str) -> None:

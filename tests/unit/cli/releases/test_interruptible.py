@@ -3,11 +3,13 @@
 import asyncio
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import click
 import pytest
 
-from apiext.cli.releases.interruptible import run_interruptible
+from apiext.cli.releases.interruptible import interruptible, run_interruptible
 
 
 def test_returns_the_result() -> None:
@@ -33,3 +35,14 @@ def test_cleans_up() -> None:
     with pytest.raises(click.exceptions.Abort):
         run_interruptible(work())
     assert done == [True]
+
+
+def test_sigterm_ends_a_block(tmp_path: Path) -> None:
+    """End the work of a block, let it delete its files, and handle later signals as before."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    with pytest.raises(click.exceptions.Abort), interruptible(), tempfile.TemporaryDirectory(dir=tmp_path):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is before

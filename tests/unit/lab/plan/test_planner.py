@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.lab.judgement.outcome import FindingKind
 from apiext.lab.plan.plan import Need, Safety, State, StepKind
 from apiext.lab.releases.definition_creation import create_definition
 from apiext.lab.releases.interface import Release
@@ -148,6 +149,27 @@ def test_managed_fields_name_a_dropped_version() -> None:
     (step,) = (step for step in found.steps if step.kind is StepKind.REAPPLY)
     assert step.need is Need.REQUIRED
     assert found.verdict is Safety.STEPS
+
+
+def test_findings_about_one_field_stay_apart_along_the_steps() -> None:
+    """Keep what differs only in its message: other managers of a dropped version, and a new rule beside one that is violated before."""
+    rules = [{"rule": f"size(self.a) < {most}", "message": f"at most {most}"} for most in (2, 3)]
+    versions = [schema("a", "host") for _ in rules]
+    for number, one in enumerate(versions, 1):
+        one["properties"]["spec"]["x-kubernetes-validations"] = rules[:number]
+    old = created(shaped("v1", "a", "host", storage=True), version("v2", schema=versions[0]))
+    new = created(version("v2", storage=True, schema=versions[1]))
+    entry: dict[str, Any] = {"operation": "Update", "apiVersion": "example.com/v1", "time": "2026-01-01T00:00:00Z"}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:host": {}}}}
+    objects = [custom(name, managers=[entry | {"manager": name}], a="long", host="h") for name in ("helm", "operator")]
+
+    found = only(plan_of(old, new, ListedObjects(*objects)))
+
+    assert any(step.kind is StepKind.MIGRATE for step in found.steps)
+    assert found.objects is not None
+    managers = [finding for finding in found.objects.findings if finding.kind is FindingKind.MANAGER]
+    assert [(finding.count, finding.examples) for finding in managers] == [(1, ["default/helm"]), (1, ["default/operator"])]
+    assert len([line for line in found.cautions if "at most 3" in line]) == 1
 
 
 def test_a_webhook_in_the_operator_that_it_keeps_from_starting() -> None:

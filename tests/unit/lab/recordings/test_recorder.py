@@ -30,7 +30,7 @@ class _Source:
     def __init__(self, *objects: SourceObject) -> None:
         self._objects = objects
 
-    async def release(self, names: Collection[str] | None = None) -> Release:
+    async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
         return Release("here", {name.name: name for name in (definition(crd()), definition(crd("gadgets", kind="Gadget")))}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:

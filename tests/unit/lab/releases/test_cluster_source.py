@@ -51,6 +51,16 @@ async def test_reads_definitions(source: ClusterSource) -> None:
     assert list((await source.release(["widgets.example.com", "missing.example.com"])).definitions) == ["widgets.example.com"]
 
 
+async def test_reads_definitions_of_groups(server: InProcess, source: ClusterSource) -> None:
+    """Return the named definitions, and those of whole groups."""
+    for plural, kind, group in (("gears", "Gear", "example.com"), ("gears", "Gear", "sub.example.com"), ("cogs", "Cog", "other.org")):
+        await server.define(crd(plural, kind=kind, group=group))
+
+    release = await source.release(["cogs.other.org"], groups={"example.com"})
+
+    assert list(release.definitions) == ["cogs.other.org", "gears.example.com", "widgets.example.com"]
+
+
 async def test_reads_objects_page_by_page(server: InProcess, source: ClusterSource) -> None:
     """Return all objects in the storage version with managedFields, in the order of their keys."""
     names = [f"w{index:03}" for index in range(130)]

@@ -6,6 +6,7 @@ import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import UnavailableError
+from apiext.storage.cacher import feed
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Store
@@ -96,6 +97,18 @@ async def test_requests_progress(backend: MemoryBackend, store: CachedStore, cod
     async with asyncio.timeout(30):
         assert (await store.list("", codec, ListOptions())).revision == await backend.revision()
     assert backend.calls["request_progress"] >= 1
+
+
+async def test_requests_progress_without_readers(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reach the revision of a write elsewhere that no reader waits for, also after requests that fail."""
+    monkeypatch.setattr(feed, "_IDLE_PROGRESS_SECONDS", 0.001)
+    async with running_stores(backend) as factory:
+        await backend.change(broken=True)
+        await until(lambda: backend.calls.get("request_progress", 0) >= 2)
+        await backend.change(broken=False)
+        written = await backend.create("/elsewhere", b"")
+
+        await until(lambda: factory.cache_revision == written.revision)
 
 
 async def test_retries_a_failed_load(backend: MemoryBackend, store: CachedStore, codec: WidgetCodec) -> None:

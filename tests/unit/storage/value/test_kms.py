@@ -257,3 +257,14 @@ async def test_ended_calls(tmp_path: Path) -> None:
         await service.status()
 
     assert list(stats.calls) == [("vault", "/v2.KeyManagementService/Status", "Canceled")]
+
+
+def test_keys_in_use() -> None:
+    """Count the uses of a key on, however many others were used once."""
+    stats = KMSStats()
+    for number in range(1000):
+        stats.use("from_storage", "vault", "kept")
+        stats.use("from_storage", "vault", f"once-{number}")
+
+    assert stats.keys["from_storage", "vault", "kept"][0] == 1000
+    assert len(stats.keys) == 100

@@ -15,6 +15,7 @@ from apiext.storage.value.resource_keys import ResourceKeys
         ("/registry/events/default/one", "events"),
         ("/registry/roles/default/one", "roles.rbac.authorization.k8s.io"),
         ("/registry/deployments/default/one", "deployments.apps"),
+        ("/registry/storageversions/example.com.widgets", "storageversions.internal.apiserver.k8s.io"),
         ("/registry/services/specs/default/one", "services"),
         ("/registry/services/endpoints/default/one", "endpoints"),
         ("/registry/apiext.dev/host", "None"),
