@@ -29,6 +29,8 @@ LINE_HEADS: Final = [f'{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"
 """The beginning of a line by level."""
 _PLAIN: Final = re.compile("[0-9A-Za-z-]+").fullmatch
 _MAX_KEPT: Final = 512
+_MAX_CHECKED: Final = 1024 * 1024
+"""Bytes of a line that is checked with its objects."""
 _LIST_HEAD: Final = b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":['
 _BEFORE_POLICY: Final = AuditSettings(AuditLevel.METADATA)
 """Before the policy is evaluated, annotations are collected."""
@@ -136,9 +138,18 @@ class AuditEvent:
         """Return the length of the line."""
         return sum(map(len, self.pieces()))
 
+    def check(self) -> None:
+        """Check that the line is JSON. Objects of more than a megabyte are not checked: that takes milliseconds, and encoders made them.
+
+        Raises:
+            ValueError: it is not.
+        """
+        pieces = self.pieces()
+        orjson.loads(self.line() if self.size <= _MAX_CHECKED else pieces[0] + pieces[-1])
+
     def text(self) -> bytes:
         """Return the event as a line of the format `legacy`."""
-        return _legacy(self).encode(errors="replace")
+        return _legacy(self).encode()
 
     def pieces(self) -> Sequence[bytes]:
         """Return the line in pieces: objects may be large, and are not copied. An event without objects has one piece."""
@@ -233,20 +244,32 @@ def request_members(info: RequestInfo | None, uri: str) -> tuple[str, str, str]:
         return known
     reference = ""
     if info.is_resource:
-        before, after = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
-        reference = f'{before},"name":{quoted(info.name)}{after}' if info.name else f"{before}{after}"
+        reference = _named_reference(info, info.name)
     # requests for the same path share them
     found = info.audit_members = uri, f'","requestURI":{quoted(uri)},"verb":{quoted(info.verb)},"user":', reference
     return found
 
 
+def _named_reference(info: RequestInfo, name: str) -> str:
+    """Return the reference to the object of a request with a name, which may be empty."""
+    before, after, nameless = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
+    return f'{before}"name":{quoted(name)}{after}' if name else nameless
+
+
 @lru_cache(maxsize=_MAX_KEPT)
-def _reference_parts(resource: str, namespace: str, group: str, version: str, subresource: str) -> tuple[str, str]:
-    """Return the reference to the objects of a resource before and after their names."""
-    before = {"resource": resource, "namespace": namespace}
-    after = {"apiGroup": group, "apiVersion": version, "subresource": subresource}
-    texts = [json_text({name: member for name, member in members.items() if member})[1:-1] for members in (before, after)]
-    return f',"objectRef":{{{texts[0]}', f"{',' if texts[1] else ''}{texts[1]}}}"
+def _reference_parts(resource: str, namespace: str, group: str, version: str, subresource: str) -> tuple[str, str, str]:
+    """Return the reference to the objects of a resource before and after their names, and that without a name."""
+    # a path with an empty segment may lack all of them
+    before = _members({"resource": resource, "namespace": namespace})
+    after = _members({"apiGroup": group, "apiVersion": version, "subresource": subresource})
+    comma = "," if before and after else ""
+    begin = ',"objectRef":{'
+    return f"{begin}{before}{before and ','}", f"{after and ','}{after}}}", f"{begin}{before}{comma}{after}}}"
+
+
+def _members(values: dict[str, Any]) -> str:
+    """Return the JSON of an object without its braces and without empty members."""
+    return json_text({name: value for name, value in values.items() if value})[1:-1]
 
 
 def quoted(text: str) -> str:
@@ -284,8 +307,7 @@ def user_text(user: UserInfo | None) -> str:
 
 
 def _user_json(user: UserInfo) -> str:
-    members: dict[str, Any] = {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": dict(user.extra)}
-    return json_text({name: member for name, member in members.items() if member})
+    return f"{{{_members({'username': user.name, 'uid': user.uid, 'groups': user.groups, 'extra': dict(user.extra)})}}}"
 
 
 def recorded_reference(info: RequestInfo | None, record: RequestRecord, reference: str) -> str:
@@ -293,15 +315,14 @@ def recorded_reference(info: RequestInfo | None, record: RequestRecord, referenc
     if info is None or not info.is_resource:
         return reference
     if record.uid or record.resource_version or (record.namespace and not info.namespace):
-        return f',"objectRef":{_reference_text(info, record)}'
+        return f',"objectRef":{{{_whole_reference(info, record)}}}'
     if info.name or not record.name:
         return reference
     # most creates
-    before, after = _reference_parts(info.resource, info.namespace, info.group, info.version, info.subresource)
-    return f'{before},"name":{quoted(record.name)}{after}'
+    return _named_reference(info, record.name)
 
 
-def _reference_text(info: RequestInfo, record: RequestRecord) -> str:
+def _whole_reference(info: RequestInfo, record: RequestRecord) -> str:
     members = {
         "resource": info.resource,
         "namespace": info.namespace or record.namespace,
@@ -312,7 +333,7 @@ def _reference_text(info: RequestInfo, record: RequestRecord) -> str:
         "resourceVersion": record.resource_version,
         "subresource": info.subresource,
     }
-    return json_text({name: member for name, member in members.items() if member})
+    return _members(members)
 
 
 def _legacy(event: AuditEvent) -> str:
@@ -323,9 +344,9 @@ def _legacy(event: AuditEvent) -> str:
     as_user, as_groups = "<self>", "<lookup>"
     if other is not None:
         as_user, as_groups = other.name, _texts(other.groups) if other.groups else as_groups
-    namespace = info.namespace if info is not None else ""
-    if not namespace and event.record is not None:
-        namespace = event.record.namespace
+    namespace = ""
+    if info is not None and info.is_resource:
+        namespace = info.namespace or (event.record.namespace if event.record is not None else "")
     response = str(event.status.get("code", 0)) if event.status is not None else "<deferred>"
     source_ips, user_agent, _ = context.client
     ip = source_ips[0] if source_ips else "<unknown>"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from apiext.audit.statistics import AuditStats
 
 PLUGIN: Final = "truncate"
+_TOO_LARGE: Final = "event is too large even after truncating"
 
 
 class TruncatingBackend:
@@ -30,15 +31,12 @@ class TruncatingBackend:
         limit = self._options
         waits: list[Awaitable[bool]] = []
         batch: list[AuditEvent] = []
-        batch_size = lost = 0
+        batch_size, problems = 0, []
         for given in events:
-            event = given
-            size = event.size
-            if size > limit.max_event_size and event.has_objects:
-                event = event.truncated()
-                size = event.size
-            if size > limit.max_event_size:
-                lost += 1
+            try:
+                event, size = self._truncated(given)
+            except Exception as defect:  # noqa: BLE001 -- an event is lost, whatever the defect, and not the request
+                problems.append(str(defect) or type(defect).__name__)
                 continue
             if batch and batch_size + size > limit.max_batch_size:
                 self._pass_on(batch, waits)
@@ -46,9 +44,19 @@ class TruncatingBackend:
             batch.append(event)
             batch_size += size
         self._pass_on(batch, waits)
-        if lost:
-            self._stats.lose(PLUGIN, lost, "event is too large even after truncating")
+        if problems:
+            self._stats.lose(PLUGIN, len(problems), problems[0])
         return joined(waits)
+
+    def _truncated(self, event: AuditEvent) -> tuple[AuditEvent, int]:
+        """Return an event within the limit, and its size. Raises an error if there is none."""
+        size, most = event.size, self._options.max_event_size
+        if size > most and event.has_objects:
+            event = event.truncated()
+            size = event.size
+        if size > most:
+            raise ValueError(_TOO_LARGE)
+        return event, size
 
     def _pass_on(self, batch: list[AuditEvent], waits: list[Awaitable[bool]]) -> None:
         if batch and (wait := self._backend.process(batch)) is not None:

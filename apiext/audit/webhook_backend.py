@@ -39,21 +39,29 @@ class EventWebhook:
         self._initial_backoff = initial_backoff
 
     async def send(self, events: Sequence[AuditEvent]) -> bool:
-        """Send events. Return whether the server took them; count them as lost if it did not."""
-        number = len(events)
+        """Send events. Return whether the server took them; count them as lost if it did not, or if they are not JSON."""
+        left, error = len(events), ""
+        defects: list[str] = []
         try:
-            data = event_list(events) if number <= _INLINE_EVENTS else await asyncio.to_thread(event_list, events)
+            inline = left <= _INLINE_EVENTS and not any(event.has_objects for event in events)
+            lists, defects = _lists(events) if inline else await asyncio.to_thread(_lists, events)
             # a server that does not answer keeps batches for minutes: only as JSON
             del events
-            error = await self._post(data)
+            if defects:
+                left -= len(defects)
+                self._stats.lose(PLUGIN, len(defects), defects[0])
+            for data, number in lists:
+                if error := await self._post(data):
+                    break
+                left -= number
         except asyncio.CancelledError:
-            self._stats.lose(PLUGIN, number, "cancelled")
+            self._stats.lose(PLUGIN, left, "cancelled")
             raise
         except Exception as defect:  # noqa: BLE001 -- lost events are counted whatever the reason
-            error = str(defect) or type(defect).__name__
-        if error:
-            self._stats.lose(PLUGIN, number, error)
-        return not error
+            error = _reason(defect)
+        if left:
+            self._stats.lose(PLUGIN, left, error)
+        return not error and not defects
 
     async def _post(self, data: bytes) -> str:
         """Post a list. Return the reason of the last failure, empty after a success."""
@@ -71,6 +79,43 @@ class EventWebhook:
                 return ""
             error = f"the server answered {status}: {answer[:200].decode(errors='replace')}"
         return error
+
+
+def _lists(events: Sequence[AuditEvent]) -> tuple[list[tuple[bytes, int]], list[str]]:
+    """Return the lists to send, each with the number of its events, and a reason for each event that is not JSON.
+
+    There is one list, unless an event is not JSON: then each is sent by itself, and makes no other unreadable.
+    """
+    try:
+        return [(_checked_list(events), len(events))], []
+    except Exception:  # noqa: BLE001 -- one of them
+        found, defects = [], []
+    for event in events:
+        try:
+            found.append((_list_of_one(event), 1))
+        except Exception as defect:  # noqa: BLE001 -- an event is lost, whatever the defect
+            defects.append(_reason(defect))
+    return found, defects
+
+
+def _list_of_one(event: AuditEvent) -> bytes:
+    """Return a list of one event, without its objects if it is not JSON with them. Raises an error if it is not JSON."""
+    try:
+        return _checked_list((event,))
+    except ValueError:
+        if not event.has_objects:
+            raise
+        return _checked_list((event.truncated(),))
+
+
+def _checked_list(events: Sequence[AuditEvent]) -> bytes:
+    for event in events:
+        event.check()
+    return event_list(events)
+
+
+def _reason(defect: Exception) -> str:
+    return str(defect) or type(defect).__name__
 
 
 class BlockingWebhook:

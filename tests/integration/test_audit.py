@@ -23,7 +23,7 @@ def _by_id(events: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_events_of_a_server_that_ends(tmp_path: Path) -> None:
-    """Store and send all events before a server ends; count them; record large writes, which run in worker processes."""
+    """Store and send all events before a server ends, as JSON; count them; record large writes, which run in worker processes."""
     policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
     policy.write_text(_POLICY)
     large = {"metadata": {"name": "large", "annotations": {"a": "x" * 100_000}}}
@@ -36,14 +36,20 @@ def test_events_of_a_server_that_ends(tmp_path: Path) -> None:
             for number in range(3):
                 assert server.request("GET", NAMESPACES, headers={"Audit-ID": f"get-{number}"})[0] == 200
             assert server.request("POST", NAMESPACES, json.dumps(large), headers={**_JSON, "Audit-ID": "large"})[0] == 201
+            assert server.request("GET", "/api/v1//namespaces", headers={"Audit-ID": "empty-segment"})[0] == 404
+            odd = b'{"metadata":{"annotations":{"a":"\xff\\ud800"}}}'
+            merge = {"Content-Type": "application/merge-patch+json", "Audit-ID": "not-utf-8"}
+            assert server.request("PATCH", f"{NAMESPACES}/large", odd, headers=merge)[0] == 200
             metrics = server.request("GET", "/metrics", headers={"Audit-ID": "metrics"})[2].decode()
         assert all(call.path == "/events" for call in webhook.calls)
         sent = _by_id([event for call in webhook.calls for event in json.loads(call.body)["items"]])
     logged = _by_id([json.loads(line) for line in log.read_text().splitlines()])
 
-    assert 'apiserver_audit_level_total{level="RequestResponse"} 5.0' in metrics
-    assert sorted(logged) == sorted(sent) == ["get-0", "get-1", "get-2", "large", "metrics"]
+    assert 'apiserver_audit_level_total{level="RequestResponse"} 7.0' in metrics
+    assert sorted(logged) == sorted(sent) == ["empty-segment", "get-0", "get-1", "get-2", "large", "metrics", "not-utf-8"]
     for events in (logged, sent):
+        assert events["empty-segment"][-1]["objectRef"] == {"name": "namespaces", "apiVersion": "v1"}
+        assert events["not-utf-8"][-1]["requestObject"] == {"metadata": {"annotations": {"a": "\ufffd\ufffd"}}}
         assert [event["stage"] for event in events["large"]] == ["RequestReceived", "ResponseComplete"]
         last = events["large"][-1]
         assert last["objectRef"]["name"] == "large"

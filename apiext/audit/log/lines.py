@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 READ_HEAD: Final = LINE_HEADS[AuditLevel.METADATA]
 """The beginning of a line at level Metadata."""
+_NEVER: Final = -(1 << 62)
+"""Nanoseconds since 1970 of a second that has no event: a clock that was never set begins in 1970."""
 Ended = tuple[str, str, str, str, str, str, str, int, int, str, str, int]
 """A request that has ended and whose lines are not made yet: the beginning of its lines, its Audit-ID, the members from the stage to the
 user, the user, those of the client, the reference to the object at the arrival and that at the end, when it arrived and when it ended, in
@@ -49,7 +51,7 @@ def last_lines(requests: Iterable[Ended]) -> str:
     """
     found: list[str] = []
     add = found.append
-    begin, second = 0, ""
+    begin, second = _NEVER, ""
     for head, audit_id, target, user, client, reference, recorded, received, moment, answer, notes, lines in requests:
         micros = (received - begin) // 1000
         if not 0 <= micros < 1_000_000:

@@ -28,6 +28,7 @@ from apiext.endpoints.serializers.negotiation import negotiate_output, unsupport
 from apiext.meta import errors, patch, unstructured
 from apiext.meta.encoding import json_codec, json_values
 from apiext.meta.encoding.json_codec import Object
+from apiext.meta.encoding.json_syntax import with_replacements
 from apiext.meta.field import Path, invalid
 from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupKind
@@ -84,9 +85,9 @@ async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -
         applier.record_body()
     else:
         patcher = _Patcher(scope, call, _read_patch(call.media_type, call.data), admitter)
-        if call.record is not None:
+        if call.record is not None and call.record.with_body:
             # line breaks in JSON are never inside strings, and an event is one line
-            call.record.take_body(call.data.translate(_NO_BREAKS))
+            call.record.take_body(with_replacements(call.data).translate(_NO_BREAKS))
     admit = admitter.validation(AdmissionOperation.UPDATE)
     options = UpdateOptions(dry_run=query.dry_run, admit=admit, limit=scope.inline_limit, create=create, keep_managers=is_apply)
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from apiext.meta.encoding import json_values
+from apiext.meta.encoding import json_values, utf8
 from apiext.meta.golang import formatting
 
 Object = dict[str, Any]
@@ -83,8 +83,8 @@ def _narrow(item: Any) -> Any:
 def dumps(obj: Any, *, sort_keys: bool = True, typed: bool = False) -> bytes:
     """Return compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline.
 
-    A question mark replaces each byte of a string that is not UTF-8 (surrogateescape). With `typed`, floats have a fraction or an
-    exponent, so that `loads` returns the same types; `untyped` turns this form into the other.
+    U+FFFD replaces each byte of a string that is not UTF-8 (surrogateescape). With `typed`, floats have a fraction or an exponent, so
+    that `loads` returns the same types; `untyped` turns this form into the other.
 
     Raises:
         TypeError: the value is no JSON value.
@@ -94,8 +94,8 @@ def dumps(obj: Any, *, sort_keys: bool = True, typed: bool = False) -> bytes:
         data = orjson.dumps(obj, option=option)
     except orjson.JSONEncodeError:
         shown = obj if typed else json_values.transform(obj, _marked)
-        marked = json.dumps(shown, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        return _html_safe(_unmarked(marked))
+        marked = json.dumps(shown, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":"))
+        return _html_safe(_unmarked(utf8.replaced(marked).encode()))
     if not typed and may_be_typed(data):
         data = _unmarked(orjson.dumps(json_values.transform(obj, _marked), option=option))
     return _html_safe(data)

@@ -49,7 +49,7 @@ def syntax_error(data: bytes) -> str:
 
 def with_replacements(data: bytes) -> bytes:
     """Return JSON without syntax errors as Go reads it: U+FFFD replaces each byte that is not UTF-8, and each lone surrogate."""
-    clean = _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
+    clean = data if data.isascii() else _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
     return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], clean) if _SURROGATE.search(clean) else clean
 
 

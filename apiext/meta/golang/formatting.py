@@ -20,6 +20,8 @@ _MAX_FIXED_EXPONENT = 21
 """Decimal exponent from which encoding/json uses the exponent form."""
 _MAX_PLAIN_EXPONENT = 6
 """Decimal exponent from which %v uses the exponent form."""
+_BYTES = range(0xDC80, 0xDD00)
+"""Code points that stand for bytes that are not UTF-8 (surrogateescape)."""
 _LAST_BMP = 0xFFFF
 """Last code point that \\u can escape."""
 
@@ -45,8 +47,8 @@ def _escape(char: str) -> str:
     if char == " " or char.isprintable():
         return char
     code = ord(char)
-    if code < ord(" ") or code == 0x7F:
-        return f"\\x{code:02x}"
+    if code < ord(" ") or code == 0x7F or code in _BYTES:
+        return f"\\x{code & 0xFF:02x}"
     return f"\\u{code:04x}" if code <= _LAST_BMP else f"\\U{code:08x}"
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from apiext.meta.encoding import utf8
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Side, Step, nested
 from hack.lib.servers.apiext_server import ApiextServer
@@ -102,8 +103,10 @@ class AuditedPair:
 
         def complete() -> bool:
             found.clear()
-            for line in self._logs[number].read_text().splitlines(keepends=True):
-                if line.endswith("\n") and (event := json.loads(line))["auditID"] in {case.label for case in cases}:
+            # the reference records the bytes of a patch as they are
+            text = utf8.replaced(self._logs[number].read_bytes().decode(errors="surrogateescape"))
+            for line in text.split("\n")[:-1]:
+                if (event := json.loads(line))["auditID"] in {case.label for case in cases}:
                     found.setdefault(event["auditID"], []).append(event)
             return all(_is_complete(found.get(label, [])) for label in ends)
 

@@ -190,6 +190,78 @@ def test_users(servers: AuditedPair) -> None:
     assert_none(servers.differences(cases))
 
 
+def test_empty_segments(servers: AuditedPair) -> None:
+    """Record what the reference finds in paths with empty, missing, escaped and superfluous segments, for anyone."""
+    paths = [
+        "/api/v1//namespaces",
+        "/apis/a/b//c/d",
+        "/apis/a/b//",
+        "/apis/a//b",
+        "/apis//b/c",
+        "/apis///c",
+        "/apis////c/d",
+        "/apis//",
+        "/api//",
+        "/api//pods",
+        "/api///pods",
+        "/api////",
+        "//api/v1/namespaces",
+        "/api/v1/namespaces//",
+        "/api/v1/namespaces//serviceaccounts",
+        f"/apis/{GROUP}/v1/namespaces//widgets",
+        f"/apis/{GROUP}/v1/namespaces//widgets/a",
+        "/api/v1/namespaces/default//a",
+        "/api/v1/namespaces/default/status/",
+        "/api/v1/namespaces/default/serviceaccounts//status",
+        "/api/v1/watch//pods",
+        "/api/v1/proxy//a/b/c",
+        "/api/v1/%22/%5C",
+        "/api/v1/pods/%00%0A",
+        "/api/v1/a%2Fb/c",
+        f"/apis/{GROUP}/v1//widgets/a",
+        f"{WIDGETS}//",
+        f"{WIDGETS}/a//",
+        f"{WIDGETS}//status",
+        "/api/v1/./namespaces",
+        "/api/v1/../namespaces",
+        "/",
+        "",
+    ]
+    cases = [
+        recorded(f"path-{method}-{number}-{token}", method, path, token=token)
+        for number, path in enumerate(paths)
+        for method, token in (("GET", ""), ("GET", None), ("DELETE", "bob-token"), ("PATCH", "bob-token"))
+    ]
+    # without a RequestInfo there is no event
+    cases += [Case(f"path-none-{number}", Step("GET", path), "") for number, path in enumerate(("/api/v1/watch", "/apis/a/b/watch/"))]
+
+    assert_none(servers.differences(cases))
+
+
+def test_hostile_texts(servers: AuditedPair) -> None:
+    """Record texts of clients as JSON: quotes, control characters, and bytes that are not UTF-8."""
+    odd = '"\\{},\t<\xff\xc3\xe9'
+    patches = [b'{"spec":{"size":"\xff\xe2\x82 \xc3\xa9"}}', b'{"metadata":{"labels":{"a":"\xff"}}}', b'{"a":1}\n\n']
+    cases = [
+        recorded("odd-agent", "GET", "/version", User_Agent=odd),
+        recorded("odd-user", "GET", WIDGETS, Impersonate_User=odd[:-3], Impersonate_Extra_A=odd),
+        recorded("odd-address", "GET", "/version", X_Forwarded_For=odd),
+        recorded("odd-query", "GET", '/version?a="\\{<>}&b=%FF'),
+        recorded("odd-create", "POST", WIDGETS, made("odd")),
+        *(recorded(f"odd-patch-{number}", "PATCH", f"{WIDGETS}/odd", data) for number, data in enumerate(patches)),
+        recorded(
+            "odd-json-patch",
+            "PATCH",
+            f"{WIDGETS}/odd",
+            b'[{"op":"test","path":"/\xff","value":"\xff"}]',
+            Content_Type="application/json-patch+json",
+        ),
+        recorded("odd-options", "DELETE", f"{WIDGETS}/odd", b'{"preconditions":{"uid":"\xff"}}'),
+    ]
+
+    assert_none(servers.differences(cases))
+
+
 def test_admission(servers: AuditedPair) -> None:
     """Record the annotations of webhooks and policies."""
     rule = admission.rule("widgets", group=GROUP)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -13,6 +13,7 @@ from apiext.audit.batch_options import BatchOptions, TruncateOptions
 from apiext.audit.buffered_backend import BufferedBackend
 from apiext.audit.event import AuditEvent
 from apiext.audit.levels import AuditLevel, AuditMode
+from apiext.audit.source_ips import Client
 from apiext.audit.statistics import AuditStats
 from apiext.audit.truncating_backend import TruncatingBackend
 from apiext.audit.webhook_backend import BlockingWebhook, EventWebhook
@@ -62,7 +63,7 @@ async def test_batches() -> None:
 
 
 async def test_truncation() -> None:
-    """Remove large objects, lose events that are large without them, and split batches."""
+    """Remove large objects, lose events that are large without them or cannot be encoded, and split batches."""
     sink, stats = Taken(), AuditStats()
     size = len(events(1)[0].line())
     backend = TruncatingBackend(sink, TruncateOptions(2 * size + 200, size + 100), stats)
@@ -72,11 +73,12 @@ async def test_truncation() -> None:
     wide = events(1)
     wide[0].annotations = {"a": "x" * 1000}
     backend.process(wide)
+    backend.process([_defect(events(1)[0]), *events(1)])
     await backend.close()
 
-    assert [len(batch) for batch in sink.batches] == [2, 1, 1]
-    assert json.loads(sink.events[-1].line())["annotations"] == {"audit.k8s.io/truncated": "true"}
-    assert dict(stats.errors) == {"truncate": 1}
+    assert [len(batch) for batch in sink.batches] == [2, 1, 1, 1]
+    assert json.loads(sink.events[-2].line())["annotations"] == {"audit.k8s.io/truncated": "true"}
+    assert dict(stats.errors) == {"truncate": 2}
     assert sink.closed
 
 
@@ -118,11 +120,66 @@ async def test_webhook_retries() -> None:
 async def test_webhook_defects() -> None:
     """Count events that a defect loses."""
     stats = AuditStats()
-    broken = events(1)
-    broken[0].status = {"code": object()}
 
-    assert not await _webhook(Server(), stats).send(broken)
+    assert not await _webhook(Server(), stats).send([_defect(events(1)[0])])
     assert dict(stats.errors) == {"webhook": 1}
+
+
+def _broken(number: int = 1) -> AuditEvent:
+    (event,) = events(1)
+    event.context.uri, event.context.client = f"/broken/{number}", Client(members=",")
+    return event
+
+
+@pytest.mark.parametrize("broken", [_broken, lambda: _defect(events(1)[0])], ids=["not JSON", "not encoded"])
+async def test_unreadable_events(broken: Callable[[], AuditEvent]) -> None:
+    """Send no list that is not JSON: each event is sent by itself then, and those that are not JSON are counted."""
+    stats, server = AuditStats(), Server()
+    first, last = events(2)
+
+    assert not await _webhook(server, stats).send([first, broken(), last])
+    assert [[event["requestURI"] for event in items] for _, items in server.bodies] == [["/0"], ["/1"]]
+    assert dict(stats.errors) == {"webhook": 1}
+
+
+def _defect(event: AuditEvent) -> AuditEvent:
+    event.status = {"message": object()}
+    return event
+
+
+async def test_unreadable_events_alone() -> None:
+    """Count events without a request, and those that the server does not take afterwards."""
+    stats, server = AuditStats(), Server(*[500] * 5)
+
+    assert not await _webhook(server, stats).send([_broken(1), _broken(2)])
+    assert not server.bodies
+    assert not await _webhook(server, stats).send([_broken(), *events(3)])
+    assert [len(items) for _, items in server.bodies] == [1] * 5
+    assert dict(stats.errors) == {"webhook": 6}
+
+
+@pytest.mark.parametrize("body", [b'{"a":', b'{"a":%b%b}' % (b"[" * 2000, b"]" * 2000)], ids=["not JSON", "deep"])
+async def test_unreadable_objects(body: bytes) -> None:
+    """Leave out objects that make an event unreadable."""
+    stats, server = AuditStats(), Server()
+    (event,) = events(1, AuditLevel.REQUEST, body=body)
+
+    assert await _webhook(server, stats).send([*events(1), event])
+    assert [[item.get("annotations") for item in items] for _, items in server.bodies] == [[None], [{"audit.k8s.io/truncated": "true"}]]
+    assert not stats.errors
+
+
+async def test_large_objects() -> None:
+    """Check what surrounds a large object."""
+    large = b'{"a":"%b"}' % (b"x" * 2_000_000)
+    (event,) = events(1, AuditLevel.REQUEST, body=large)
+    event.check()
+    event.context.client = Client(members=",")
+    event = event.truncated()
+    event.request_object = large
+
+    with pytest.raises(ValueError, match="line 1"):
+        event.check()
 
 
 async def test_slow_webhook() -> None:

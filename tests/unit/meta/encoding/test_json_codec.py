@@ -89,11 +89,11 @@ def test_digits_in_strings_hide_no_number(text: bytes, value: object) -> None:
 
 
 def test_replaces_bytes_that_are_not_utf8() -> None:
-    """Write a question mark for each byte that is not UTF-8, and everything else as without such bytes."""
+    """Write U+FFFD for each byte that is not UTF-8, and everything else as without such bytes."""
     value = {"b": [1.0, "é\udcff\udcfe"], "a": "<"}
 
-    assert json_codec.dumps(value) == '{"a":"\\u003c","b":[1,"é??"]}'.encode()
-    assert json_codec.dumps(value, typed=True) == '{"a":"\\u003c","b":[1.0,"é??"]}'.encode()
+    assert json_codec.dumps(value) == '{"a":"\\u003c","b":[1,"é\ufffd\ufffd"]}'.encode()
+    assert json_codec.dumps(value, typed=True) == '{"a":"\\u003c","b":[1.0,"é\ufffd\ufffd"]}'.encode()
 
 
 def test_still_refuses_other_values() -> None:
@@ -110,8 +110,8 @@ def test_go_numbers_in_messages() -> None:
 
 
 def test_quotes_like_go() -> None:
-    """Escape quotes, control characters and unprintable characters."""
-    assert formatting.quote('a"\n\x01\u200b') == '"a\\"\\n\\x01\\u200b"'
+    """Escape quotes, control characters, unprintable characters and bytes that are not UTF-8."""
+    assert formatting.quote('a"\n\x01\u200b\udcff') == '"a\\"\\n\\x01\\u200b\\xff"'
 
 
 @pytest.mark.parametrize("levels", [1, 70, 200, 250, 300, 800])
