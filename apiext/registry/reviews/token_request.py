@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, field, time
-from apiext.meta.gvk import GroupKind, GroupResource
+from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
+from apiext.meta.names import dns1123_subdomain
 from apiext.meta.random_uuid import random_uuid
 from apiext.registry.reviews.resources import TOKEN_REQUEST
 from apiext.registry.reviews.review_rest import admit
@@ -29,6 +30,12 @@ _MIN_SECONDS: Final = 600
 _MAX_SECONDS: Final = 1 << 32
 _DEFAULT_SECONDS: Final = 3600
 _SECONDS: Final = field.Path("spec", "expirationSeconds")
+_ATTESTATIONS: Final = field.Path("spec", "attestations")
+_GROUPS: Final = "admissionReviewAPIGroups"
+"""The only attestation of tokens for webhooks."""
+_WEBHOOK_TOKENS: Final = "APIServerWebhookAuthenticationToken"
+_WEBHOOK_VERSION: Final = "admissionregistration.k8s.io/v1"
+_WEBHOOK_KINDS: Final = frozenset({"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"})
 
 
 def default_token_request(obj: Object) -> None:
@@ -80,11 +87,16 @@ class TokenRequests:
         """Return the object of a reference by its kind in lower case. Raises StatusError."""
         if reference is None:
             return {}
-        kind, name, uid = reference.get("kind", ""), reference.get("name", ""), reference.get("uid", "")
-        group, slash, version = reference.get("apiVersion", "").rpartition("/")
+        name, uid, version = reference.get("name", ""), reference.get("uid", ""), reference.get("apiVersion", "")
+        try:
+            group, version = parse_group_version(version)
+        except ValueError:
+            # FromAPIVersionAndKind of the reference
+            group = version = ""
+        kind = reference.get("kind", "")
         if group or kind not in {"Secret", "Pod", "Node"}:
-            shown = f"{group}{slash}{version}, Kind={kind}"
-            raise errors.bad_request(f"cannot bind token to object of type {shown}")
+            disabled = f" (feature gate {_WEBHOOK_TOKENS} is disabled)" if _is_webhook(reference) else ""
+            raise errors.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}{disabled}")
         if kind != "Secret":
             # this server has none of these
             raise errors.not_found(GroupResource("", f"{kind.lower()}s"), name)
@@ -110,7 +122,35 @@ def _problems(spec: Object) -> list[field.FieldError]:
         problems.append(field.invalid(_SECONDS, seconds, "may not specify a duration less than 10 minutes"))
     if seconds > _MAX_SECONDS:
         problems.append(field.invalid(_SECONDS, seconds, "may not specify a duration larger than 2^32 seconds"))
-    if attestations := spec.get("attestations"):
+    attestations = spec.get("attestations")
+    if _is_webhook(spec.get("boundObjectRef") or {}):
+        if len(spec["audiences"]) != 1:
+            path = field.Path("spec", "audiences")
+            problems.append(field.invalid(path, spec["audiences"], "must be length 1 when bound to a webhook config"))
+        return problems + _attestation_problems(attestations)
+    if attestations:
         detail = "attestations may only be specified with a webhook bound object reference"
-        return [field.invalid(field.Path("spec", "attestations"), attestations, detail)]
+        return [field.invalid(_ATTESTATIONS, attestations, detail)]
     return problems
+
+
+def _is_webhook(reference: Object) -> bool:
+    """Return whether a reference is to a configuration of webhooks; such tokens exist behind a gate that is off."""
+    return reference.get("kind") in _WEBHOOK_KINDS and reference.get("apiVersion") == _WEBHOOK_VERSION
+
+
+def _attestation_problems(attestations: Object | None) -> list[field.FieldError]:
+    if not attestations or len(attestations) != 1:
+        return [field.invalid(_ATTESTATIONS, attestations, f"webhook bound requests require exactly one {_GROUPS} attestation")]
+    ((key, values),) = attestations.items()
+    path = _ATTESTATIONS.key(key)
+    if key != _GROUPS:
+        return [field.not_supported(path, key, [_GROUPS])]
+    if len(values or ()) != 1:
+        return [field.invalid(path, values, "must specify a single value")]
+    group, at = values[0], path.index(0)
+    if not group:
+        return [field.invalid(at, group, "may not be an empty string")]
+    if group == "*":
+        return []
+    return [field.invalid(at, group, f"must specify a valid API Group: {reason}") for reason in dns1123_subdomain(group)]

@@ -161,6 +161,24 @@ def _status(side: Side, token: str) -> Any:
     return json.loads(re.sub(r"\([0-9a-f-]{36}\)", "(uid)", json.dumps(status)))
 
 
+def test_other_bound_objects(servers: RBACPair) -> None:
+    """Refuse tokens bound to other kinds with the reference's texts."""
+    versions = ("", "v1", "v2", "apps", "apps/v1", "a/b/c", "/", "/v1", "v1/", "admissionregistration.k8s.io/v1")
+    kinds = ("ConfigMap", "Pod", "Node", "Secret", "", "configmap", "ValidatingWebhookConfiguration")
+    specs: list[dict[str, Any]] = [
+        {"boundObjectRef": {"kind": kind, "apiVersion": version, "name": "none"}} for version in versions for kind in kinds
+    ]
+    webhook = {"kind": "MutatingWebhookConfiguration", "apiVersion": "admissionregistration.k8s.io/v1", "name": "none"}
+    groups: list[Any] = [["*"], ["apps"], ["a.b/c"], ["Bad_"], [""], [], None, ["a", "b"]]
+    attestations = [{"admissionReviewAPIGroups": values} for values in groups] + [{"x": ["a"]}, {"x": [], "y": []}]
+    specs += [{"boundObjectRef": webhook, "attestations": attestation} for attestation in attestations]
+    specs += [{"boundObjectRef": webhook, "audiences": audiences, "expirationSeconds": 1} for audiences in (["a"], ["a", "b"], [])]
+    specs.append({"boundObjectRef": webhook, "audiences": ["a"], "attestations": {"admissionReviewAPIGroups": ["*"]}})
+    steps = [Step("POST", TOKEN, {"spec": spec}) for spec in specs]
+
+    assert_none([line for step in steps for line in _equal(servers.pair, (step, step))])
+
+
 def test_bound_tokens(servers: RBACPair) -> None:
     """Bind tokens to secrets, and refuse them without the secret."""
     sides = (servers.pair.reference, servers.pair.ours)
