@@ -10,17 +10,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiext.authentication.token_review import TokenReviewError
+from apiext.meta.errors import StatusError
 from apiext.meta.field import aggregate
+from apiext.meta.log import get_logger
 from apiext.meta.request import UserInfo, authenticated
 
 if TYPE_CHECKING:
     from apiext.authentication.token_review import TokenReviews
 
+_LOG: Final = get_logger(__name__)
 _INVALID: Final = "invalid bearer token"
 
 
 class TokenError(Exception):
     """A token is invalid. The message is the reason."""
+
+
+class KeysError(TokenError):
+    """The server's keys cannot be read, made or used. The message is the reason."""
 
 
 class AudienceError(TokenError):
@@ -43,7 +50,7 @@ Authenticate = Callable[[str, Sequence[str]], Awaitable[AuthenticatedToken]]
 
 
 def union(authenticators: Sequence[TokenAuthenticator]) -> Authenticate:
-    """Return what tries authenticators until one knows the user."""
+    """Return what tries authenticators until one knows the user. StatusErrors, of a store that does not answer, pass through."""
 
     async def authenticate(token: str, audiences: Sequence[str]) -> AuthenticatedToken:
         problems = [_INVALID]
@@ -54,6 +61,12 @@ def union(authenticators: Sequence[TokenAuthenticator]) -> Authenticate:
                 raise
             except TokenError as error:
                 problems.append(str(error))
+                continue
+            except StatusError:
+                raise
+            except Exception:  # noqa: BLE001 -- a defect must not answer whoever sends a token with 500
+                _LOG.exception("authentication failed")
+                problems.append("internal error")
                 continue
             if found is not None:
                 return AuthenticatedToken(authenticated(found.user), found.audiences)

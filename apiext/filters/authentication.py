@@ -64,8 +64,16 @@ class Authentication(FilterStep):
         """Set the user. If only the reviewer knows the user, return an awaitable that asks it.
 
         Raises:
-            StatusError: 401.
+            StatusError: 401, also after a defect: no client shall cause one without a user. Another one if the store does not answer.
         """
+        try:
+            return self._authenticate(request)
+        except errors.StatusError:
+            raise
+        except Exception as error:
+            raise self._failed(request) from error
+
+    def _authenticate(self, request: web.BaseRequest) -> Awaitable[None] | None:
         user = self._certificate_user(request)
         if user is None:
             token = _header_token(request)
@@ -79,12 +87,17 @@ class Authentication(FilterStep):
         return None
 
     async def _review(self, request: web.BaseRequest, token: str, reviewer: Reviewer) -> None:
-        """Ask the reviewer and set the user. Raises StatusError (401)."""
-        user = await _reviewed(reviewer, token)
-        if user is None:
-            protocol_token = self._protocol_token(request)
-            user = self._tokens.get(protocol_token) or await _reviewed(reviewer, protocol_token)
-            user = user or self._anonymous_user(request, has_token=bool(token or protocol_token))
+        """Ask the reviewer and set the user. Raises StatusError as `enter`."""
+        try:
+            user = await _reviewed(reviewer, token)
+            if user is None:
+                protocol_token = self._protocol_token(request)
+                user = self._tokens.get(protocol_token) or await _reviewed(reviewer, protocol_token)
+                user = user or self._anonymous_user(request, has_token=bool(token or protocol_token))
+        except errors.StatusError:
+            raise
+        except Exception as error:
+            raise self._failed(request) from error
         request[USER] = user
 
     def _certificate_user(self, request: web.BaseRequest) -> UserInfo | None:
@@ -120,6 +133,10 @@ class Authentication(FilterStep):
         if token:
             request[PROTOCOLS] = rest
         return token
+
+    def _failed(self, request: web.BaseRequest) -> errors.StatusError:
+        _LOG.exception("authentication failed", method=request.method, uri=str(request.rel_url))
+        return self._unauthorized(request)
 
     def _unauthorized(self, request: web.BaseRequest) -> errors.StatusError:
         error = errors.unauthorized()

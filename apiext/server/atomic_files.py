@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,6 +34,25 @@ def write_file(path: Path, text: str, *, mode: int) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)  # noqa: PTH108 -- mkstemp returns a str
         raise
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder, and the missing ones above it, for this user only. Refuse one in which others may replace files.
+
+    Others are users of no group of this process: Kubernetes makes volumes writable for the group of a pod.
+
+    Raises:
+        OSError: the folder cannot be created, or others may write to it.
+    """
+    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    found = folder.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    is_ours = found.st_gid in {os.getegid(), *os.getgroups()}
+    if found.st_mode & (stat.S_IWOTH if is_ours else stat.S_IWOTH | stat.S_IWGRP):
+        mode = stat.S_IMODE(found.st_mode)
+        raise PermissionError(errno.EPERM, f"other users may write to it (its mode is {mode:04o}; 0700 is safe)", str(folder))
 
 
 @contextlib.contextmanager

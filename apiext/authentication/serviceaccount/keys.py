@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
+from apiext.authentication.tokens import KeysError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -28,7 +30,7 @@ _CURVES: Final[dict[str, tuple[str, str, hashes.HashAlgorithm]]] = {
 """Algorithm, name in JSON Web Keys and hash of each curve."""
 
 
-class KeyFileError(Exception):
+class KeyFileError(KeysError):
     """A file has no usable key. The message is the reason."""
 
 

@@ -11,11 +11,12 @@ import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from apiext.authentication.serviceaccount import jwt
-from apiext.authentication.tokens import AuthenticatedToken, TokenError
+from apiext.authentication.tokens import AuthenticatedToken, KeysError, TokenError
 from apiext.meta.golang import formatting
+from apiext.meta.log import get_logger
 from apiext.meta.request import CREDENTIAL_ID, UserInfo
 
 if TYPE_CHECKING:
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
     Lookup = Callable[[str, str], Awaitable[Object | None]]
     """Returns the object of a namespace and name, None if there is none."""
 
+_LOG: Final = get_logger(__name__)
 USER_PREFIX: Final = "system:serviceaccount:"
 GROUP: Final = "system:serviceaccounts"
 _PRIVATE: Final = "kubernetes.io"
 _MAX_VERIFIED: Final = 4096
 """Tokens with a verified signature that are kept."""
 _INVALIDATED: Final = "service account token has been invalidated"
+
+
+_Found = TypeVar("_Found", bound="Keys | None")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +52,30 @@ class Keys:
 class ServiceAccountTokens:
     """Tokens with the claims of the first issuer, valid for the audiences that they name."""
 
-    load: Callable[[], Keys]
-    """Reads the keys, and creates them if there are none. Called in a thread, once."""
+    load: Callable[[], Keys | None]
+    """Reads the keys, None if there are none yet: then no token has been issued. Called in a thread."""
+    create: Callable[[], Keys]
+    """Reads the keys, and creates them if there are none. Called in a thread."""
     issuers: Sequence[str]
     audiences: Sequence[str]
     """Audiences of the server itself."""
     service_account: Lookup
     secret: Lookup
     clock: Callable[[], float] = time.time
-    _loading: asyncio.Task[Keys] | None = None
+    _keys: Keys | None = None
     _verified: OrderedDict[bytes, dict[str, Any]] = field(default_factory=OrderedDict)
     """Claims by keyed hash of the token."""
     _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     async def keys(self) -> Keys:
-        """Return the keys.
+        """Return the keys. Create them if there are none.
 
         Raises:
-            OSError: they cannot be read or written; the next call tries again.
+            KeysError: they cannot be read or written; the next call tries again.
         """
-        if self._loading is None or (self._loading.done() and (self._loading.cancelled() or self._loading.exception() is not None)):
-            self._loading = asyncio.create_task(asyncio.to_thread(self.load))
-        return await asyncio.shield(self._loading)
+        if self._keys is None:
+            self._keys = await _aside(self.create)
+        return self._keys
 
     async def issue(
         self, account: Object, *, token_id: str, seconds: int, audiences: Sequence[str], bound: dict[str, Object], moment: float
@@ -76,7 +83,7 @@ class ServiceAccountTokens:
         """Return a token of a service account with an id. `bound` has the object that it is bound to by its kind in lower case.
 
         Raises:
-            OSError: the keys cannot be read or written.
+            KeysError: the keys cannot be read or written.
         """
         metadata, now = account["metadata"], int(moment)
         references = {kind: _reference(one) for kind, one in {**bound, "serviceaccount": account}.items()}
@@ -119,7 +126,8 @@ class ServiceAccountTokens:
         parsed = jwt.parse(token)
         if parsed is None or parsed.claims.get("iss") not in self.issuers:
             return None
-        jwt.verify(parsed, (await self.keys()).verifying)
+        found = self._keys = self._keys or await _aside(self.load)
+        jwt.verify(parsed, found.verifying if found is not None else ())
         self._verified[key] = parsed.claims
         if len(self._verified) > _MAX_VERIFIED:
             self._verified.popitem(last=False)
@@ -152,6 +160,15 @@ class ServiceAccountTokens:
             raise TokenError(_INVALIDATED)
         if (found := secret["metadata"].get("uid", "")) != bound.get("uid", ""):
             raise TokenError(f"secret UID ({found}) does not match service account secret ref claim ({bound.get('uid', '')})")
+
+
+async def _aside(read: Callable[[], _Found]) -> _Found:
+    """Read the keys in a thread. Log why that fails: the reason names files. Raises KeysError."""
+    try:
+        return await asyncio.to_thread(read)
+    except (OSError, KeysError) as error:
+        _LOG.error("keys of service accounts cannot be used", error=str(error))
+        raise KeysError("the keys of service accounts cannot be used") from error
 
 
 def _reference(obj: Object) -> dict[str, str]:

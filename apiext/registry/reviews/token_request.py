@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from apiext.authentication.tokens import KeysError
 from apiext.meta import errors, field, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
 from apiext.meta.names import dns1123_subdomain
@@ -76,8 +77,8 @@ class TokenRequests:
         token_id, audiences = random_uuid(), spec["audiences"]
         try:
             token = await self.tokens.issue(account, token_id=token_id, seconds=seconds, audiences=audiences, bound=bound, moment=moment)
-        except OSError as error:
-            raise errors.internal(f"failed to generate token: {error.strerror}") from error
+        except KeysError as error:
+            raise errors.internal(f"failed to generate token: {error}") from error
         if ctx.annotations is not None:
             ctx.annotations[_ISSUED] = f"JTI={token_id}"
         expires = time.rfc3339(datetime.fromtimestamp(moment, UTC) + timedelta(seconds=seconds))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from apiext.authentication.serviceaccount.service_account_tokens import Keys, ServiceAccountTokens
 from apiext.meta import errors
 from apiext.registry.request_context import RequestContext
-from apiext.server.atomic_files import folder_locked, read_file, write_file
+from apiext.server.atomic_files import folder_locked, make_private, write_file
 from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from apiext.meta.encoding.json_codec import Object
@@ -22,19 +25,25 @@ _KEY: Final = "service-account.key"
 
 
 def open_tokens(options: ServerOptions, accounts: ResourceRest, secrets: ResourceRest) -> ServiceAccountTokens:
-    """Return the tokens of the stored service accounts. Keys named by flags are read now, the server's own one when it is needed.
+    """Return the tokens of the stored service accounts.
+
+    Keys that flags name are read now. The server's own key is read, and made, when it is needed; its place is checked now.
 
     Raises:
-        StartError: a key file cannot be read, or has no key.
+        StartError: a key file cannot be read, or has no key; or the server's own key cannot be stored.
     """
     authentication = options.authentication
     service_accounts = authentication.service_accounts
-    load = partial(_load, service_accounts, options.serving.cert_dir)
+    load: Callable[[], Keys | None]
     if service_accounts.signing_key_file is not None:
-        keys = _checked(load)
-        load = partial(_same, keys)
+        load = create = partial(_same, _named_keys(service_accounts, service_accounts.signing_key_file))
+    else:
+        path = options.serving.cert_dir / _KEY
+        _check_own(path)
+        load, create = partial(_read_own, path), partial(_create_own, path)
     return ServiceAccountTokens(
         load=load,
+        create=create,
         issuers=service_accounts.issuers,
         audiences=authentication.own_audiences,
         service_account=partial(_find, accounts),
@@ -46,45 +55,73 @@ def _same(keys: Keys) -> Keys:
     return keys
 
 
-def _checked(load: partial[Keys]) -> Keys:
-    from apiext.authentication.serviceaccount.keys import KeyFileError
+def _named_keys(options: ServiceAccountOptions, signing_key_file: Path) -> Keys:
+    """Return the keys of the files that flags name. Raises StartError."""
+    from apiext.authentication.serviceaccount.keys import KeyFileError, read_signing_key, read_verifying_keys
 
+    path, verifying = signing_key_file, []
     try:
-        return load()
+        signing = read_signing_key(path.read_bytes())
+        for path in options.key_files:
+            verifying += read_verifying_keys(path.read_bytes())
     except (OSError, KeyFileError) as error:
-        raise StartError(f"key of service accounts: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StartError(f"key of service accounts: {path}: {reason}") from error
+    return Keys(signing, tuple(verifying) or (signing.public,))
 
 
-def _load(options: ServiceAccountOptions, folder: Path) -> Keys:
-    """Return the keys of the options; create the server's own one if there is none.
+def _check_own(path: Path) -> None:
+    """Check that the server's own key can be read, or made. Raises StartError.
 
-    Raises:
-        OSError: a file cannot be read or written.
-        KeyFileError: a file has no usable key.
+    Whether the file's key is valid shows at the first token: the check would import cryptography.
     """
-    # imported when the first token is issued or arrives: the import takes 50 ms
-    from apiext.authentication.serviceaccount.keys import KeyFileError, new_signing_key, read_signing_key, read_verifying_keys
-
-    path = options.signing_key_file or folder / _KEY
-    pem = path.read_text() if options.signing_key_file is not None else read_file(path)
-    if not pem:
-        # other workers of the server may need it at the same time
-        with folder_locked(folder):
-            pem = read_file(path)
-            if not pem:
-                pem = new_signing_key().decode()
-                write_file(path, pem, mode=0o600)
     try:
-        signing = read_signing_key(pem.encode())
+        make_private(path.parent)
+        pem = _own_pem(path)
+        if not pem and not os.access(path.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, "the folder is not writable")
+    except OSError as error:
+        hint = "--service-account-signing-key-file names a key, --cert-dir another folder"
+        raise StartError(f"cannot store the key of service accounts in {path}: {error.strerror}; {hint}") from error
+    if pem and b"PRIVATE KEY-----" not in pem:
+        raise StartError(f"key of service accounts: {path}: the file has no private key in PEM")
+
+
+def _own_pem(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _read_own(path: Path) -> Keys | None:
+    """Return the server's own key, None if there is none yet. Raises OSError and KeyFileError."""
+    # imported when the first token is issued or arrives: the import takes 50 ms
+    from apiext.authentication.serviceaccount.keys import KeyFileError, read_signing_key
+
+    pem = _own_pem(path)
+    if not pem:
+        return None
+    try:
+        signing = read_signing_key(pem)
     except KeyFileError as error:
         raise KeyFileError(f"{path}: {error}") from error
-    verifying = []
-    for file in options.key_files:
-        try:
-            verifying += read_verifying_keys(file.read_bytes())
-        except KeyFileError as error:
-            raise KeyFileError(f"{file}: {error}") from error
-    return Keys(signing, tuple(verifying) or (signing.public,))
+    return Keys(signing, (signing.public,))
+
+
+def _create_own(path: Path) -> Keys:
+    """Return the server's own key, which is made if there is none. Raises OSError and KeyFileError."""
+    from apiext.authentication.serviceaccount.keys import new_signing_key, read_signing_key
+
+    # other workers of the server may make it at the same time
+    with folder_locked(path.parent):
+        found = _read_own(path)
+        if found is None:
+            pem = new_signing_key()
+            write_file(path, pem.decode(), mode=0o600)
+            signing = read_signing_key(pem)
+            found = Keys(signing, (signing.public,))
+        return found
 
 
 async def _find(rest: ResourceRest, namespace: str, name: str) -> Object | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
 
+from apiext.authentication.tokens import KeysError
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
@@ -32,13 +33,16 @@ class OpenIDDocuments:
         """Return one of the documents.
 
         Raises:
-            StatusError: 405 for other methods.
+            StatusError: 405 for other methods, 500 if the keys cannot be read or written.
         """
         if request.path not in {CONFIGURATION, KEYS}:
             return text_reply("404 page not found", status=404)
         if request.method != hdrs.METH_GET:
             raise errors.StatusError(405, "MethodNotAllowed", _NOT_ALLOWED, {})
-        keys = (await self._tokens.keys()).verifying
+        try:
+            keys = (await self._tokens.keys()).verifying
+        except KeysError as error:
+            raise errors.internal(str(error)) from error
         if request.path == KEYS:
             document: object = {"keys": [key.as_jwk() for key in keys]}
             return Reply(json_codec.dumps(document, sort_keys=False), content_type="application/jwk-set+json", headers=_CACHING)

@@ -22,7 +22,7 @@ import orjson
 
 from apiext.cert import certificate, renewal
 from apiext.meta.request import MASTERS
-from apiext.server.atomic_files import folder_locked, read_file, write_file
+from apiext.server.atomic_files import folder_locked, make_private, read_file, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,14 +89,14 @@ def ensure_pki(folder: Path, hosts: Sequence[str], moment: datetime.datetime | N
     A new serving certificate keeps the hosts of the old one, which may belong to another server.
 
     Raises:
-        OSError: the folder cannot be read or written.
+        OSError: the folder cannot be read or written, or others may write to it.
     """
     moment = moment or datetime.datetime.now(datetime.UTC)
     pki = Pki(*(KeyPair.named(folder, name) for name in (_AUTHORITY, "apiserver", "apiext-admin")))
+    make_private(folder)
     if _was_checked(folder, pki.files, hosts, moment):
         return pki
     if not _is_complete(pki, hosts, moment):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with folder_locked(folder):
             _complete(pki, hosts, moment)
     _record_check(folder, pki.files, hosts, moment)

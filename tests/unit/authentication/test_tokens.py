@@ -13,6 +13,7 @@ from apiext.authentication.tokens import (
     static_tokens,
     union,
 )
+from apiext.meta.errors import StatusError, internal
 from apiext.meta.request import UserInfo
 
 ANN = UserInfo("ann", ("dev",))
@@ -50,6 +51,22 @@ async def test_joins_errors() -> None:
         await authenticate("x", ())
     with pytest.raises(TokenReviewError, match="expired"):
         await reviewer(authenticate)("x")
+
+
+async def test_goes_on_after_a_defect() -> None:
+    """Ask the other authenticators after a defect of one; pass on the error of a store that does not answer."""
+
+    def raising(error: Exception) -> TokenAuthenticator:
+        async def authenticate(_token: str, _audiences: Sequence[str]) -> AuthenticatedToken | None:
+            raise error
+
+        return authenticate
+
+    assert (await union([raising(OSError("disk")), STATIC])("t", ())).user.name == "ann"
+    with pytest.raises(TokenError, match=r"^\[invalid bearer token, internal error\]$"):
+        await union([raising(KeyError("x")), STATIC])("x", ())
+    with pytest.raises(StatusError, match="etcd"):
+        await union([raising(internal("etcd")), STATIC])("t", ())
 
 
 @pytest.mark.parametrize("audiences, valid", [([], ("api", "other")), (["other", "x"], ("other",)), (["x"], None)])

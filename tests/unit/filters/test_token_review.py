@@ -7,6 +7,8 @@ import pytest
 from apiext.authentication.token_review import TokenReviewError
 from apiext.filters.authentication import Authentication
 from apiext.filters.error_rendering import ErrorRendering
+from apiext.filters.panic_recovery import PanicRecovery
+from apiext.meta import errors
 from apiext.meta.request import Peer, UserInfo
 from tests.support.captured_logs import logged
 from tests.unit.filters.conftest import Make, who
@@ -48,6 +50,41 @@ async def test_rejects_tokens(exchange: Make, caplog: pytest.LogCaptureFixture, 
 
     assert (done.status, json.loads(done.body)["message"]) == (401, "Unauthorized")
     assert logged(caplog) == [{"event": "bearer token rejected", "error": why}]
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), KeyError("x"), ValueError("x"), RecursionError(), TimeoutError(), AssertionError()])
+@pytest.mark.parametrize("place", ["reviewer", "front proxy"])
+async def test_defects_answer_401(exchange: Make, caplog: pytest.LogCaptureFixture, error: Exception, place: str) -> None:
+    """Return 401 and log the error, never "panic", whatever fails while a client is authenticated."""
+
+    def fail(*_arguments: object) -> UserInfo | None:
+        raise error
+
+    async def review(_token: str) -> UserInfo | None:
+        return fail()
+
+    if place == "reviewer":
+        chain, peer = Authentication(who, anonymous=True, reviewer=review), None
+    else:
+        chain, peer = Authentication(who, anonymous=True, front_proxy=fail), Peer(is_front_proxy=True)
+
+    done = await exchange(user=None, peer=peer, headers={"Authorization": "Bearer a.b.c"}).through(PanicRecovery(ErrorRendering(chain)))
+
+    assert (done.status, json.loads(done.body)["message"]) == (401, "Unauthorized")
+    assert [line["event"] for line in logged(caplog)] == ["authentication failed"]
+
+
+async def test_store_outages_answer_500(exchange: Make) -> None:
+    """Return the Status of a store that does not answer: the token may be valid."""
+
+    async def review(_token: str) -> UserInfo | None:
+        raise errors.internal("etcd is away")
+
+    chain = PanicRecovery(ErrorRendering(Authentication(who, anonymous=True, reviewer=review)))
+
+    done = await exchange(user=None, headers={"Authorization": "Bearer a.b.c"}).through(chain)
+
+    assert (done.status, json.loads(done.body)["message"]) == (500, "Internal error occurred: etcd is away")
 
 
 async def test_does_not_review_other_credentials(exchange: Make) -> None:

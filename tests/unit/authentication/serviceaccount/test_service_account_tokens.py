@@ -19,7 +19,7 @@ from apiext.authentication.serviceaccount.keys import (
     read_verifying_keys,
 )
 from apiext.authentication.serviceaccount.service_account_tokens import Keys, ServiceAccountTokens
-from apiext.authentication.tokens import TokenError
+from apiext.authentication.tokens import KeysError, TokenError
 from apiext.meta.encoding.json_codec import Object
 
 NOW = 1_000_000.0
@@ -51,6 +51,7 @@ def tokens_of(
     signing = key or rsa_key()
     return ServiceAccountTokens(
         load=lambda: Keys(signing, (signing.public,)),
+        create=lambda: Keys(signing, (signing.public,)),
         issuers=(ISSUER, "https://old"),
         audiences=(ISSUER,),
         service_account=find,
@@ -145,6 +146,31 @@ async def test_checks_signatures() -> None:
     assert await refused(tokens, f"{changed(head, kid='')}.{claims}.AAAA") == broken
     for text in ("x", "a.b.c", f"{head}.{changed(claims, iss='https://other')}.{signature}", f"{head}.{claims}", f"{head}.W10.{signature}"):
         assert await tokens.authenticate(text, ()) is None
+
+
+async def test_reads_keys_again_after_an_error() -> None:
+    """Refuse tokens while the keys cannot be read, without the reason, and make none for a token that arrives."""
+    token = await issued(tokens_of({"bot": ACCOUNT}))
+    tokens, made = tokens_of({"bot": ACCOUNT}), Keys(rsa_key(), (rsa_key().public,))
+    answers: list[Exception | Keys | None] = [OSError(13, "denied", "/pki/key"), KeyFileError("/pki/key"), None, made]
+
+    def load() -> Keys | None:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def create() -> Keys:
+        raise PermissionError(13, "denied", "/pki/key")
+
+    tokens.load, tokens.create = load, create
+    with pytest.raises(KeysError, match=r"^the keys of service accounts cannot be used$"):
+        await tokens.keys()
+    for reason in (*["the keys of service accounts cannot be used"] * 2, "invalid signature, no keys found"):
+        assert await refused(tokens, token) == reason
+
+    assert await tokens.authenticate(token, ()) is not None
+    assert await tokens.keys() == made
 
 
 def changed(part: str, **members: Any) -> str:
