@@ -6,11 +6,10 @@ Mirrors apiserver pkg/authentication/request/bearertoken, pkg/authentication/req
 
 from __future__ import annotations
 
-import base64
 import csv
-import re
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.golang import base64_url
 from apiext.meta.request import UserInfo
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PREFIX: Final = "base64url.bearer.authorization.k8s.io."
-_ENCODED: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 
 class WebSocketTokenError(Exception):
@@ -45,10 +43,12 @@ def websocket_token(headers: Iterable[str]) -> tuple[str, str]:
 
 
 def _decoded(encoded: str) -> str:
-    if not _ENCODED.fullmatch(encoded) or len(encoded) % 4 == 1:
-        raise WebSocketTokenError("invalid base64.bearer.authorization token encoding")
     try:
-        return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+        data = base64_url.decode(encoded)
+    except ValueError as error:
+        raise WebSocketTokenError("invalid base64.bearer.authorization token encoding") from error
+    try:
+        return data.decode()
     except UnicodeDecodeError as error:
         raise WebSocketTokenError("invalid base64.bearer.authorization token") from error
 

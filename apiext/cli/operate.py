@@ -9,6 +9,7 @@ import click
 
 from apiext.meta.host_annotations import SERVE_SELECTOR
 from apiext.server.aiohttp_import import import_aiohttp
+from apiext.workers.harmless_signals import ignore_harmless_signals
 
 if TYPE_CHECKING:
     from apiext.operator.options import OperatorOptions
@@ -67,6 +68,7 @@ def operate(**flags: Any) -> None:
 def _run(options: OperatorOptions, begin: float) -> None:
     import uvloop
 
+    ignore_harmless_signals()
     import_aiohttp()
     from functools import partial
 

@@ -11,6 +11,7 @@ import click
 
 from apiext.cli.flags import FLAGS
 from apiext.server.aiohttp_import import import_aiohttp
+from apiext.workers.harmless_signals import ignore_harmless_signals
 
 if TYPE_CHECKING:
     from apiext.server.options.options import ServerOptions
@@ -49,6 +50,7 @@ def serve(**flags: Any) -> None:
 def _run(options: ServerOptions, begin: float) -> None:
     import uvloop
 
+    ignore_harmless_signals()
     import_aiohttp()
     from apiext.server.lifecycle import serve as serve_until_stopped
     from apiext.server.observability.log_output import configure_logging

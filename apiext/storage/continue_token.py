@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from apiext.meta import errors
+from apiext.meta.golang import base64_url
 
 _VERSION: Final = "meta.k8s.io/v1"
 _INVALID: Final = "continue key is not valid"
@@ -33,7 +33,7 @@ def encode(start: str, revision: int) -> str:
     """Return the token for a page that begins at a key relative to the list's prefix."""
     # the reference's watch cache adds a leading slash; both readers accept both forms
     document = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"/{start}"})
-    return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
+    return base64_url.encode(document)
 
 
 def decode(token: str) -> Continue:
@@ -50,7 +50,7 @@ def decode(token: str) -> Continue:
 
 def _decode(token: str) -> Continue:
     try:
-        document = orjson.loads(base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True))
+        document = orjson.loads(base64_url.decode(token))
     except ValueError:
         raise ValueError(f"{_INVALID}: it is not the token of a list") from None
     members = document if isinstance(document, dict) else {}

@@ -20,6 +20,7 @@ from typing import Final
 from apiext.meta import errors
 from apiext.meta.limits import MAX_IDLE_WORKER_BYTES, MAX_WORKER_BYTES
 from apiext.workers.free_memory import FreeMemory
+from apiext.workers.harmless_signals import ignore_harmless_signals
 from apiext.workers.server_link import ServerLink
 
 _NICENESS: Final = 5
@@ -33,6 +34,7 @@ def main() -> None:
     # Ignore signals to the process group, from terminals and service managers: the server ends its workers.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    ignore_harmless_signals()
     os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_WORKER_BYTES, MAX_WORKER_BYTES))
     with suppress(OSError):

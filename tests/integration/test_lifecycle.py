@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from apiext.meta.limits import MAX_INLINE_YAML_BYTES
+from apiext.workers.harmless_signals import HARMLESS
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.etcd import Etcd
@@ -90,6 +91,20 @@ def test_definitions_of_a_folder(tmp_path: Path) -> None:
     assert (status, json.loads(body)["kind"]) == (200, "WidgetList")
     assert "broken.yaml: line 2" in server.log
     assert f"1 served; 1 read from {folder}" in server.log
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", HARMLESS, ids=lambda number: str(number.name))
+def test_signals_that_end_nothing(server: ApiextServer, number: signal.Signals) -> None:
+    """Go on after a signal that the reference ignores."""
+    before = server.pid
+
+    os.kill(before, number)
+
+    assert server.request("GET", NAMESPACES)[0] == 200
+    assert server.process.running
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import pytest
 from apiext.authentication.serviceaccount.keys import new_signing_key
 from apiext.cli.flags import FLAGS
 from apiext.meta.flags import OptionsError
+from apiext.meta.golang import base64_url
 from apiext.server.aiohttp_import import import_aiohttp
 from apiext.server.options.flags import read_options
 from apiext.server.start_error import StartError
@@ -132,9 +133,7 @@ def mounted(tmp_path: Path) -> Iterator[ApiextServer]:
 
 def _token(issuer: str = "https://kubernetes.default.svc.cluster.local") -> str:
     """Return a token that nobody signed."""
-    from apiext.authentication.serviceaccount.keys import encoded
-
-    return ".".join(encoded(json.dumps(part).encode()) for part in ({"alg": "RS256"}, {"iss": issuer}, {}))
+    return ".".join(base64_url.encode(json.dumps(part).encode()) for part in ({"alg": "RS256"}, {"iss": issuer}, {}))
 
 
 def _anonymous(server: ApiextServer, token: str) -> tuple[int, bytes]:

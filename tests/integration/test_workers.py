@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.workers.harmless_signals import HARMLESS
 from hack.lib.definitions import definition
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
@@ -95,6 +96,18 @@ class _Writer(threading.Thread):
         self._ended.set()
         self.join(60)
         assert not self.is_alive()
+
+
+def test_signals_that_end_nothing(server: ApiextServer) -> None:
+    """Go on, with the same workers, after signals that the reference ignores, to the first process and to each worker."""
+    before = process_tree(server.pid)[:3]
+    for pid in before:
+        for number in HARMLESS:
+            os.kill(pid, number)
+
+    assert [server.request("GET", NAMESPACES)[0] for _ in range(4)] == [200] * 4
+    assert process_tree(server.pid)[:3] == before
+    assert "shutting down" not in server.log
 
 
 def test_a_killed_worker_is_replaced(server: ApiextServer) -> None:

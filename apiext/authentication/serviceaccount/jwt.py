@@ -1,23 +1,22 @@
-"""JSON Web Tokens: compact form, signature, and the claims about time (RFC 7519, go-jose's rules)."""
+"""JSON Web Tokens: compact form and signature (RFC 7519, go-jose's rules)."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from apiext.authentication.tokens import TokenError
+from apiext.meta.golang import base64_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.authentication.serviceaccount.keys import SigningKey, VerifyingKey
 
-LEEWAY: Final = 60.0
-"""Seconds that clocks may differ."""
+_TEXTS: Final = ("alg", "kid", "nonce")
+"""Members of the header that are texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +35,20 @@ def parse(token: str) -> UnverifiedToken | None:
     if len(parts) != 3:
         return None
     try:
-        header, claims = orjson.loads(_decoded(parts[0])), orjson.loads(_decoded(parts[1]))
-        signature = _decoded(parts[2])
-    except (ValueError, binascii.Error):
+        # the reference ignores blanks, but not in the claims
+        head, claims, signature = map(base64_url.decode, ("".join(parts[0].split()), parts[1], "".join(parts[2].split())))
+        header, document = orjson.loads(head), orjson.loads(claims)
+    except ValueError:
         return None
-    if not isinstance(header, dict) or not isinstance(claims, dict):
+    if not isinstance(header, dict) or not isinstance(document, dict):
         return None
-    return UnverifiedToken(header, claims, f"{parts[0]}.{parts[1]}".encode(), signature)
+    if not all(isinstance(header.get(name), str | None) for name in _TEXTS):
+        return None
+    return UnverifiedToken(header, document, _signed(head, claims), signature)
 
 
-def _decoded(text: str) -> bytes:
-    return base64.b64decode(text.encode() + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+def _signed(head: bytes, claims: bytes) -> bytes:
+    return f"{base64_url.encode(head)}.{base64_url.encode(claims)}".encode()
 
 
 def verify(token: UnverifiedToken, keys: Sequence[VerifyingKey]) -> None:
@@ -59,33 +61,13 @@ def verify(token: UnverifiedToken, keys: Sequence[VerifyingKey]) -> None:
     usable = [key for key in keys if not wanted or key.id == wanted]
     if not usable:
         raise TokenError("invalid signature, no keys found")
-    if not any(key.verifies(str(token.header.get("alg")), token.signature, token.signed) for key in usable):
+    # the signer demands that what it calls critical is understood
+    if token.header.get("crit") or not any(key.verifies(token.header.get("alg") or "", token.signature, token.signed) for key in usable):
         raise TokenError("go-jose/go-jose: error in cryptographic primitive")
-
-
-def check_times(claims: dict[str, Any], now: float) -> None:
-    """Check the claims about time against the seconds since the epoch.
-
-    Raises:
-        TokenError: the token has expired or is not valid yet.
-    """
-    if _seconds(claims, "nbf", now) > now + LEEWAY:
-        raise TokenError("service account token is not valid yet")
-    if _seconds(claims, "exp", now) < now - LEEWAY:
-        raise TokenError("service account token has expired")
-    if _seconds(claims, "iat", now) > now + LEEWAY:
-        raise TokenError("service account token is issued in the future")
-
-
-def _seconds(claims: dict[str, Any], name: str, default: float) -> float:
-    value = claims.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
 def sign(claims: dict[str, Any], key: SigningKey) -> str:
     """Return a signed token."""
-    from apiext.authentication.serviceaccount.keys import encoded
-
     head = orjson.dumps({"alg": key.public.algorithm, "kid": key.public.id})
-    signed = f"{encoded(head)}.{encoded(orjson.dumps(claims, option=orjson.OPT_SORT_KEYS))}"
-    return f"{signed}.{encoded(key.sign(signed.encode()))}"
+    signed = _signed(head, orjson.dumps(claims, option=orjson.OPT_SORT_KEYS))
+    return f"{signed.decode()}.{base64_url.encode(key.sign(signed))}"

@@ -5,7 +5,6 @@ Mirrors kubernetes pkg/serviceaccount/jwt.go (keys and signers). The import take
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from apiext.authentication.tokens import KeysError
+from apiext.meta.golang import base64_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,13 +34,8 @@ class KeyFileError(KeysError):
     """A file has no usable key. The message is the reason."""
 
 
-def encoded(data: bytes) -> str:
-    """Return bytes in base64url without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
 def _number(value: int, size: int = 0) -> str:
-    return encoded(value.to_bytes(size or (value.bit_length() + 7) // 8, "big"))
+    return base64_url.encode(value.to_bytes(size or (value.bit_length() + 7) // 8, "big"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class VerifyingKey:
     def id(self) -> str:
         """The key ID: a hash of the key."""
         form = serialization.PublicFormat.SubjectPublicKeyInfo
-        return encoded(hashlib.sha256(self.public.public_bytes(serialization.Encoding.DER, form)).digest())
+        return base64_url.encode(hashlib.sha256(self.public.public_bytes(serialization.Encoding.DER, form)).digest())
 
     @property
     def algorithm(self) -> str:

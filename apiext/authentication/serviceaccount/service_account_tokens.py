@@ -11,17 +11,20 @@ import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from apiext.authentication.serviceaccount import jwt
+from apiext.authentication.serviceaccount.claims import LEEWAY, Claims, decode
 from apiext.authentication.tokens import AuthenticatedToken, KeysError, TokenError
 from apiext.meta.golang import formatting
 from apiext.meta.log import get_logger
 from apiext.meta.request import CREDENTIAL_ID, UserInfo
+from apiext.meta.time import parse as time_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from apiext.authentication.serviceaccount.claims import Reference
     from apiext.authentication.serviceaccount.keys import SigningKey, VerifyingKey
     from apiext.meta.encoding.json_codec import Object
 
@@ -35,6 +38,7 @@ _PRIVATE: Final = "kubernetes.io"
 _MAX_VERIFIED: Final = 4096
 """Tokens with a verified signature that are kept."""
 _INVALIDATED: Final = "service account token has been invalidated"
+_NO_WEBHOOKS: Final = 'feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound'
 
 
 _Found = TypeVar("_Found", bound="Keys | None")
@@ -63,7 +67,7 @@ class ServiceAccountTokens:
     secret: Lookup
     clock: Callable[[], float] = time.time
     _keys: Keys | None = None
-    _verified: OrderedDict[bytes, dict[str, Any]] = field(default_factory=OrderedDict)
+    _verified: OrderedDict[bytes, Claims] = field(default_factory=OrderedDict)
     """Claims by keyed hash of the token."""
     _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
@@ -108,17 +112,16 @@ class ServiceAccountTokens:
         claims = await self._claims(token)
         if claims is None:
             return None
-        named = claims.get("aud") or self.audiences
-        named = [named] if isinstance(named, str) else list(named)
+        named = claims.audiences or self.audiences
         wanted = audiences or self.audiences
         valid = tuple(name for name in named if name in wanted)
         if not valid and self.audiences:
             texts = " ".join(map(formatting.quote, named)), " ".join(map(formatting.quote, wanted))
             raise TokenError(f"token audiences [{texts[0]}] is invalid for the target audiences [{texts[1]}]")
-        jwt.check_times(claims, self.clock())
+        claims.check_times(self.clock())
         return AuthenticatedToken(await self._user(claims), valid)
 
-    async def _claims(self, token: str) -> dict[str, Any] | None:
+    async def _claims(self, token: str) -> Claims | None:
         """Return the claims of a token with a valid signature. Raises TokenError."""
         key = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._secret, digest_size=32).digest()
         if (known := self._verified.get(key)) is not None:
@@ -128,38 +131,48 @@ class ServiceAccountTokens:
             return None
         found = self._keys = self._keys or await _aside(self.load)
         jwt.verify(parsed, found.verifying if found is not None else ())
-        self._verified[key] = parsed.claims
+        claims = self._verified[key] = decode(parsed.claims)
         if len(self._verified) > _MAX_VERIFIED:
             self._verified.popitem(last=False)
-        return parsed.claims
+        return claims
 
-    async def _user(self, claims: dict[str, Any]) -> UserInfo:
-        private = claims.get(_PRIVATE) or {}
-        namespace, named = private.get("namespace", ""), private.get("serviceaccount") or {}
-        name, uid = named.get("name", ""), named.get("uid", "")
+    async def _user(self, claims: Claims) -> UserInfo:
+        namespace, name, uid = claims.namespace, claims.service_account.name, claims.service_account.uid
+        if not name or not namespace:
+            raise TokenError("the server could not find the requested resource" if name else "resource name may not be empty")
         account = await self.service_account(namespace, name)
         if account is None:
             raise TokenError(f"serviceaccounts {formatting.quote(name)} not found")
         if (found := account["metadata"].get("uid", "")) != uid:
             raise TokenError(f"service account UID ({found}) does not match claim ({uid})")
-        await self._check_bound(private, namespace)
+        if self._was_deleted(account):
+            raise TokenError(f"service account {namespace}/{name} has been deleted")
+        await self._check_bound(claims.bound, namespace)
         groups = (GROUP, f"{GROUP}:{namespace}")
-        extra = {CREDENTIAL_ID: (f"JTI={jti}",)} if (jti := claims.get("jti")) else {}
+        extra = {CREDENTIAL_ID: (f"JTI={claims.token_id}",)} if claims.token_id else {}
         return UserInfo(f"{USER_PREFIX}{namespace}:{name}", groups, uid, extra)
 
-    async def _check_bound(self, private: dict[str, Any], namespace: str) -> None:
-        """Check that the object to which a token is bound exists. Raises TokenError."""
-        if any(private.get(kind) for kind in ("pod", "node", "validatingwebhookconfiguration", "mutatingwebhookconfiguration")):
+    async def _check_bound(self, bound: Mapping[str, Reference], namespace: str) -> None:
+        """Check that the objects to which a token is bound exist. Raises TokenError."""
+        named = bound.get("secret")
+        if named is not None:
+            secret = await self.secret(namespace, named.name)
+            if secret is None:
+                raise TokenError(_INVALIDATED)
+            if (found := secret["metadata"].get("uid", "")) != named.uid:
+                raise TokenError(f"secret UID ({found}) does not match service account secret ref claim ({named.uid})")
+            if self._was_deleted(secret):
+                raise TokenError(_INVALIDATED)
+        if "pod" in bound or "node" in bound:
             # this server has no such objects
             raise TokenError(_INVALIDATED)
-        bound = private.get("secret")
-        if not bound:
-            return
-        secret = await self.secret(namespace, bound.get("name", ""))
-        if secret is None:
-            raise TokenError(_INVALIDATED)
-        if (found := secret["metadata"].get("uid", "")) != bound.get("uid", ""):
-            raise TokenError(f"secret UID ({found}) does not match service account secret ref claim ({bound.get('uid', '')})")
+        if bound.keys() - {"secret"}:
+            raise TokenError(_NO_WEBHOOKS)
+
+    def _was_deleted(self, obj: Object) -> bool:
+        """Return whether the deletion of an object, which may wait for finalizers, is older than clocks may differ."""
+        moment = obj["metadata"].get("deletionTimestamp")
+        return moment is not None and time_of(moment).timestamp() < self.clock() - LEEWAY
 
 
 async def _aside(read: Callable[[], _Found]) -> _Found:

@@ -9,6 +9,7 @@ import click
 
 from apiext.cli.conversions.serve_flags import FLAGS
 from apiext.server.aiohttp_import import import_aiohttp
+from apiext.workers.harmless_signals import ignore_harmless_signals
 
 if TYPE_CHECKING:
     from apiext.conversionserver.options import ConvertOptions
@@ -42,6 +43,7 @@ def _run(options: ConvertOptions, begin: float) -> None:
     from apiext.server.observability.log_output import configure_logging
     from apiext.server.start_error import StartError
 
+    ignore_harmless_signals()
     configure_logging(options.verbosity)
 
     def started(facts: dict[str, str]) -> None:

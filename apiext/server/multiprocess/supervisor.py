@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from apiext.server.process_role import SharedLog
 
 _LOG: Final = get_logger(__name__)
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+_STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS: Final = (*_STOPPING, signal.SIGCHLD)
 
 
 class SharedState(NamedTuple):
@@ -110,7 +111,7 @@ class Supervisor:
             for number in self._woken.recv(64):
                 if number == signal.SIGCHLD:
                     self._reap()
-                else:
+                elif number in _STOPPING:
                     self._stop()
 
     def _on_parent_end(self, parent: int) -> None:
@@ -162,7 +163,7 @@ class Supervisor:
         try:
             signal.set_wakeup_fd(-1)
             # the supervisor passes them on: a terminal or a service manager sends signals to all processes
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in _STOPPING:
                 signal.signal(number, signal.SIG_IGN)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

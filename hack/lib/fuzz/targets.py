@@ -211,12 +211,12 @@ def continue_token(data: bytes) -> None:
 
 def service_account_token(data: bytes) -> None:
     """Parse the token of a ServiceAccount, and check its times."""
-    from apiext.authentication.serviceaccount import jwt
+    from apiext.authentication.serviceaccount import claims, jwt
     from apiext.authentication.tokens import TokenError
 
     with suppress(TokenError):
         if parsed := jwt.parse(data.decode(errors="surrogateescape")):
-            jwt.check_times(parsed.claims, now=0)
+            claims.decode(parsed.claims).check_times(now=0)
 
 
 def accept_header(data: bytes) -> None:

@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -124,6 +124,63 @@ def test_token_reviews(servers: RBACPair) -> None:
         found.append(_reviews(broken, []))
 
     assert_none([line for steps in found for line in _equal(servers.pair, steps)])
+
+
+_OTHERS: Final[tuple[Any, ...]] = (None, True, 5, 1.5, -1, 1e300, 2**63, "x", "9999999999", [], ["x"], [5], {}, {"a": 1}, {"name": 5})
+_CLAIMED: Final = ("iss", "sub", "aud", "exp", "nbf", "iat", "jti", "kubernetes.io")
+_NAMED: Final = ("namespace", "serviceaccount", "secret", "pod", "node", "validatingwebhookconfiguration", "attestations", "warnafter")
+
+
+def _changed_claims(claims: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return claims with a value of each type in the place of each claim."""
+    private = claims["kubernetes.io"]
+    for value in _OTHERS:
+        yield from ({**claims, name: value} for name in _CLAIMED)
+        yield from ({**claims, "kubernetes.io": {**private, name: value}} for name in _NAMED)
+        for member in ("name", "uid"):
+            named = {**private["serviceaccount"], member: value}
+            yield {**claims, "kubernetes.io": {**private, "serviceaccount": named}}
+        yield {**claims, "kubernetes.io": {**private, "attestations": {"a": value}}}
+
+
+def test_types_of_claims(servers: RBACPair) -> None:
+    """Refuse signed tokens whose claims have other types, with the same texts."""
+    key = read_signing_key((servers.kubeconfigs[0].parent / "pki" / "service-account.key").read_bytes())
+    claims = [_claims(_issued(side))[1] for side in (servers.pair.reference, servers.pair.ours)]
+    changes = zip(*map(_changed_claims, claims), strict=True)
+
+    _assert_equal_users(servers.pair, [_reviews([jwt.sign(one, key) for one in both], []) for both in changes])
+
+
+def test_forms_of_tokens(servers: RBACPair) -> None:
+    """Refuse other headers and other base64 alike."""
+    tokens = [_issued(side) for side in (servers.pair.reference, servers.pair.ours)]
+    headers: tuple[dict[str, Any], ...] = ({"kid": 5}, {"alg": 5}, {"alg": None}, {"nonce": 5}, {"crit": ["exp"]}, {"kid": None})
+    found = [_reviews([_with_header(token, **header) for token in tokens], []) for header in headers]
+    for _ in range(5):
+        parts = [_issued(side).rsplit(".", 1) for side in (servers.pair.reference, servers.pair.ours)]
+        for change in (
+            lambda text: text.replace("-", "+").replace("_", "/"),
+            lambda text: text + "==",
+            lambda text: f"{text[:9]}\r\n{text[9:]}",
+            lambda text: text + "\n",
+            lambda text: text + " ",
+            lambda text: text[:-1],
+        ):
+            if all(change(signature) != signature for _, signature in parts):
+                found += [_reviews([f"{head}.{change(signature)}" for head, signature in parts], [])]
+
+    _assert_equal_users(servers.pair, found)
+
+
+def _assert_equal_users(pair: Pair, reviews: Sequence[tuple[Step, Step]]) -> None:
+    """Assert that the tokens of each pair of reviews have equal users, or equal errors."""
+    differing = []
+    for steps in reviews:
+        theirs, ours = (side.ask(step).body["status"] for side, step in zip((pair.reference, pair.ours), steps, strict=True))
+        if theirs != ours:
+            differing.append(f"{steps[0].body}\n    reference: {theirs}\n    apiext:    {ours}")
+    assert_none(differing)
 
 
 def _with_header(token: str, **members: Any) -> str:

@@ -144,8 +144,52 @@ async def test_checks_signatures() -> None:
     assert await refused(tokens, f"{changed(head, alg='none')}.{claims}.{signature}") == broken
     assert await refused(tokens, f"{changed(head, kid='x')}.{claims}.{signature}") == "invalid signature, no keys found"
     assert await refused(tokens, f"{changed(head, kid='')}.{claims}.AAAA") == broken
+    assert await refused(tokens, f"{changed(head, crit=['exp'])}.{claims}.{signature}") == broken
     for text in ("x", "a.b.c", f"{head}.{changed(claims, iss='https://other')}.{signature}", f"{head}.{claims}", f"{head}.W10.{signature}"):
         assert await tokens.authenticate(text, ()) is None
+
+
+@pytest.mark.parametrize("header", [{"kid": 5}, {"alg": ["RS256"]}, {"nonce": {}}])
+async def test_leaves_malformed_headers_to_others(header: dict[str, Any]) -> None:
+    """Know no token whose header has members of other types."""
+    tokens = tokens_of({"bot": ACCOUNT})
+    head, rest = (await issued(tokens)).split(".", 1)
+
+    assert await tokens.authenticate(f"{changed(head, **header)}.{rest}", ()) is None
+
+
+async def test_refuses_standard_base64() -> None:
+    """Refuse a signature in standard base64 and one with padding, although its bytes are the same."""
+    tokens = tokens_of({"bot": ACCOUNT})
+    found = []
+    # about every second signature has no - and _
+    for number in range(30):
+        token = await tokens.issue(ACCOUNT, token_id=str(number), seconds=3600, audiences=(ISSUER,), bound={}, moment=NOW)
+        head, signature = token.rsplit(".", 1)
+        standard = signature.replace("-", "+").replace("_", "/")
+        assert await tokens.authenticate(f"{head}.{signature}==", ()) is None
+        if standard != signature:
+            found.append(await tokens.authenticate(f"{head}.{standard}", ()))
+        assert await tokens.authenticate(token, ()) is not None
+
+    assert found
+    assert not any(found)
+
+
+async def test_checks_deletions() -> None:
+    """Refuse the token of an account or for a secret whose deletion has waited for finalizers for over a minute."""
+
+    def deleted(obj: Object, moment: str) -> Object:
+        return {"metadata": {**obj["metadata"], "deletionTimestamp": moment}}
+
+    long_ago, just_now = "1970-01-12T13:45:39Z", "1970-01-12T13:45:40Z"
+    token = await issued(tokens_of({}), secret=SECRET)
+
+    assert await tokens_of({"bot": deleted(ACCOUNT, just_now), "s": deleted(SECRET, just_now)}).authenticate(token, ()) is not None
+    reason = await refused(tokens_of({"bot": deleted(ACCOUNT, long_ago), "s": SECRET}), token)
+    assert reason == "service account shop/bot has been deleted"
+    reason = await refused(tokens_of({"bot": ACCOUNT, "s": deleted(SECRET, long_ago)}), token)
+    assert reason == "service account token has been invalidated"
 
 
 async def test_reads_keys_again_after_an_error() -> None:
