@@ -128,6 +128,7 @@ _SWITCHES: Final = {
     "watch-cache": "Serve reads from memory (default true).",
     "builtin-kinds": "Serve Deployments, Services and the other built-in kinds as stored objects, without controllers (default false).",
     "encryption-provider-config-automatic-reload": "Apply changes of --encryption-provider-config to the running server (default false).",
+    "garbage-collection": "Delete objects whose owners are gone, as kube-controller-manager does; standalone servers only (default true).",
     "guard-stored-versions": "Refuse to remove versions from CRDs while objects are stored in them (default false).",
     "anonymous-auth": "Accept anonymous requests, to the health endpoints only (default true).",
     "authentication-skip-lookup": "Ignore the ConfigMap extension-apiserver-authentication (default false).",

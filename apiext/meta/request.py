@@ -37,6 +37,16 @@ ANONYMOUS: Final = UserInfo(name="system:anonymous", groups=(UNAUTHENTICATED,))
 """User of requests without credentials."""
 
 
+_SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
+
+
+def controller_user(name: str) -> UserInfo:
+    """Return the user of a controller, as admission sees it: in a cluster, its ServiceAccount in kube-system."""
+    namespace = "kube-system"
+    groups = (_SERVICE_ACCOUNTS, f"{_SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
+    return UserInfo(f"system:serviceaccount:{namespace}:{name}", groups)
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """The identity in a connection's client certificate, determined once a connection."""

@@ -14,7 +14,7 @@ from apiext.endpoints.parameters.options import DeleteQuery
 from apiext.endpoints.scopes.context import Admitter
 from apiext.endpoints.scopes.write_call import WriteCall
 from apiext.meta import errors, time
-from apiext.meta.request import AUTHENTICATED, AdmissionOperation, UserInfo
+from apiext.meta.request import AdmissionOperation, controller_user
 from apiext.registry.request_context import RequestContext
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import StorageError
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 FAILURES: Final = (errors.StatusError, StorageError, BackendError)
 """Expected exceptions of deleting a resource."""
-_ACCOUNTS: Final = "system:serviceaccounts"
-_USER: Final = UserInfo("system:serviceaccount:kube-system:namespace-controller", (_ACCOUNTS, f"{_ACCOUNTS}:kube-system", AUTHENTICATED))
-"""Who deletes, as admission sees it: in a cluster, kube-controller-manager's service account."""
+_USER: Final = controller_user("namespace-controller")
+"""Who deletes, as admission sees it."""
 
 _GOOD: Final = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),

@@ -19,7 +19,7 @@ from apiext.storage.backend import Backend, BackendError, CompactedError, Future
 from apiext.storage.backends.fixed_backend import FixedBackend
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
-from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed, ChangeObserver
+from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed, ChangeObserver, FeedFollower
 from apiext.storage.cacher.first_change import FirstChange
 from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
@@ -164,6 +164,25 @@ class StoreFactory:
     def observe(self, observer: ChangeObserver) -> Callable[[], None] | None:
         """Report all later changes to an observer. Return a function that ends this, None if changes are not watched."""
         return self._feed.observe(observer) if self._watch_cache else None
+
+    async def follow_all(self, follower: FeedFollower) -> Callable[[], None]:
+        """Deliver all later changes of all resources to a follower, also without watch caches. Return a function that ends this.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
+        if not self._watch_cache and not self._feed.revision:
+            await self._feed.start()
+        return self._feed.tap(follower)
+
+    async def reach(self, revision: int) -> None:
+        """Wait until the changes up to a revision are delivered.
+
+        Raises:
+            StatusError: 504 if this takes too long.
+            ProgressUnreliableError: the store does not report progress reliably.
+        """
+        await self._feed.wait(revision)
 
     def stored_versions(self, resource: GroupResource) -> StoredVersions:
         """Return the reader of a resource's stored versions."""

@@ -30,11 +30,16 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     media_type = input_type(request, protobuf=scope.message is not None)
     data = await read_body(request, scope.max_body)
     query = write_options(request, "CreateOptions")
-    item = await perform(request[WORKERS], scope, _create, write_call(request, query, media_type, data, manager=query.field_manager))
+    item = await perform(request[WORKERS], scope, create_stored, write_call(request, query, media_type, data, manager=query.field_manager))
     return await item_reply(request, scope, media, item, status=201)
 
 
-async def _create(scope: Scope, call: WriteCall) -> Item:
+async def create_stored(scope: Scope, call: WriteCall) -> Item:
+    """Create the object of a call and return it. The caller authorizes.
+
+    Raises:
+        StatusError: the object is invalid, rejected, or exists.
+    """
     ctx, query = call.context, call.query
     obj = decode_body(scope, call.data, call.media_type, query.field_validation, ctx.warnings)
     obj = own(obj)

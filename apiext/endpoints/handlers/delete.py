@@ -43,7 +43,7 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     if (query.grace_period_seconds or 0) < 0:
         # admission sees what the reference's registry makes of it
         query = dataclasses.replace(query, grace_period_seconds=1)
-    item, removed, uid = await perform(request[WORKERS], scope, _delete, write_call(request, query))
+    item, removed, uid = await perform(request[WORKERS], scope, delete_stored, write_call(request, query))
     if removed and not scope.returns_deleted:
         details = {"name": name, "group": scope.resource.group, "kind": scope.resource.resource, "uid": uid}
         return await success_reply(request, media, details)
@@ -51,8 +51,12 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     return await item_reply(request, scope, media, item, status=status)
 
 
-async def _delete(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]:
-    """Return the last state of the object, whether it was removed, and its uid."""
+async def delete_stored(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]:
+    """Delete an object. Return its last state, whether it was removed, and its uid. The caller authorizes.
+
+    Raises:
+        StatusError: the deletion is rejected, or in conflict with the stored object.
+    """
     query = call.query
     admitter = Admitter(scope, call, call.name)
     options = registry_options(query, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())

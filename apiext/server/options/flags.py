@@ -67,6 +67,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         guard_stored_versions=reader.flag("guard_stored_versions", default=False),
         builtin_kinds=_builtin_kinds(reader),
         host=_host(reader),
+        collects_garbage=reader.flag("garbage_collection", default=True),
         service_addresses=_service_addresses(reader),
         migrates=_migrates(reader),
         feature_gates=gates,

@@ -186,6 +186,8 @@ class ServerOptions:
     """Whether a standalone server has the other built-in kinds of kube-apiserver, too."""
     host: KubeconfigSource | None = None
     """The cluster whose namespaces, quotas and definitions apply; None for a standalone server."""
+    collects_garbage: bool = True
+    """Whether a standalone server deletes objects whose owners are gone."""
     service_addresses: ServiceAddresses = field(default_factory=dict)
     """Addresses of webhooks' Services; DNS resolves the others."""
     migrates: bool = False

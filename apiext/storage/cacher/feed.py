@@ -58,6 +58,7 @@ class BackendFeed:
         self._max_wait = max_wait
         self._followers: dict[str, FeedFollower] = {}
         self._observers: list[ChangeObserver] = []
+        self._taps: list[FeedFollower] = []
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._progress: asyncio.Task[None] | None = None
         self._idle_progress: asyncio.Task[None] | None = None
@@ -94,6 +95,11 @@ class BackendFeed:
         """Stop delivering to a follower, unless another one has replaced it."""
         if self._followers.get(prefix) is follower:
             del self._followers[prefix]
+
+    def tap(self, follower: FeedFollower) -> Callable[[], None]:
+        """Deliver all later changes to a follower too. Return a function that ends this."""
+        self._taps.append(follower)
+        return lambda: self._taps.remove(follower)
 
     def observe(self, observer: ChangeObserver) -> Callable[[], None]:
         """Call an observer after each later change, once the followers have it. Return a function that ends this."""
@@ -156,6 +162,8 @@ class BackendFeed:
                 shares.setdefault(follower, []).append(event)
         for follower, share in shares.items():
             follower.apply(share)
+        for tap in self._taps:
+            tap.apply(events)
         if self._observers and events:
             self._report({event.key[: self._ends(event.key)[1]] for event in events})
 
@@ -189,7 +197,7 @@ class BackendFeed:
             try:
                 revision = await self._backend.revision()
                 _LOG.warning("store watch compacted, relisting", after=self.revision, up_to=revision)
-                for follower in tuple(self._followers.values()):
+                for follower in (*self._followers.values(), *self._taps):
                     await follower.reload(revision)
                 self._report(())
             except BackendError as error:
