@@ -120,9 +120,7 @@ class Graph:
     may have to be processed, `check` with the id of an owner that must be looked up, or whose dependents must be processed.
     """
 
-    def __init__(
-        self, locate: Callable[[str, str], Place | None], attempt: Callable[[str], None], check: Callable[[str], None]
-    ) -> None:
+    def __init__(self, locate: Callable[[str, str], Place | None], attempt: Callable[[str], None], check: Callable[[str], None]) -> None:
         self.nodes: dict[str, Node] = {}
         """By key in the store."""
         self.owners: dict[str, Owner] = {}
@@ -311,4 +309,3 @@ class Graph:
         unserved = self._unserved.get(kind)
         if unserved is not None and unserved.pop(owner.id, None) is not None and not unserved:
             del self._unserved[kind]
-

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hack.lib.differential.pair import Pair
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 
 
@@ -14,7 +14,7 @@ def pair(
     control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory, record_testsuite_property: Callable[[str, object], None]
 ) -> Iterator[Pair]:
     """Start apiext on its embedded store beside the shared reference."""
-    with ApiextServer(tmp_path_factory.mktemp("apiext")) as server:
+    with BareServer(tmp_path_factory.mktemp("apiext")) as server:
         both = Pair(control_plane, server)
         yield both
         both.close()

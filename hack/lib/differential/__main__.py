@@ -11,7 +11,7 @@ from hack.lib.differential.comparison import Outcome, Plan, compare
 from hack.lib.differential.pair import Pair
 from hack.lib.real_crds import NO_REAL, real_crds
 from hack.lib.reference import binaries
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.process import ProcessError
 
@@ -29,7 +29,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="apiext-differential-") as scratch:
             folder = Path(scratch)
-            with ControlPlane(folder / "reference", durable=False) as plane, ApiextServer(folder / "apiext") as server:
+            with ControlPlane(folder / "reference", durable=False) as plane, BareServer(folder / "apiext") as server:
                 pair = Pair(plane, server)
                 outcome = compare(pair, crds, lambda name: random.Random(f"{options.seed}{name}"), plan, _say)  # noqa: S311
                 pair.close()

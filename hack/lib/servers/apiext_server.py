@@ -5,7 +5,7 @@ import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from hack.lib.servers.process import Process, Service, environment, free_port
 from hack.lib.servers.tls_connection import client_context
@@ -100,3 +100,10 @@ class ApiextServer(Service):
             return self.request("GET", "/readyz", credentials=False, timeout=_PROBE_SECONDS)[0] == http.HTTPStatus.OK
         except http.client.HTTPException:
             return False
+
+
+class BareServer(ApiextServer):
+    """`apiext serve` without garbage collection, which kube-apiserver has only with kube-controller-manager."""
+
+    def __init__(self, folder: Path, *, extra_args: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(folder, extra_args=["--garbage-collection=false", *extra_args], **settings)

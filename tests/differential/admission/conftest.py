@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.cases.admission_objects import CRDS, GROUP, TEAM, Json
 from tests.differential.cases.policy_cases import CONFIG_MAP
@@ -25,7 +25,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 def guarded(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
     """Serve the definitions on the reference and on a server that authorizes as it does, beside a webhook."""
     folder = tmp_path_factory.mktemp("guarded")
-    with AdmissionWebhook(folder) as webhook, ApiextServer(folder, extra_args=["--authorization-mode=RBAC"]) as server:
+    with AdmissionWebhook(folder) as webhook, BareServer(folder, extra_args=["--authorization-mode=RBAC"]) as server:
         pair = Pair(control_plane, server)
         for side in (pair.reference, pair.ours):
             side.raw(Step("POST", "/api/v1/namespaces", TEAM))

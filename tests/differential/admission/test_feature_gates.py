@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.guarded_pair import MARKER_CRD, GuardedPair
@@ -32,7 +32,7 @@ def ungated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedPair]:
     with (
         ControlPlane(folder / "reference", durable=False, extra_args=flags) as plane,
         AdmissionWebhook(folder) as webhook,
-        ApiextServer(folder / "apiext", extra_args=[*flags, "--authorization-mode=RBAC"]) as server,
+        BareServer(folder / "apiext", extra_args=[*flags, "--authorization-mode=RBAC"]) as server,
         closing(Pair(plane, server)) as pair,
         pair.served(MARKER_CRD),
     ):

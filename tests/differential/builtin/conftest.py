@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from hack.lib.differential.pair import Pair
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 
 _PLUGINS = ("DefaultTolerationSeconds", "Priority", "ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition")
@@ -18,7 +18,7 @@ def builtin_pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     disabled = f"--disable-admission-plugins={','.join(_PLUGINS)}"
     with (
         ControlPlane(folder / "reference", durable=False, extra_args=[disabled]) as reference,
-        ApiextServer(folder / "apiext", extra_args=["--builtin-kinds"]) as server,
+        BareServer(folder / "apiext", extra_args=["--builtin-kinds"]) as server,
     ):
         both = Pair(reference, server)
         yield both

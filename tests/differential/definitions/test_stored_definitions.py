@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from hack.lib.differential.pair import Pair
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from tests.differential.cases.stored_definitions import GROUP, STORED, requests
@@ -21,7 +21,7 @@ PREFIX = "/stored"
 def sharing(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Start both servers on one etcd, each with its own prefix."""
     folder = tmp_path_factory.mktemp("apiext-etcd")
-    with ApiextServer(folder, etcd_url=control_plane.etcd_url, etcd_prefix=PREFIX) as server:
+    with BareServer(folder, etcd_url=control_plane.etcd_url, etcd_prefix=PREFIX) as server:
         both = Pair(control_plane, server)
         yield both
         both.remove_definitions(GROUP)

@@ -12,7 +12,7 @@ import pytest
 from apiext.meta.encoding import cbor_codec
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd, gateway
 from tests.support.builders.crds import crd, version
@@ -63,7 +63,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, etcd_url: str) -> Iterator[Pa
     folder = tmp_path_factory.mktemp("cbor")
     with (
         ControlPlane(folder / "reference", etcd_url=etcd_url, extra_args=[GATE]) as plane,
-        ApiextServer(folder, etcd_url=etcd_url, etcd_prefix="/apiext", extra_args=[GATE]) as server,
+        BareServer(folder, etcd_url=etcd_url, etcd_prefix="/apiext", extra_args=[GATE]) as server,
     ):
         pair = Pair(plane, server)
         yield pair

@@ -22,7 +22,7 @@ from apiext.registry.builtin.flowcontrol import FLOW_SCHEMA, PRIORITY_LEVEL
 from apiext.registry.protobuf import kinds
 from apiext.registry.protobuf.kinds import message_of
 from hack.lib.differential.pair import Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers.wire import Raw, request, send
 
@@ -87,7 +87,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, tu
     tokens = folder / "tokens.csv"
     tokens.write_text(TOKENS)
     flags = (f"--token-auth-file={tokens}",)
-    with ControlPlane(folder / "reference", durable=False, extra_args=flags) as plane, ApiextServer(folder, extra_args=flags) as server:
+    with ControlPlane(folder / "reference", durable=False, extra_args=flags) as plane, BareServer(folder, extra_args=flags) as server:
         both = Pair(plane, server)
         yield both, (ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False))
         both.close()

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.helpers.wire import Raw, request, send
@@ -72,7 +72,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, li
     flags = [f"--token-auth-file={tokens}", "--max-requests-inflight=400", "--max-mutating-requests-inflight=200"]
     with (
         ControlPlane(folder / "reference", durable=False, extra_args=[*flags, "--etcd-count-metric-poll-period=1s"]) as plane,
-        ApiextServer(folder, extra_args=flags) as server,
+        BareServer(folder, extra_args=flags) as server,
     ):
         both = Pair(plane, server)
         contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)

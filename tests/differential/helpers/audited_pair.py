@@ -14,7 +14,7 @@ import yaml
 from apiext.meta.encoding import utf8
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Side, Step, nested
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.helpers import rbac
@@ -153,7 +153,7 @@ def audited_pair(folder: Path) -> Iterator[AuditedPair]:
     with (
         ControlPlane(folder / "reference", durable=False, extra_args=flags[0]) as plane,
         AdmissionWebhook(folder) as webhook,
-        ApiextServer(folder, extra_args=["--authorization-mode=RBAC", *flags[1]]) as server,
+        BareServer(folder, extra_args=["--authorization-mode=RBAC", *flags[1]]) as server,
     ):
         pair = Pair(plane, server)
         contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)

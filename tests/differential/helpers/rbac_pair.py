@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.differential.rbac_cases import API, GROUP, NAMESPACES, REVIEWS
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.helpers.differences import assert_none
@@ -67,7 +67,7 @@ def rbac_pair(folder: Path) -> Iterator[RBACPair]:
     with ControlPlane(folder / "reference", durable=False) as plane:
         key = f"--service-account-signing-key-file={plane.service_account_key}"
         flags = ("--authorization-mode=RBAC", f"--service-account-issuer={ISSUER}", key)
-        with ApiextServer(folder, extra_args=flags) as server:
+        with BareServer(folder, extra_args=flags) as server:
             pair = Pair(plane, server)
             for side in (pair.reference, pair.ours):
                 for name in NAMESPACES:

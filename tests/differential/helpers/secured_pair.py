@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from hack.lib.differential.pair import Pair, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers import rbac
 from tests.differential.helpers.differences import assert_none
@@ -44,7 +44,7 @@ def guarded(folder: Path, *flags: str) -> Iterator[Guarded]:
     common = (f"--token-auth-file={tokens}", *flags)
     with ControlPlane(folder / "reference", durable=False, extra_args=common) as plane:
         own = (*common, *_REVIEWS, f"--authorization-kubeconfig={plane.kubeconfig}")
-        with ApiextServer(folder, extra_args=own) as server:
+        with BareServer(folder, extra_args=own) as server:
             pair = Pair(plane, server)
             rbac.grant(pair.reference)
             with pair.served(widget_crd(group=rbac.GROUP)):

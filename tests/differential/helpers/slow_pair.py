@@ -16,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from hack.lib.differential.pair import Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.support.builders.crds import widget_crd
@@ -109,7 +109,7 @@ def slow_pair(folder: Path, *flags: str) -> Iterator[SlowPair]:
         ours.append(f"--authorization-kubeconfig={kubeconfig}")
         with (
             ControlPlane(folder / "reference", durable=False, extra_args=theirs) as plane,
-            ApiextServer(folder, extra_args=ours) as server,
+            BareServer(folder, extra_args=ours) as server,
         ):
             pair = Pair(plane, server)
             contexts = ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)

@@ -12,7 +12,7 @@ import pytest
 
 from apiext.meta.objectmeta.sharding import shard_hash
 from hack.lib.differential.pair import Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.cases.deletion_steps import ELSEWHERE, EVERYWHERE, NOTES, PARTIALS, TABLE, crd, note
 from tests.differential.helpers.differences import assert_none
@@ -69,7 +69,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("shards")
     with (
         ControlPlane(folder / "reference", durable=False, extra_args=[GATE]) as plane,
-        ApiextServer(folder / "apiext", extra_args=[GATE]) as server,
+        BareServer(folder / "apiext", extra_args=[GATE]) as server,
         closing(Pair(plane, server)) as both,
     ):
         yield both

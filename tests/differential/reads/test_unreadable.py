@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Answer, Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from hack.lib.waiting import until
@@ -40,7 +40,7 @@ UNREADABLE: Final = {
 def both(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Start the reference, and apiext on the reference's etcd with its own prefix."""
     folder = tmp_path_factory.mktemp("apiext-on-etcd")
-    with ApiextServer(folder, etcd_url=control_plane.etcd_url, etcd_prefix=PREFIX) as server:
+    with BareServer(folder, etcd_url=control_plane.etcd_url, etcd_prefix=PREFIX) as server:
         servers = Pair(control_plane, server)
         yield servers
         servers.close()
@@ -129,7 +129,7 @@ def test_unreadable_without_the_feature(tmp_path: Path) -> None:
     found: list[str] = []
     with (
         ControlPlane(tmp_path / "reference", durable=False, extra_args=[flag]) as plane,
-        ApiextServer(tmp_path / "apiext", etcd_url=plane.etcd_url, etcd_prefix=PREFIX, extra_args=[flag]) as server,
+        BareServer(tmp_path / "apiext", etcd_url=plane.etcd_url, etcd_prefix=PREFIX, extra_args=[flag]) as server,
         closing(Pair(plane, server)) as pair,
         pair.served(crd("notes", "Note")),
     ):

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.certificates import LOOPBACK, Authority, KeyPair
 from hack.lib.servers.controlplane import ControlPlane
 
@@ -28,7 +28,7 @@ class Both:
     """The servers, and the files of their certificates."""
 
     plane: ControlPlane
-    server: ApiextServer
+    server: BareServer
     files: dict[str, KeyPair]
 
     def shown(self, name: str) -> tuple[bytes, bytes]:
@@ -76,7 +76,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         bundle.write(authority.cert.read_bytes())
     with plane:
         serving = [f"--tls-cert-file={plane.serving.cert}", f"--tls-private-key-file={plane.serving.key}"]
-        server = ApiextServer(folder, extra_args=[*flags, *serving, f"--client-ca-file={plane.ca}"])
+        server = BareServer(folder, extra_args=[*flags, *serving, f"--client-ca-file={plane.ca}"])
         server.ca, server.client_cert, server.client_key = plane.ca, plane.admin.cert, plane.admin.key
         with server:
             yield Both(plane, server, files)

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.certificates import Authority, KeyPair
 from hack.lib.servers.controlplane import ControlPlane
 
@@ -27,7 +27,7 @@ class Both:
     """The servers, their authorities, and a folder for more."""
 
     plane: ControlPlane
-    server: ApiextServer
+    server: BareServer
     folder: Path
 
     def let_in(self, client: KeyPair) -> tuple[bool, bool]:
@@ -56,7 +56,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Start both servers with the same authorities of clients and front proxies."""
     folder = tmp_path_factory.mktemp("client-certificates")
     with ControlPlane(folder / "reference", durable=False) as plane:
-        server = ApiextServer(
+        server = BareServer(
             folder,
             extra_args=[
                 f"--client-ca-file={plane.ca}",

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.masking import masked
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from hack.lib.waiting import until
@@ -107,7 +107,7 @@ def away(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Away]:
         ThreadPoolExecutor(80) as pool,
         Etcd(folder / "etcd", durable=False) as etcd,
         ControlPlane(folder / "reference", etcd_url=etcd.url, etcd_prefix="/reference") as reference,
-        ApiextServer(folder / "apiext", etcd_url=etcd.url, etcd_prefix="/apiext") as ours,
+        BareServer(folder / "apiext", etcd_url=etcd.url, etcd_prefix="/apiext") as ours,
     ):
         yield Away(etcd, (reference, ours), (_created(reference), _created(ours)), pool)
 

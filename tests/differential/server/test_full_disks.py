@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.masking import masked
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.caller import Answer, Caller
 from hack.lib.servers.certificates import KeyPair
 from hack.lib.servers.controlplane import ControlPlane
@@ -58,7 +58,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     with (
         Etcd(folder / "etcd", durable=False, extra_args=(f"--quota-backend-bytes={_QUOTA}",)) as etcd,
         ControlPlane(folder / "reference", etcd_url=etcd.url, etcd_prefix="/reference", extra_args=flags) as plane,
-        ApiextServer(folder / "apiext", etcd_url=etcd.url, etcd_prefix="/apiext", extra_args=flags) as server,
+        BareServer(folder / "apiext", etcd_url=etcd.url, etcd_prefix="/apiext", extra_args=flags) as server,
     ):
         yield Pair(etcd, plane.client, Caller(server.url, server.ca, KeyPair(server.client_cert, server.client_key)))
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.helpers.differences import compared
@@ -52,7 +52,7 @@ def static(tmp_path: Path) -> Iterator[Pair]:
     flags = (f"--admission-control-config-file={file}",)
     with (
         ControlPlane(tmp_path / "reference", durable=False, extra_args=flags) as reference,
-        ApiextServer(tmp_path / "apiext", extra_args=flags) as server,
+        BareServer(tmp_path / "apiext", extra_args=flags) as server,
         closing(Pair(reference, server)) as pair,
     ):
         yield pair

@@ -15,7 +15,7 @@ import pytest
 
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Answer, Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.cases.webhook_answers import ANSWERS, GROUP
@@ -296,7 +296,7 @@ def uncached(tmp_path: Path) -> Iterator[Pair]:
     flag = "--watch-cache=false"
     with (
         ControlPlane(tmp_path / "reference", durable=False, extra_args=[flag]) as plane,
-        ApiextServer(tmp_path, extra_args=[flag]) as server,
+        BareServer(tmp_path, extra_args=[flag]) as server,
     ):
         both = Pair(plane, server)
         yield both

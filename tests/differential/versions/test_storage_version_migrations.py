@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step, wait_for_code
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.helpers.differences import compared
@@ -33,7 +33,7 @@ _PATIENCE: Final = 120.0
 def migrating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Start both servers, and the reference's controllers."""
     plane = ControlPlane(tmp_path_factory.mktemp("migrating"), controller_manager=True, durable=False)
-    with plane, ApiextServer(tmp_path_factory.mktemp("apiext-migrating")) as server:
+    with plane, BareServer(tmp_path_factory.mktemp("apiext-migrating")) as server:
         pair = Pair(plane, server)
         yield pair
         pair.close()

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.differential.pair import Pair, Side, Step
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,7 @@ def gated(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
         ControlPlane(
             folder / "reference", etcd_url=control_plane.etcd_url, etcd_prefix="/storageversions", extra_args=[GATE, runtime]
         ) as plane,
-        ApiextServer(folder / "apiext", extra_args=[GATE]) as server,
+        BareServer(folder / "apiext", extra_args=[GATE]) as server,
     ):
         pair = Pair(plane, server)
         yield pair
