@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from apiext.managedfields import field_set
 from apiext.managedfields.comparison import Comparison, additions, compare, same
 from apiext.managedfields.conflicts import ApplyConflictError
 from apiext.managedfields.field_set import LEAF, FieldSet
 from apiext.managedfields.managers import Manager, Managers, VersionedSet
-from apiext.managedfields.merge_types import MergeType
+from apiext.managedfields.merge_types import ItemError, MergeType
 from apiext.managedfields.merging import merge
 from apiext.managedfields.removal import reconcile, remove, with_named_fields
+from apiext.managedfields.validation import InvalidValueError, check
 from apiext.managedfields.value_fields import leaves
 from apiext.meta.encoding import json_codec
+
+_PRUNE: Final = "to prune fields"
+_OWNED: Final = _PRUNE + ": failed add back owned items"
+_UNOWNED: Final = _PRUNE + ": failed add back dangling items"
 
 
 @dataclass(slots=True)
@@ -53,7 +58,8 @@ class VersionConverter(Protocol):
 class Updater:
     """Computes the managers after a write. Never changes its arguments.
 
-    The sets include fields of metadata without an owner (apiVersion, kind, name, ...); the caller removes them.
+    Texts of errors begin with the step that failed, as in the reference. The sets include fields of metadata without an owner
+    (apiVersion, kind, name, ...); the caller removes them.
     """
 
     converter: VersionConverter
@@ -71,7 +77,7 @@ class Updater:
         `live` has the same version as `new`, and for a create no fields. Both may have duplicate items.
 
         Raises:
-            InvalidValueError: an object is invalid in the version of a manager.
+            ValueError: an object cannot be converted to the version of a manager, or is invalid in it.
         """
         result, changed = await self._change(live, new, await self._reconciled(live, managers), manager, force=True)
         before = result.get(manager)
@@ -97,16 +103,25 @@ class Updater:
 
         Raises:
             ApplyConflictError: other managers own fields that the apply changes.
-            InvalidValueError: an object is invalid in the version of a manager.
+            ValueError: an object cannot be converted to the version of a manager, or is invalid in it.
         """
         result = await self._reconciled(live, managers)
         merged = live.with_value(merge(live.merge_type, live.value, config.value))
         last = result.get(manager)
         fields = field_set.recursive_difference(leaves(config.merge_type, config.value), self._reset(config.version))
         result[manager] = VersionedSet(fields, config.version, applied=True)
-        if last is not None and last.fields and not _applies_all(config, fields, last):
+        if last is None or not last.fields:
+            result, _ = await self._change(live, merged, result, manager, force=force)
+        elif _applies_all(config, fields, last):
+            try:
+                result, _ = await self._change(live, merged, result, manager, force=force)
+            except ValueError:
+                # the reference finds an object without a conversion while it prunes
+                await self._prune(merged, result, manager, last)
+                raise
+        else:
             merged = await self._prune(merged, result, manager, last)
-        result, _ = await self._change(live, merged, result, manager, force=force)
+            result, _ = await self._change(live, merged, result, manager, force=force)
         return None if same(live.value, merged.value) else merged, result
 
     def _reset(self, version: str) -> FieldSet:
@@ -126,19 +141,25 @@ class Updater:
             result[manager] = managed.with_fields(fields)
         return result
 
-    async def _convert(self, value: TypedValue, version: str) -> TypedValue:
+    async def _convert(self, value: TypedValue, version: str, step: str = "") -> TypedValue:
+        """Return an object in another version. Errors begin with the step."""
         if value.version == version:
             return value
         converted = value.converted.get(version)
         if converted is None:
-            converted = value.converted[version] = await self.converter.convert(value, version)
+            try:
+                converted = value.converted[version] = await self.converter.convert(value, version)
+            except ValueError as error:
+                if not step:
+                    raise
+                raise ValueError(f"failed {step}: {error}") from error
         return converted
 
     async def _change(
         self, old: TypedValue, new: TypedValue, managers: Managers, writer: Manager, *, force: bool
     ) -> tuple[Managers, Comparison]:
         """Take the fields that a write changes from their managers. Return the managers, and the changes in the writer's version."""
-        own = compare(new.merge_type, old.value, new.value).without(self._reset(new.version))
+        own = _compared(old, new).without(self._reset(new.version))
         changes = {new.version: (field_set.union(own.modified, own.added), own.removed)}
         conflicts: dict[Manager, FieldSet] = {}
         result: Managers = {}
@@ -147,9 +168,9 @@ class Updater:
             if manager != writer:
                 if version not in changes:
                     try:
-                        before = await self._convert(old, version)
+                        before = await self._convert(old, version)  # known since its manager was reconciled
                         # a write that changes nothing, such as a migration's, needs no second call of a webhook
-                        after = before if same(old.value, new.value) else await self._convert(new, version)
+                        after = before if same(old.value, new.value) else await self._convert(new, version, "to convert new object")
                     except MissingVersionError:
                         continue
                     theirs = compare(after.merge_type, before.value, after.value).without(self._reset(version))
@@ -167,14 +188,14 @@ class Updater:
     async def _prune(self, merged: TypedValue, managers: Managers, manager: Manager, last: VersionedSet) -> TypedValue:
         """Remove fields of the manager's earlier apply that now have no owner."""
         try:
-            converted = await self._convert(merged, last.version)
+            converted = await self._convert(merged, last.version, _PRUNE + ": failed to convert merged object to last applied version")
         except MissingVersionError:
             return merged
         pruned = _without(converted, with_named_fields(converted.merge_type, last.fields))
         before = _named(converted)
         pruned = await self._with_owned(converted, before, pruned, managers)
         pruned = await self._with_unowned(converted, before, pruned, last)
-        return await self._convert(pruned, managers[manager].version)
+        return await self._convert(pruned, managers[manager].version, _PRUNE)
 
     async def _with_owned(self, converted: TypedValue, before: FieldSet, pruned: TypedValue, managers: Managers) -> TypedValue:
         """Add back fields with an owner, first in the version of the removal. `before` are the fields before it."""
@@ -184,8 +205,8 @@ class Updater:
             owned.setdefault(managed.version, []).append(managed.fields)
         for version, sets in owned.items():
             try:
-                merged = await self._convert(merged, version)
-                pruned = await self._convert(pruned, version)
+                merged = await self._convert(merged, version, f"{_OWNED}: failed to convert merged object at version {version}")
+                pruned = await self._convert(pruned, version, f"{_OWNED}: failed to convert pruned object at version {version}")
             except MissingVersionError:
                 continue
             kept = field_set.union(_named(pruned), with_named_fields(merged.merge_type, field_set.union_all(sets)))
@@ -195,7 +216,7 @@ class Updater:
     async def _with_unowned(self, merged: TypedValue, before: FieldSet, pruned: TypedValue, last: VersionedSet) -> TypedValue:
         """Add back fields that the manager did not own. `before` are the fields before the removal."""
         try:
-            pruned = await self._convert(pruned, last.version)
+            pruned = await self._convert(pruned, last.version, _UNOWNED + ": failed to convert pruned object to last applied version")
         except MissingVersionError:
             return merged
         gone = field_set.difference(before, _named(pruned))
@@ -211,6 +232,18 @@ def _applies_all(config: TypedValue, fields: FieldSet, last: VersionedSet) -> bo
         return False
     data = json_codec.dumps(config.value, sort_keys=False, typed=True)
     return data.find(b"{}") < 0 and data.find(b"null") < 0
+
+
+def _compared(old: TypedValue, new: TypedValue) -> Comparison:
+    """Compare the objects of a write. Raise ValueError if the pruning left an item without its keys."""
+    try:
+        return compare(new.merge_type, old.value, new.value)
+    except ItemError as error:
+        try:
+            check(new.merge_type, new.value, duplicates=True)
+        except InvalidValueError as invalid:
+            raise ValueError(f"failed to compare objects: {invalid}") from error
+        raise
 
 
 def _without(typed: TypedValue, fields: FieldSet) -> TypedValue:

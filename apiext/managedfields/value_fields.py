@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from apiext.managedfields.field_set import ITSELF, LEAF, FieldSet
-from apiext.managedfields.merge_types import ListType, MapType, MergeType
+from apiext.managedfields.merge_types import ItemError, ListType, MapType, MergeType
+
+_UNNAMED: Final = ""
 
 
 def leaves(merge_type: MergeType, value: Any) -> FieldSet:
-    """Return the fields that an applied value owns: scalars, atomic values, items, and undeclared fields."""
+    """Return the fields that an applied value owns: scalars, atomic values, items, and undeclared fields.
+
+    An item without its keys, as pruning leaves one whose keys have no owner, has a path element that no other item has.
+    """
     return _leaves(merge_type, value) or LEAF
 
 
@@ -44,7 +49,10 @@ def _list_leaves(list_type: ListType, value: Any) -> FieldSet | None:
     found: FieldSet = {}
     below, element_of = list_type.element, list_type.element_of
     for item in value or ():
-        element = element_of(item)
+        try:
+            element = element_of(item)
+        except ItemError:
+            element = _UNNAMED
         if element in found:
             found[element] = LEAF
         else:

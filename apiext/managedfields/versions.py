@@ -122,7 +122,7 @@ class CustomResourceVersions:
         return found
 
     async def convert(self, value: TypedValue, version: str) -> TypedValue:
-        """Implement VersionConverter.convert.
+        """Implement VersionConverter.convert, by way of the endpoint's version, as the reference does.
 
         Raises:
             ValueError: the CRD does not have the version. The reference then keeps the managers of updates, and refuses applies.
@@ -131,8 +131,12 @@ class CustomResourceVersions:
         merge_type = self._type(version)
         if value.value.get("apiVersion") == version:
             return value
-        (converted,) = await self._converter.convert([json_values.copy(value.value)], version)
-        if isinstance(converted, ValueError):
-            raise converted
-        check(merge_type, converted)
-        return TypedValue(converted, merge_type, version)
+        obj = json_values.copy(value.value)
+        for target in (self._kind.api_version, version):
+            if obj.get("apiVersion") != target:
+                (converted,) = await self._converter.convert([obj], target)
+                if isinstance(converted, ValueError):
+                    raise converted
+                obj = converted
+        check(merge_type, obj)
+        return TypedValue(obj, merge_type, version)
