@@ -1,6 +1,7 @@
 """Restores a backup into an etcd, below a prefix that no server uses.
 
-A record marks the prefix until everything is there: servers refuse to start on it, and the same restoration can be repeated.
+A record marks the prefix until everything is there: servers refuse to start on it, and the same restoration can be repeated. It is also
+where servers of earlier releases look for it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ import orjson
 from apiext.backup.errors import BackupError
 from apiext.backup.revision_base import next_offset
 from apiext.backup.stored_pairs import KUBE_APISERVERS, is_content
-from apiext.meta.host_annotations import DOMAIN
-from apiext.storage import keys
+from apiext.storage import keys, server_keys
 from apiext.storage.backend import BackendError, Guard, ValueTooLargeError
-from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD, recorded_offset
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
 from apiext.storage.paged_reads import latest_pages
 from apiext.storage.replicas.host_records import HostRecords
@@ -65,6 +65,7 @@ class EtcdTarget:
 
     async def _restore(self, identity: str, pairs: Iterable[tuple[str, bytes]], highest: int, now: float, *, replace: bool) -> int:
         records, root = HostRecords(self.backend, self.prefix), keys.root(self.prefix)
+        marks, offsets = records.keys(RESTORE_RECORD), records.keys(OFFSET_RECORD)
         begun = await records.get(RESTORE_RECORD)
         is_repeated = begun is not None and begun.get(_BACKUP) == identity
         if begun is not None and not (is_repeated or replace):
@@ -73,22 +74,22 @@ class EtcdTarget:
             await self._check_unused(root)
             if not (replace or is_repeated or await self._is_empty(root)):
                 raise BackupError(f"there are keys below {root}: restore below another prefix, or delete them with --replace")
-        offset = (await records.get(OFFSET_RECORD) or {}).get(OFFSET_MEMBER) or 0
-        if not isinstance(offset, int):
-            raise BackupError(f"{records.key(OFFSET_RECORD)} is invalid")
+        offset = await recorded_offset(records) or 0
         if not (is_repeated and begun and begun.get(_CLEARED)):
-            await records.put(RESTORE_RECORD, {_BACKUP: identity, _CLEARED: False})
+            await records.put(RESTORE_RECORD, {_BACKUP: identity, _CLEARED: False}, everywhere=True)
             # again, now that no server can start any more
             await self._check_unused(root)
-            await self._clear(root, except_for=(records.key(RESTORE_RECORD), records.key(OFFSET_RECORD)))
-            await records.put(RESTORE_RECORD, {_BACKUP: identity, _CLEARED: True})
-        # another restoration may end meanwhile, and a server start and write
-        guard = await self._guard(records.key(RESTORE_RECORD))
+            await self._clear(root, except_for=(*marks, *offsets))
+            await records.put(RESTORE_RECORD, {_BACKUP: identity, _CLEARED: True}, everywhere=True)
+        # another restoration may end meanwhile, and a server start and write; one of an earlier release writes only the former record
+        guard = await self._guard(records.former_key(RESTORE_RECORD))
         count = await self._write(root, pairs, guard)
         seen = offset + await self.backend.revision()
         new = orjson.dumps({OFFSET_MEMBER: next_offset(max(highest, seen), now)}) + b"\n"
-        await self._put(records.key(OFFSET_RECORD), new, guard)
-        await self._delete(await self._present(records.key(RESTORE_RECORD)))
+        for key in offsets:
+            await self._put(key, new, guard)
+        for key in marks:
+            await self._delete(await self._present(key))
         return count
 
     async def _check_unused(self, root: str) -> None:
@@ -96,7 +97,9 @@ class EtcdTarget:
         for kept in KUBE_APISERVERS:
             if (await self.backend.list(root + kept, limit=1)).items:
                 raise BackupError(f"a kube-apiserver uses {root}: restore below another prefix")
-        if not (await self.backend.list(f"{root}{DOMAIN}/replicas/members/", limit=1)).items:
+        places = (server_keys.root(self.prefix), server_keys.former_root(self.prefix))
+        found = [await self.backend.list(f"{place}{server_keys.REPLICAS}", limit=1) for place in places]
+        if not any(one.items for one in found):
             return
         own = Replicas(self.backend, self.prefix, address="restore", release=self.release, encodings=dict, is_sole=False)
         await own.start()

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.backup.errors import BackupError
 from apiext.backup.logical_pairs import DEFINITIONS
-from apiext.backup.stored_pairs import is_content, is_encrypted
+from apiext.backup.stored_pairs import contents, is_encrypted
+from apiext.storage.server_keys import is_record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -27,15 +28,13 @@ class SelectedPairs:
         """The groups; empty for all."""
 
     def pairs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield keys, relative to the prefix, with their values."""
-        for key, value in self._pairs.pairs():
-            if is_content(key) and (not self.groups or self._is_selected(key)):
-                yield key, value
+        """Return keys, relative to the prefix, with their values."""
+        return ((key, value) for key, value in contents(self._pairs) if not self.groups or self._is_selected(key))
 
     def _is_selected(self, key: str) -> bool:
         if key.startswith(DEFINITIONS):
             return key.removeprefix(DEFINITIONS).partition(".")[2] in self.groups
-        return key.partition("/")[0] in self.groups
+        return key.partition("/")[0] in self.groups and not is_record(key)
 
     def check(self, *, may_decrypt: bool) -> int:
         """Read all keys once. Return their number.

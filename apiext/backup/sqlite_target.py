@@ -15,9 +15,8 @@ import orjson
 from apiext.backup.errors import BackupError
 from apiext.backup.revision_base import next_offset
 from apiext.meta import time
-from apiext.meta.host_annotations import DOMAIN
 from apiext.server.atomic_files import sync
-from apiext.storage import keys
+from apiext.storage import keys, server_keys
 from apiext.storage.backend import BackendError
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
 from apiext.storage.sqlite import schema
@@ -91,8 +90,10 @@ def _present_revision(store: Path, prefix: str) -> int | None:
         # read only: SQLite deletes the log of a damaged file that it may write
         with closing(sqlite3.connect(f"file:{quote(str(store))}?mode=ro", uri=True, timeout=0, isolation_level=None)) as connection:
             (revision,) = connection.execute(schema.REVISION).fetchone()
-            row = connection.execute(schema.GET, (f"{keys.root(prefix)}{DOMAIN}/{OFFSET_RECORD}",)).fetchone()
-        return int(revision or schema.FIRST_REVISION) + (int(orjson.loads(row[1])[OFFSET_MEMBER]) if row else 0)
+            places = (server_keys.root(prefix), server_keys.former_root(prefix))
+            rows = [connection.execute(schema.GET, (f"{place}{OFFSET_RECORD}",)).fetchone() for place in places]
+        offset = max((int(orjson.loads(row[1])[OFFSET_MEMBER]) for row in rows if row), default=0)
+        return int(revision or schema.FIRST_REVISION) + offset
     except (sqlite3.Error, ValueError, TypeError, KeyError):
         return _MISSING
 
@@ -120,7 +121,7 @@ def _write(new: Path, root: str, pairs: Iterable[tuple[str, bytes]], offset: int
             connection.execute(schema.INSERT, (revision, root + key))
         connection.execute("COMMIT")
     sync(new)
-    return revision - schema.FIRST_REVISION - 1
+    return revision - schema.FIRST_REVISION - 2
 
 
 def _give_to_owner(store: Path, new: Path) -> None:
@@ -135,7 +136,9 @@ def _give_to_owner(store: Path, new: Path) -> None:
 
 def _with_offset(pairs: Iterable[tuple[str, bytes]], offset: int) -> Iterator[tuple[str, bytes]]:
     yield from pairs
-    yield f"{DOMAIN}/{OFFSET_RECORD}", orjson.dumps({OFFSET_MEMBER: offset}) + b"\n"
+    # an earlier release reads the former place
+    for segment in (server_keys.SEGMENT, server_keys.FORMER_SEGMENT):
+        yield f"{segment}/{OFFSET_RECORD}", orjson.dumps({OFFSET_MEMBER: offset}) + b"\n"
 
 
 def _set_aside(store: Path) -> Path:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 import orjson
 
 from apiext.backup.errors import BackupError
-from apiext.meta.host_annotations import DOMAIN
-from apiext.storage import stored_object
+from apiext.storage import server_keys, stored_object
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
-from apiext.storage.etcd.companions import FOLDER
+from apiext.storage.server_keys import COMPANIONS, FORMER_SEGMENT, REPLICAS, SEGMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 KUBE_APISERVERS: Final = ("masterleases/", "peerserverleases/")
 """Starts of the keys that a running kube-apiserver keeps, the first one unless `--endpoint-reconciler-type` says otherwise, the second
 one for its peers. They expire 15 s after its end."""
-_SERVERS_OWN: Final = (f"{DOMAIN}/replicas/", f"{DOMAIN}/restore", f"{DOMAIN}/{OFFSET_RECORD}", FOLDER, *KUBE_APISERVERS)
-"""Starts of the keys of records about running servers, and about this store's revisions. No other store needs them."""
+_THIS_STORE: Final = (RESTORE_RECORD, OFFSET_RECORD)
+"""Names of the records about this store. No other store needs them, nor those about running servers."""
 
 
 class StoredPairs(Protocol):
@@ -74,17 +73,37 @@ def summarize(pairs: StoredPairs) -> ContentsSummary:
         BackupError: the backup is damaged.
     """
     found = ContentsSummary()
-    for key, value in pairs.pairs():
-        if is_content(key):
-            found.resources[resource_of(key)] += 1
-            found.encrypted += is_encrypted(value)
-            found.size += len(value)
+    for key, value in contents(pairs):
+        found.resources[resource_of(key)] += 1
+        found.encrypted += is_encrypted(value)
+        found.size += len(value)
     return found
+
+
+def contents(pairs: StoredPairs) -> Iterator[tuple[str, bytes]]:
+    """Yield what belongs to a restored store. Records move from the place that they had in earlier releases.
+
+    Raises:
+        BackupError: the backup is damaged.
+    """
+    for key, value in pairs.pairs():
+        if not is_content(key):
+            continue
+        if key.startswith(f"{FORMER_SEGMENT}/") and server_keys.is_record(key):
+            present = SEGMENT + key.removeprefix(FORMER_SEGMENT)
+            # some have a copy at their former place
+            if pairs.get(present) is None:
+                yield present, value
+        else:
+            yield key, value
 
 
 def is_content(key: str) -> bool:
     """Report whether a key belongs to a restored store."""
-    return not key.startswith(_SERVERS_OWN)
+    if server_keys.is_record(key):
+        name = key.partition("/")[2]
+        return name not in _THIS_STORE and not name.startswith((REPLICAS, COMPANIONS))
+    return not key.startswith(KUBE_APISERVERS)
 
 
 def is_encrypted(value: bytes) -> bool:
@@ -93,10 +112,12 @@ def is_encrypted(value: bytes) -> bool:
 
 
 def resource_of(key: str) -> str:
-    """Return the resource of a key, such as `widgets.example.com` or `namespaces`; the domain of apiext for its own records."""
+    """Return the resource of a key, such as `widgets.example.com` or `namespaces`; `apiext` for records of servers."""
+    if server_keys.is_record(key):
+        return SEGMENT
     group, _, rest = key.partition("/")
     plural, slash, _ = rest.partition("/")
-    return f"{plural}.{group}" if "." in group and slash and group != DOMAIN else group
+    return f"{plural}.{group}" if "." in group and slash else group
 
 
 def check_finished(pairs: StoredPairs) -> None:
@@ -106,7 +127,7 @@ def check_finished(pairs: StoredPairs) -> None:
         BackupError: one was.
     """
     # servers do not run on such a store
-    if pairs.revision and pairs.get(f"{DOMAIN}/{RESTORE_RECORD}") is not None:
+    if pairs.revision and _records(pairs, RESTORE_RECORD):
         raise BackupError("the store has an unfinished restoration: repeat apiext restore, and back it up then")
 
 
@@ -116,9 +137,16 @@ def offset_of(pairs: StoredPairs) -> int:
     Raises:
         BackupError: the record is invalid.
     """
-    value = pairs.get(f"{DOMAIN}/{OFFSET_RECORD}")
-    if value is None:
-        return 0
+    return max(map(_offset, _records(pairs, OFFSET_RECORD)), default=0)
+
+
+def _records(pairs: StoredPairs, name: str) -> list[bytes]:
+    """Return a record as it is stored, at the present place and the former one."""
+    found = [pairs.get(f"{segment}/{name}") for segment in (SEGMENT, FORMER_SEGMENT)]
+    return [value for value in found if value is not None]
+
+
+def _offset(value: bytes) -> int:
     try:
         record: Mapping[str, object] = orjson.loads(value)
         offset = record[OFFSET_MEMBER]

@@ -10,6 +10,7 @@ from apiext.definitions import conditions
 from apiext.meta import host_annotations
 from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupKind, GroupResource
+from apiext.storage import server_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,6 +97,8 @@ class Definition:
     conversion_strategy: str
     revision: int
     is_established: bool
+    is_reserved: bool
+    """Whether instances would lie among records of servers. They are not served, wherever the definition comes from."""
     is_terminating: bool
     """Whether deletion was requested: no new instances may be created."""
     phase: str | None
@@ -126,18 +129,21 @@ class Definition:
             msg = "invalid CustomResourceDefinition, no storage version"
             raise ValueError(msg)
         accepted = head["status"]["acceptedNames"]
+        names = _names(accepted if accepted["plural"] else spec["names"])
+        is_reserved = server_keys.is_reserved(GroupResource(spec["group"], names.plural))
         return cls(
             name=metadata.get("name", ""),
             uid=metadata.get("uid", ""),
             group=spec["group"],
             namespaced=spec["scope"] == "Namespaced",
-            names=_names(accepted if accepted["plural"] else spec["names"]),
+            names=names,
             versions=versions,
             storage_version=storage_version,
             preserve_unknown_fields=spec.get("preserveUnknownFields", False),
             conversion_strategy=spec["conversion"]["strategy"],
             revision=item.revision,
-            is_established=conditions.is_true(head, conditions.ESTABLISHED),
+            is_established=conditions.is_true(head, conditions.ESTABLISHED) and not is_reserved,
+            is_reserved=is_reserved,
             is_terminating=metadata.get("deletionTimestamp") is not None,
             phase=_phase(metadata.get("annotations") or {}),
             head=head,
@@ -170,7 +176,7 @@ class Definition:
     @property
     def names_accepted(self) -> bool:
         """Report whether the names are free of conflicts with other definitions (condition NamesAccepted)."""
-        return conditions.is_true(self.head, conditions.NAMES_ACCEPTED)
+        return conditions.is_true(self.head, conditions.NAMES_ACCEPTED) and not self.is_reserved
 
     def version(self, name: str) -> Version | None:
         """Return a version by name, served or not, or None."""

@@ -22,7 +22,7 @@ from apiext.serving.mirror_phases import expired
 from apiext.serving.remote.remote_scopes import RemoteVersion, VersionPlace, admitted
 from apiext.serving.remote.server_interfaces import GivenRules, rules_answers
 from apiext.serving.webhook_silence import WAITING_READERS, SilenceNotice
-from apiext.storage.replicas.roll_call import ReplicaEncoding
+from apiext.storage.replicas.replica import ReplicaEncoding
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission

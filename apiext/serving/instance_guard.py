@@ -36,6 +36,8 @@ class InstanceGuards:
         """Create guards from an informer; `prefix` is the prefix of definitions' keys in the store."""
         self._informer = informer
         self._prefix = prefix
+        self.has_former: Callable[[], bool] = _no_former
+        """Reports whether a server of an earlier release runs: guards then compare definitions themselves, also large ones."""
 
     def for_clients(self, definition: Definition) -> WriteGuard:
         """Return the guard for clients' writes. It checks the current definition of that name, even one created later."""
@@ -68,7 +70,11 @@ class InstanceGuards:
         return self._informer.catalog.get(name)
 
     def _guard(self, definition: Definition, check: Callable[[Definition], None], *, any_version: bool = False) -> WriteGuard:
-        return _InstanceGuard(self._informer, check, definition, self._prefix + definition.name, any_version)
+        return _InstanceGuard(self, self._informer, check, definition, self._prefix + definition.name, any_version)
+
+
+def _no_former() -> bool:
+    return False
 
 
 def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Definition], None]:
@@ -98,6 +104,7 @@ def _check_version(definition: Definition, api_version: str) -> None:
 class _InstanceGuard:
     """Implements WriteGuard with the phase and the storage version of one definition."""
 
+    _guards: InstanceGuards
     _informer: DefinitionInformer
     _check: Callable[[Definition], None]
     _known: Definition
@@ -125,8 +132,9 @@ class _InstanceGuard:
         if definition is not self._known:
             self._known, self._guard = definition, None
         self._check(definition)
-        if self._guard is None:
-            self._guard = Guard(self._key, definition.revision, len(definition.item.data) > _LARGE_BYTES)
+        if self._guard is None or (self._guard.is_large and self._guards.has_former()):
+            is_large = len(definition.item.data) > _LARGE_BYTES and not self._guards.has_former()
+            self._guard = Guard(self._key, definition.revision, is_large)
             self._head = stored_object.head(_stored_version(definition))
         if value is not None and not self._any_version and not value.startswith(self._head):
             _check_version(definition, stored_object.api_version(value))

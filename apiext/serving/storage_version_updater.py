@@ -21,7 +21,7 @@ from apiext.storage.backend import BackendError
 from apiext.storage.errors import StorageError
 from apiext.storage.interface import ListOptions, Preconditions
 from apiext.storage.replicas.identity_lease import RENEW_SECONDS
-from apiext.storage.replicas.roll_call import FAREWELL_SECONDS
+from apiext.storage.replicas.call_folder import FAREWELL_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
     from apiext.serving.cache import ServingCache
     from apiext.storage.backend import KeyValue
-    from apiext.storage.replicas.roll_call import Replica
+    from apiext.storage.replicas.replica import Replica
     from apiext.storage.stored.version_counts import StoredVersions
     from apiext.workers.pool import WorkerPool
 

@@ -22,7 +22,7 @@ from apiext.server.options.options import StorageOptions
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError, WriteResult
 from apiext.storage.etcd.backend import EtcdBackend
-from apiext.storage.etcd.companions import FOLDER
+from apiext.storage.server_keys import is_record
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.replicas.roll_call import Replicas
 from hack.lib.reference import binaries
@@ -73,7 +73,7 @@ async def below(backend: EtcdBackend, prefix: str) -> dict[str, bytes]:
     """Return the keys below a prefix with their values, except for the record of the offset and companions."""
     found = await backend.list(f"{prefix}/")
     values = {pair.key.removeprefix(f"{prefix}/"): pair.value for pair in found.items}
-    return {key: value for key, value in values.items() if key != "apiext.dev/revision-base" and not key.startswith(FOLDER)}
+    return {key: value for key, value in values.items() if not is_record(key) or key == "apiext/host"}
 
 
 async def test_a_snapshot_has_the_latest_values(options: StorageOptions, backend: EtcdBackend, tmp_path: Path) -> None:

@@ -7,12 +7,11 @@ import pytest
 
 from apiext.storage.backend import Guard, WriteResult
 from apiext.storage.etcd.backend import EtcdBackend
-from apiext.storage.etcd.companions import FOLDER
 from apiext.storage.etcd.config import EtcdConfig
 from hack.lib.servers.etcd import Etcd
 
 DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
-COMPANIONS = f"/registry/{FOLDER}"
+COMPANIONS = "/registry/apiext/companions/"
 
 
 @pytest.fixture

@@ -49,9 +49,9 @@ class House:
 
     def migrating(self) -> ApiextServer | None:
         """Return the server that migrates now."""
-        records = self.under("/registry/apiext.dev/")
-        holder = records.get("/registry/apiext.dev/migration", {}).get("holder")
-        member = records.get(f"/registry/apiext.dev/replicas/members/{holder}")
+        records = self.under("/registry/apiext/")
+        holder = records.get("/registry/apiext/migration", {}).get("holder")
+        member = records.get(f"/registry/apiext/replicas/members/{holder}")
         return next((server for server in self.servers if member and server.url == member["address"]), None)
 
 
@@ -151,7 +151,7 @@ def test_a_paused_server_cannot_undo_it(house: House) -> None:
             late.must("POST", QUIET, widget(f"w{number}", replicas=1))
         until(lambda: set(house.versions()) == {"v2"} and _is_pruned(client), "the second migration")
         assert house.versions()["v2"] == 25
-        members = house.under("/registry/apiext.dev/replicas/members/").values()
+        members = house.under("/registry/apiext/replicas/members/").values()
         assert {member["address"] for member in members} == {server.url for server in house.servers}
 
 

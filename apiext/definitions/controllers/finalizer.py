@@ -97,7 +97,7 @@ class Finalizer:
 
     async def _finalize(self, definition: Definition) -> None:
         await self._report(definition, _IN_PROGRESS)
-        if (definition.group, definition.names.plural) in OVERLAPPING:
+        if definition.is_reserved or (definition.group, definition.names.plural) in OVERLAPPING:
             last = _OVERLAPS
         elif definition.is_established:
             await self._delete_instances(definition)

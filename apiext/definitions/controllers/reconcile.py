@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions import approval, conditions
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
 from apiext.definitions.controllers.naming import AcceptedNames, accept_names, needs_names
+from apiext.definitions.validation.spec import RESERVED
 from apiext.meta import field
+from apiext.meta.gvk import GroupResource
+from apiext.storage.server_keys import is_reserved
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -30,8 +33,12 @@ def reconcile_status(crd: Object, taken: AcceptedNames, webhook: Condition | Non
     """
     status = crd["status"]
     out = dict(crd)
-    _accept_names(out, taken)
-    _establish(out)
+    if is_reserved(GroupResource(crd["spec"]["group"], crd["spec"]["names"]["plural"])):
+        conditions.put(out, Condition(NAMES_ACCEPTED, "False", "Reserved", RESERVED))
+        conditions.put(out, _NOT_ACCEPTED)
+    else:
+        _accept_names(out, taken)
+        _establish(out)
     violations = _non_structural(out)
     if violations is None:
         conditions.remove(out, NON_STRUCTURAL_SCHEMA)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.approval import ANNOTATION, Approval, approval, is_protected
 from apiext.definitions.v1beta1 import to_v1beta1_spec
 from apiext.definitions.validation.options import CREATE, for_update
-from apiext.definitions.validation.spec import names_errors, spec_errors, spec_update_errors
+from apiext.definitions.validation.spec import names_errors, reserved_errors, spec_errors, spec_update_errors
 from apiext.meta import field
 from apiext.meta.names import name_is_dns_subdomain
 from apiext.meta.objectmeta import validation
@@ -30,6 +30,7 @@ def validate_create(crd: Object) -> list[FieldError]:
 
     errors = field.distinct(validation.validate(crd["metadata"], namespaced=False, name_rule=name_rule))
     errors += spec_errors(to_v1beta1_spec(crd["spec"]), _SPEC, CREATE)
+    errors += reserved_errors(crd["spec"], _SPEC)
     return errors + _common_errors(crd, None)
 
 

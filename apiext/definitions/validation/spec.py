@@ -11,9 +11,11 @@ from apiext.definitions.validation.conversion import conversion_errors
 from apiext.definitions.validation.options import ValidationOptions, has_defaults
 from apiext.definitions.validation.version import validation_errors, version_errors
 from apiext.meta import field
+from apiext.meta.gvk import GroupResource
 from apiext.meta.names import dns1035_label, dns1123_subdomain
 from apiext.meta.objectmeta.validation import IMMUTABLE
 from apiext.schema.keywords import KEYWORDS
+from apiext.storage.server_keys import is_reserved
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _EXTENSIONS: Final = tuple(each.name for each in KEYWORDS if each.name.startswith("x-kubernetes-") and each.name != "x-kubernetes-map-type")
+
+
+RESERVED: Final = "is reserved in this group: servers of earlier releases keep records where its objects would be stored"
 
 
 def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
@@ -84,6 +89,12 @@ def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
     elif scope not in _SCOPES:
         errors.append(field.not_supported(path.child("scope"), scope, _SCOPES))
     return errors
+
+
+def reserved_errors(spec: Object, path: Path) -> list[FieldError]:
+    """Return the error of a new definition whose instances would lie among the servers' own records."""
+    plural = spec["names"]["plural"]
+    return [field.invalid(path.child("names", "plural"), plural, RESERVED)] if is_reserved(GroupResource(spec["group"], plural)) else []
 
 
 def _missing_schemas(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:

@@ -29,7 +29,8 @@ class RecordedRules:
     async def recall(self) -> None:
         """Take over what the servers have recorded. A store that does not answer gives nothing."""
         try:
-            self._known.in_use.resume(await self._records.get(RULES_IN_USE) or {})
+            for recorded in await self._records.records(RULES_IN_USE):
+                self._known.in_use.resume(recorded)
         except BackendError as error:
             _LOG.warning("conversion rules in use not read", error=str(error))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apiext.server.options.options import StorageOptions
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
-    from apiext.storage.replicas.roll_call import ReplicaEncoding
+    from apiext.storage.replicas.replica import ReplicaEncoding
 
 _MAX_DEFINITIONS: Final = 5000
 """With more definitions, a server's record (some hundred KB) omits those with one version only."""

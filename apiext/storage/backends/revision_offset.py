@@ -143,10 +143,19 @@ async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:
     """
     records = HostRecords(backend, prefix)
     initial = {OFFSET_MEMBER: host_annotations.REVISION_BASE}
-    record = await records.agree(OFFSET_RECORD, initial) if begin else await records.get(OFFSET_RECORD)
-    if record is None:
-        return backend
-    offset = record.get(OFFSET_MEMBER)
-    if type(offset) is not int or offset < 0:
+    if begin:
+        await records.agree(OFFSET_RECORD, initial)
+    offset = await recorded_offset(records)
+    return backend if offset is None else OffsetBackend(backend, offset)
+
+
+async def recorded_offset(records: HostRecords) -> int | None:
+    """Return the recorded offset, None without one. It never falls, so of two the greater one counts.
+
+    Raises:
+        BackendError: the store does not answer, or its record is invalid.
+    """
+    offsets = [record.get(OFFSET_MEMBER) for record in await records.records(OFFSET_RECORD)]
+    if any(type(offset) is not int or offset < 0 for offset in offsets):
         raise BackendError(f"invalid revision offset in {records.key(OFFSET_RECORD)}: not a positive integer")
-    return OffsetBackend(backend, offset)
+    return max(offsets, default=None)

@@ -18,5 +18,5 @@ async def refuse_unfinished_restore(backend: Backend, prefix: str) -> None:
         BackendError: it is, or the store does not answer.
     """
     records = HostRecords(backend, prefix)
-    if await records.get(RESTORE_RECORD) is not None:
-        raise BackendError(f"the store has an unfinished restoration ({records.key(RESTORE_RECORD)}): repeat apiext restore")
+    for record in await records.pairs(RESTORE_RECORD):
+        raise BackendError(f"the store has an unfinished restoration ({record.key}): repeat apiext restore")

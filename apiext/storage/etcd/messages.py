@@ -37,16 +37,19 @@ def key_value(message: Any) -> KeyValue:
     return KeyValue(message.key.decode(), message.value, message.mod_revision)
 
 
-def conditional(key: bytes, value: bytes | None, expected: int, condition: bytes = b"", companion: bytes | None = None) -> bytes:
+def conditional(
+    key: bytes, value: bytes | None, expected: int, condition: bytes = b"", companions: tuple[bytes, bytes] | None = None
+) -> bytes:
     """Encode a transaction: write the key (None: delete it) if it has the expected revision (0: absent), else read it.
 
-    A further encoded condition must hold too. A companion is written empty, or deleted, with the key.
+    A further encoded condition must hold too. The first of two companions is written empty, or deleted, with the key, the second deleted.
     """
-    compared, read = transaction.compare(key, expected), transaction.read(key)
+    compared, read, others = transaction.compare(key, expected), transaction.read(key), b""
+    if companions is not None:
+        own, former = companions
+        others = (transaction.delete(own) if value is None else transaction.put_head(own, 0)) + transaction.delete(former)
     if value is None:
-        others = transaction.delete(companion) if companion else b""
         return b"".join((condition, compared, transaction.delete(key), others, read))
-    others = transaction.put_head(companion, 0) if companion else b""
     return b"".join((condition, compared, transaction.put_head(key, len(value)), value, others, read))
 
 

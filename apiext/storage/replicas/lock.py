@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from apiext.storage.backend import BackendError
+from apiext.storage.replicas.call_folder import FAREWELL_SECONDS
 from apiext.storage.replicas.host_records import HostRecords
-from apiext.storage.replicas.roll_call import FAREWELL_SECONDS
 
 if TYPE_CHECKING:
     from apiext.storage.backend import Backend
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 class ReplicaLock:
     """A record with the server that does the work. Another server takes over when that one is gone.
 
-    A server that seemed dead may continue beside its successor. The work must tolerate that.
+    While servers of earlier releases run, the holder also has the record that they look at. A server that seemed dead may continue beside
+    its successor, and so may one that held the lock when an earlier release was started again. The work must tolerate that.
     """
 
     def __init__(self, backend: Backend, prefix: str, replicas: Replicas, name: str) -> None:
         self._backend = backend
         self._replicas = replicas
-        self._key = HostRecords(backend, prefix).key(name)
+        records = HostRecords(backend, prefix)
+        self._key, self._former_key = records.key(name), records.former_key(name)
         self._record = _record(replicas.id)
 
     async def acquire(self) -> bool:
@@ -35,15 +37,23 @@ class ReplicaLock:
         Raises:
             BackendError: the store does not answer.
         """
-        pair, _ = await self._backend.get(self._key)
+        if not await self._take(self._key):
+            return False
+        if self._replicas.has_former and not await self._take(self._former_key):
+            await self._free(self._key)
+            return False
+        return True
+
+    async def _take(self, key: str) -> bool:
+        pair, _ = await self._backend.get(key)
         if pair is not None and pair.value == self._record:
             return True
         if pair is None:
-            result = await self._backend.create(self._key, self._record)
+            result = await self._backend.create(key, self._record)
         elif pair.value in {_record(replica.id) for replica in await self._replicas.roll_call()}:
             return False
         else:
-            result = await self._backend.update(self._key, self._record, expected=pair.revision)
+            result = await self._backend.update(key, self._record, expected=pair.revision)
         # another task of this server may have been faster
         return result.succeeded or (result.current is not None and result.current.value == self._record)
 
@@ -51,9 +61,14 @@ class ReplicaLock:
         """Free the lock if this server holds it and the store answers soon."""
         with suppress(BackendError, TimeoutError):
             async with asyncio.timeout(FAREWELL_SECONDS):
-                pair, _ = await self._backend.get(self._key)
-                if pair is not None and pair.value == self._record:
-                    await self._backend.delete(self._key, expected=pair.revision)
+                if self._replicas.has_former:
+                    await self._free(self._former_key)
+                await self._free(self._key)
+
+    async def _free(self, key: str) -> None:
+        pair, _ = await self._backend.get(key)
+        if pair is not None and pair.value == self._record:
+            await self._backend.delete(key, expected=pair.revision)
 
 
 def _record(holder: str) -> bytes:

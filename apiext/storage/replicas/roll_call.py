@@ -1,88 +1,43 @@
 """Finds the live servers on a store, and the version in which each writes the instances of a definition.
 
-A server that writes objects watches `<prefix>/apiext.dev/replicas/`. A roll call writes the key `call` there. Every live server then
+A server that writes objects watches `<prefix>/apiext/replicas/`. A roll call writes the key `call` there. Every live server then
 writes its own record with its current state. Servers that do not answer in time count as gone. Without a roll call nothing is written.
 A server that lags behind a change shows it in its record. Clocks are never compared.
+
+Servers of earlier releases do the same in `<prefix>/apiext.dev/replicas/`. While one of them has a record there, so has this server, and
+each roll call is called in both folders. Without one, the former folder is only watched: an earlier release may be started again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import orjson
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import time
-from apiext.meta.log import get_logger
-from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import SharedWork, end_tasks
-from apiext.storage.backend import BackendError, KeyValue, UnavailableError
-from apiext.storage.replicas.host_records import HostRecords
+from apiext.storage import server_keys
+from apiext.storage.backend import BackendError
+from apiext.storage.replicas.call_folder import CallFolder
+from apiext.storage.replicas.former_records import FormerRecords
+from apiext.storage.replicas.replica import Replica
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from apiext.storage.backend import Backend
+    from apiext.storage.replicas.replica import ReplicaEncoding
 
 ANSWER_SECONDS: Final = 10.0
 """Seconds for servers to answer a roll call. Later ones count as dead until they answer the next one."""
-FAREWELL_SECONDS: Final = 2.0
-"""Seconds that a stopping server waits for the store to remove its records. Without that, others notice its end later."""
-_MIN_PAUSE_SECONDS: Final = 0.05
-_MAX_PAUSE_SECONDS: Final = 5.0
-_FOLDER: Final = "replicas/"
-_CALL: Final = f"{_FOLDER}call"
-_MEMBERS: Final = f"{_FOLDER}members/"
-
-_LOG: Final = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaEncoding:
-    """How a server writes the instances of a definition."""
-
-    version: str
-    """The version that it stores."""
-    revision: int
-    """Revision of the oldest state of the definition that it may still use for writes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replica:
-    """A server on the store, described by itself."""
-
-    id: str
-    """Unique for each start of a server."""
-    address: str
-    """URL of the server, for people to read."""
-    release: str
-    started: str
-    """Time in RFC 3339."""
-    encodings: Mapping[str, ReplicaEncoding]
-    """By the names of definitions; empty for a server of another release with another form of records."""
-
-    def writes(self, definition: str, version: str, *, since: int) -> bool:
-        """Report whether the server writes instances in a version, with the definition at the revision `since` or a later one."""
-        encoding = self.encodings.get(definition)
-        return encoding is not None and encoding.version == version and encoding.revision >= since
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A stored record."""
-
-    replica: Replica
-    answered: int
-    """Revision of the last answered roll call."""
-    revision: int
 
 
 class Replicas:
     """Describes this server to the others on the store, and finds out which of them live.
 
-    If one process owns the store, nothing is written, and every roll call returns this process.
+    If one process owns the store, nothing is written but what an earlier release left, and every roll call returns this process.
     """
 
     def __init__(
@@ -98,40 +53,47 @@ class Replicas:
     ) -> None:
         """Create the register. `encodings` returns the server's current versions. `is_sole`: no other process uses the store."""
         self.id = secrets.token_hex(8)
-        self._backend = backend
-        self._records = HostRecords(backend, prefix)
         self._address = address
         self._release = release
         self._encodings = encodings
         self._is_sole = is_sole
         self._seconds = answer_seconds
         self._started = time.now()
-        self._members: dict[str, _Member] = {}
-        self._called = 0
-        self._changed = asyncio.Event()
+        self._folder = CallFolder(backend, server_keys.root(prefix) + server_keys.REPLICAS, self.id, self._answer_if_due)
+        former = server_keys.former_root(prefix) + server_keys.REPLICAS
+        self._former = CallFolder(backend, former, self.id, self._join_or_leave, is_former=True)
+        self._records = FormerRecords(backend, prefix)
         self._calls = SharedWork[Sequence[Replica]]()
-        self._task: asyncio.Task[None] | None = None
+        self._checking: asyncio.Task[None] | None = None
+
+    @property
+    def has_former(self) -> bool:
+        """Report whether a server of an earlier release has a record, and has answered the last roll call."""
+        return self._former.has_former
 
     async def start(self) -> None:
-        """Record this server, and answer later roll calls.
+        """Record this server, and answer later roll calls. Move the records of earlier releases unless one runs.
 
         Raises:
             BackendError: the store does not answer.
         """
-        if not self._is_sole:
-            revision = await self._list()
-            self._task = asyncio.create_task(self._follow(revision), name="replicas")
+        if self._is_sole:
+            await self._records.move()
+            return
+        await self._folder.start()
+        await self._former.start()
+        if self.has_former:
+            # they may be gone for long
+            self._checking = asyncio.create_task(self._check(), name="replicas-of-earlier-releases")
+        else:
+            await self._records.move()
 
     async def close(self) -> None:
-        """Stop, and remove the record of this server if the store answers soon."""
-        if self._task is None:
-            return
-        await end_tasks(self._task)
-        with suppress(BackendError, TimeoutError):
-            async with asyncio.timeout(FAREWELL_SECONDS):
-                pair, _ = await self._backend.get(self._key(self.id))
-                if pair is not None:
-                    await self._backend.delete(pair.key, expected=pair.revision)
+        """Stop, and remove the records of this server if the store answers soon."""
+        if self._checking is not None:
+            await end_tasks(self._checking)
+        await self._former.close()
+        await self._folder.close()
 
     async def roll_call(self) -> Sequence[Replica]:
         """Return the live servers with their current state, this one included. Wait for servers that have died.
@@ -143,115 +105,28 @@ class Replicas:
             return [self._describe()]
         return await self._calls.run("", self._call)
 
-    # --- asking ---------------------------------------------------------------------------------------------------------
-
     async def _call(self) -> Sequence[Replica]:
-        called = await self._ask()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._seconds):
-                while self._silent(called) or not self._has_answered(self.id, called):
-                    self._changed.clear()
-                    await self._changed.wait()
-        if not self._has_answered(self.id, called):
-            # the answers of others would arrive by the same watch
-            raise UnavailableError("the watch of the servers' records lags")
-        for member in self._silent(called):
-            _LOG.info("server is gone", server=member.replica.id, address=member.replica.address)
-            await self._backend.delete(self._key(member.replica.id), expected=member.revision)
-        return [member.replica for member in self._members.values() if member.answered >= called]
+        if not self.has_former:
+            return [member.replica for member in await self._folder.call(self._seconds)]
+        present, former = await asyncio.gather(self._folder.call(self._seconds), self._former.call(self._seconds))
+        return [*(member.replica for member in present), *(member.replica for member in former if not member.is_copy)]
 
-    async def _ask(self) -> int:
-        """Write a roll call. Return its revision, or that of another server's later one."""
-        key, value = self._records.key(_CALL), orjson.dumps({"by": self.id}) + b"\n"
-        pair, _ = await self._backend.get(key)
-        result = await (self._backend.create(key, value) if pair is None else self._backend.update(key, value, expected=pair.revision))
-        return result.revision if result.current is None else result.current.revision
-
-    def _silent(self, called: int) -> list[_Member]:
-        return [member for member in self._members.values() if member.answered < called]
-
-    def _has_answered(self, name: str, called: int) -> bool:
-        member = self._members.get(name)
-        return member is not None and member.answered >= called
-
-    # --- answering ------------------------------------------------------------------------------------------------------
-
-    async def _follow(self, revision: int) -> None:
-        """Follow the records after a revision and answer roll calls until cancelled. List them again after each failure."""
-        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while True:
-            try:
-                if revision < 0:
-                    revision = await self._list()
-                backoff.reset()
-                await self._watch(revision)
-            except BackendError as error:
-                _LOG.warning("watch of the servers' records failed, retrying", error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- a server that does not answer is taken for dead
-                _LOG.exception("watch of the servers' records failed, retrying", retry_after=backoff.next)
-            await backoff.pause()
-            revision = -1
-
-    async def _list(self) -> int:
-        """Read all records, and answer. Return the revision."""
-        found = await self._backend.list(self._records.key(_FOLDER))
-        self._members.clear()
-        for pair in found.items:
-            self._put(pair)
-        self._changed.set()
-        await self._answer_if_due()
-        return found.revision
-
-    async def _watch(self, revision: int) -> None:
-        async for batch in self._backend.watch(self._records.key(_FOLDER), start=revision + 1):
-            for event in batch.events:
-                if event.value is None:
-                    self._members.pop(self._name(event.key), None)
-                else:
-                    self._put(KeyValue(event.key, event.value, event.revision))
-            if batch.events:
-                self._changed.set()
-                await self._answer_if_due()
-
-    def _put(self, pair: KeyValue) -> None:
-        if pair.key == self._records.key(_CALL):
-            self._called = pair.revision
-        else:
-            name = self._name(pair.key)
-            self._members[name] = _member(name, pair)
+    async def _check(self) -> None:
+        with suppress(BackendError):
+            await self.roll_call()
 
     async def _answer_if_due(self) -> None:
-        """Write this server's record if it has not answered the last roll call, or if others took it for dead."""
-        if not self._has_answered(self.id, self._called):
-            await self._answer()
+        if self._folder.is_answer_due:
+            await self._folder.answer(self._describe())
 
-    async def _answer(self) -> None:
-        replica = self._describe()
-        record: dict[str, Any] = {"address": replica.address, "release": replica.release, "started": replica.started}
-        record["answered"] = self._called
-        record["encodings"] = {
-            name: {"version": encoding.version, "revision": encoding.revision} for name, encoding in replica.encodings.items()
-        }
-        await self._records.put(f"{_MEMBERS}{self.id}", record)
+    async def _join_or_leave(self) -> None:
+        """Take part in the roll calls of earlier releases while such a server has a record, and move what they left at their end."""
+        if self.has_former:
+            if self._former.is_answer_due:
+                await self._former.answer(self._describe())
+        elif self._former.has_own:
+            # with the record of this server
+            await self._records.move()
 
     def _describe(self) -> Replica:
         return Replica(self.id, self._address, self._release, self._started, self._encodings())
-
-    def _key(self, name: str) -> str:
-        return self._records.key(f"{_MEMBERS}{name}")
-
-    def _name(self, key: str) -> str:
-        return key.removeprefix(self._records.key(_MEMBERS))
-
-
-def _member(name: str, pair: KeyValue) -> _Member:
-    """Return a stored record. If another release wrote it in a different form, only its answer to roll calls is needed."""
-    answered, replica = 0, Replica(name, "", "", "", {})
-    try:
-        record = orjson.loads(pair.value)
-        answered = int(record["answered"])
-        encodings = {name: ReplicaEncoding(one["version"], one["revision"]) for name, one in record["encodings"].items()}
-        replica = Replica(name, record["address"], record["release"], record["started"], encodings)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        _LOG.warning("invalid server record ignored", server=name, error=str(error))
-    return _Member(replica, answered, pair.revision)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1, BuiltinGroupVersion
 from apiext.meta.gvk import GroupResource
-from apiext.meta.host_annotations import DOMAIN
-from apiext.storage import keys
+from apiext.storage import keys, server_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,9 +36,9 @@ class ResourceKeys:
 
     def resource(self, place: str) -> GroupResource | None:
         """Return the resource of a place. Return None for the records of apiext, which are never encrypted."""
-        group, _, resource = place[self._begin : -1].rpartition("/")
-        if not place or group == DOMAIN:
+        if not place or server_keys.is_record(place[self._begin :]):
             return None
+        group, _, resource = place[self._begin : -1].rpartition("/")
         if "." in group:
             return GroupResource(group, resource)
         name = place[self._begin : -1]

@@ -17,10 +17,10 @@ VALUES: Final = {
     "apiextensions.k8s.io/customresourcedefinitions/gadgets.other.io": b"{}",
     "other.io/gadgets/x": b"{}",
     "namespaces/default": b'{"kind":"Namespace"}',
-    "apiext.dev/host": b'{"uid":"u"}\n',
+    "apiext/host": b'{"uid":"u"}\n',
 }
 COUNTS: Final = {
-    "apiext.dev": 1,
+    "apiext": 1,
     "customresourcedefinitions.apiextensions.k8s.io": 2,
     "gadgets.other.io": 1,
     "namespaces": 1,

@@ -14,7 +14,8 @@ from apiext.meta import host_annotations, limits
 from apiext.migration import automatic_migration
 from apiext.migration.automatic_migration import CONDITION, AutomaticMigration
 from apiext.storage.replicas.lock import ReplicaLock
-from apiext.storage.replicas.roll_call import ReplicaEncoding, Replicas
+from apiext.storage.replicas.replica import ReplicaEncoding
+from apiext.storage.replicas.roll_call import Replicas
 from tests.support.builders.crds import crd, version
 from tests.support.conversion_webhook import Answer, Call, ConversionWebhook, Json, Reply, converting, failing
 from tests.support.event_loop import until
@@ -180,8 +181,8 @@ async def test_leaves_the_status_of_mirrors_to_the_host(server: InProcess, migra
 
 async def _assert_waits(server: InProcess, other: Replicas) -> None:
     """Assert that nothing is rewritten until another server has been asked several times."""
-    called = other._called
-    await until(lambda: other._called > called + 5)
+    called = other._folder._called
+    await until(lambda: other._folder._called > called + 5)
     assert _stored(server)["a"]["apiVersion"] == "example.com/v1"
 
 
@@ -213,8 +214,8 @@ async def test_continues_the_work_of_a_dead_server(server: InProcess, migrate: M
     migrate(own)
     await _assert_waits(server, other)
 
-    assert other._task is not None
-    other._task.cancel()
+    assert other._folder._task is not None
+    other._folder._task.cancel()
     await until(lambda: _stored_versions(server) == ["v2"])
     await own.close()
 

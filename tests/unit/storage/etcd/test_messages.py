@@ -52,10 +52,11 @@ def test_encodes_keys_and_values_of_all_sizes(key_size: int, value_size: int, re
 
 @pytest.mark.parametrize("value", [b"v" * 200, None], ids=["put", "delete"])
 def test_writes_companions_with_their_keys(value: bytes | None) -> None:
-    """Put an empty companion after the key, or delete it after the key."""
-    read = rpc.TxnRequest.FromString(conditional(b"a", value, 3, companion=b"c"))
+    """Put an empty companion after the key, or delete it after the key; delete that of earlier releases."""
+    read = rpc.TxnRequest.FromString(conditional(b"a", value, 3, companions=(b"c", b"f")))
 
     companion = rpc.RequestOp(request_put=rpc.PutRequest(key=b"c"))
     if value is None:
         companion = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=b"c"))
-    assert list(read.success) == [PUT if value else DELETE, companion]
+    former = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=b"f"))
+    assert list(read.success) == [PUT if value else DELETE, companion, former]

@@ -19,7 +19,7 @@ async def test_keeps_the_first_cluster(backend: MemoryBackend) -> None:
     assert set(claimed) == {claimed[0]}
     assert await HostRecords(backend, "/registry").claim("another") == claimed[0]
     assert await HostRecords(backend, "/other").claim("another") == "another"
-    pair, _ = await backend.get("/registry/apiext.dev/host")
+    pair, _ = await backend.get("/registry/apiext/host")
     assert pair is not None
     assert pair.value == b'{"uid":"%s"}\n' % claimed[0].encode()
 
@@ -53,6 +53,6 @@ async def test_changes_of_several_servers(backend: MemoryBackend) -> None:
 @pytest.mark.parametrize("value,problem", [(b"{", "is not JSON"), (b"[]", "is not an object"), (b"{}", "has no uid")])
 async def test_rejects_invalid_records(backend: MemoryBackend, value: bytes, problem: str) -> None:
     """Name the key of an invalid record, and do not overwrite it."""
-    await backend.create("/registry/apiext.dev/host", value)
-    with pytest.raises(BackendError, match=f"/registry/apiext.dev/host {problem}"):
+    await backend.create("/registry/apiext/host", value)
+    with pytest.raises(BackendError, match=f"/registry/apiext/host {problem}"):
         await HostRecords(backend, "/registry").claim("uid")

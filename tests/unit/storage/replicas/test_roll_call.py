@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from apiext.storage.backend import UnavailableError
-from apiext.storage.replicas.roll_call import ReplicaEncoding, Replicas
+from apiext.storage.replicas.replica import ReplicaEncoding
+from apiext.storage.replicas.roll_call import Replicas
 from tests.support.event_loop import until
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -34,7 +35,7 @@ async def start(backend: MemoryBackend) -> AsyncIterator[Start]:
 
 
 async def _records(backend: MemoryBackend) -> list[str]:
-    return [pair.key for pair in (await backend.list("/registry/apiext.dev/replicas/members/")).items]
+    return [pair.key for pair in (await backend.list("/registry/apiext/replicas/members/")).items]
 
 
 async def test_returns_what_every_server_writes(start: Start) -> None:
@@ -73,18 +74,18 @@ async def test_writes_nothing_while_nobody_asks(start: Start, backend: MemoryBac
 async def test_forgets_dead_servers(start: Start, backend: MemoryBackend) -> None:
     """Leave out a server that does not answer, and remove its record."""
     dead = await start("v1", answer_seconds=0.01)
-    assert dead._task is not None
-    dead._task.cancel()
+    assert dead._folder._task is not None
+    dead._folder._task.cancel()
     live = await start("v2", answer_seconds=0.2)
 
     assert [replica.id for replica in await live.roll_call()] == [live.id]
-    assert await _records(backend) == [f"/registry/apiext.dev/replicas/members/{live.id}"]
+    assert await _records(backend) == [f"/registry/apiext/replicas/members/{live.id}"]
 
 
 async def test_returns_from_the_dead(start: Start, backend: MemoryBackend) -> None:
     """Record a server again that another one has taken for dead."""
     one, other = await start(), await start()
-    key = f"/registry/apiext.dev/replicas/members/{other.id}"
+    key = f"/registry/apiext/replicas/members/{other.id}"
     pair, _ = await backend.get(key)
     assert pair is not None
     await backend.delete(key, expected=pair.revision)
@@ -124,7 +125,7 @@ async def test_keeps_servers_of_other_releases(start: Start, backend: MemoryBack
     """Return a server without encodings if only its answer can be read; drop a record of which nothing can be read."""
     one = await start(answer_seconds=0.05)
     for name, value in (("later", b'{"answered":99}'), ("broken", b"{")):
-        await backend.create(f"/registry/apiext.dev/replicas/members/{name}", value)
+        await backend.create(f"/registry/apiext/replicas/members/{name}", value)
     found = {replica.id: replica for replica in await one.roll_call()}
     assert found.keys() == {one.id, "later"}
     assert not found["later"].writes(WIDGETS, "v1", since=0)
