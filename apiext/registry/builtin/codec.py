@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from apiext.meta.encoding import json_codec
-from apiext.meta.golang.type_model import Decoder
+from apiext.meta.golang.struct_type import Struct
+from apiext.meta.golang.type_model import Decoder, Map, Pointer, Slice
 from apiext.registry.protobuf import kinds
 from apiext.storage.encoded_object import EncodedObject
 
@@ -15,11 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.golang.struct_type import Struct
+    from apiext.meta.golang.type_model import GoType
     from apiext.meta.gvk import GroupVersionKind
 
 
 _message_of: Final = cache(kinds.message_of)
+_EMPTY_LIST: Final = b":[]"
+
+
+def _without_empty_lists(go_type: GoType, value: Any) -> Any:
+    """Return a canonical value with null for empty lists, which Protobuf does not have: the reference stores built-in kinds in it."""
+    if isinstance(go_type, Pointer):
+        go_type = go_type.to
+    if isinstance(go_type, Struct) and isinstance(value, dict):
+        fields = go_type.by_name
+        return {name: _without_empty_lists(fields[name].type, item) if name in fields else item for name, item in value.items()}
+    if isinstance(go_type, Slice) and isinstance(value, list):
+        return [_without_empty_lists(go_type.of, item) for item in value] or None
+    if isinstance(go_type, Map) and isinstance(value, dict):
+        return {key: _without_empty_lists(go_type.of, item) for key, item in value.items()}
+    return value
 
 
 def metadata_fields(obj: Object) -> dict[str, str]:
@@ -77,7 +93,11 @@ class TypedCodec:
         typed = self._typed(obj) | ({"apiVersion": self.stored_version} if self.stored_version else {})
         for name in ("resourceVersion", "selfLink"):
             typed["metadata"].pop(name, None)
-        return EncodedObject(json_codec.dumps(typed, sort_keys=False) + b"\n")
+        data = json_codec.dumps(typed, sort_keys=False)
+        if _EMPTY_LIST in data:
+            # few objects have a list that Go writes even when it is empty
+            data = json_codec.dumps(_without_empty_lists(self.struct, typed), sort_keys=False)
+        return EncodedObject(data + b"\n")
 
     def recall(self, obj: Object) -> None:
         """Implement Codec.recall: nothing is remembered."""

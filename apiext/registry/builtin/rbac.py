@@ -89,10 +89,6 @@ class RoleStrategy(_RbacStrategy):
         rules = enumerate(obj["rules"] or ())
         return [error for index, rule in rules for error in _rule_errors(rule, _rule_path(index), namespaced=self._namespaced)]
 
-    def canonicalize(self, obj: Object) -> None:
-        """Turn an empty list of rules into none, as Protobuf, in which the reference stores roles, does."""
-        obj["rules"] = obj["rules"] or None
-
     def _required(self, obj: Object) -> list[FieldError]:
         return [field.required(_rule_path(index).child("verbs")) for index, rule in enumerate(obj["rules"] or ()) if not rule["verbs"]]
 

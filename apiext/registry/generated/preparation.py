@@ -126,11 +126,6 @@ class _Volume(Preparation):
             obj["status"] = {**status, "lastPhaseTransitionTime": moment}
 
 
-class _Claim(Preparation):
-    def create(self, obj: Object) -> None:
-        obj["status"] = {"phase": "Pending"}
-
-
 class _APIService(Preparation):
     def create(self, obj: Object) -> None:
         if "service" not in obj["spec"]:
@@ -148,7 +143,6 @@ PREPARATIONS: Final[Mapping[str, Preparation]] = {
     "certificatesigningrequests": _SigningRequest(),
     "daemonsets": _DaemonSet(),
     "jobs": _Job(),
-    "persistentvolumeclaims": _Claim(),
     "persistentvolumes": _Volume(),
     "pods": _Pod(),
     "services": _Service(),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from apiext.meta.builtin_resources import BuiltinResource
     from apiext.meta.encoding.json_codec import Object
     from apiext.meta.field import FieldError
+    from apiext.meta.golang.struct_type import Struct
     from apiext.registry.request_context import RequestContext
 
 _NOT_CONTENT: Final = frozenset({"kind", "apiVersion", "metadata", "status"})
@@ -56,10 +57,12 @@ class GeneratedStrategy(Strategy):
 
     distinct_errors = True
 
-    def __init__(self, resource: BuiltinResource) -> None:
+    def __init__(self, resource: BuiltinResource, struct: Struct | None = None) -> None:
+        """Keep the rules of a resource. With the `struct` of its kind, a new status has all fields that Go writes when they are empty."""
         self._resource = resource
         self._plural = resource.plural
         self._has_status = resource.subresource("status") is not None
+        self._status = struct.by_name["status"].type if struct is not None and self._has_status else None
         self._preparation = PREPARATIONS.get(resource.plural)
 
     @property
@@ -75,6 +78,8 @@ class GeneratedStrategy(Strategy):
             obj["metadata"]["generation"] = 1
         if self._preparation is not None:
             self._preparation.create(obj)
+        if self._status is not None:
+            obj["status"] = self._status.canonical(obj.get("status"))
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """Keep the old status, and count the generation of a changed content."""

@@ -99,7 +99,7 @@ def _served(resource: BuiltinResource) -> ServedKind:
     kind = BuiltinKind(
         resource=resource,
         struct=struct,
-        strategy=GeneratedStrategy(resource),
+        strategy=GeneratedStrategy(resource, struct),
         selectable=selectable_of(plural),
         default=default_of(struct),
     )

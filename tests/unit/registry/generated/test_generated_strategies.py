@@ -53,6 +53,14 @@ def test_deployment_counts_generations() -> None:
         assert changed["metadata"]["generation"] == 2
 
 
+def test_new_status_has_what_go_writes() -> None:
+    """Show webhooks the fields of a new status that Go writes when they are empty."""
+    replica_set = _typed("replicasets", spec={"template": {"spec": _pod()}}, status={"replicas": 3})
+    GeneratedStrategy(RESOURCES["replicasets"], struct_of(RESOURCES["replicasets"].kind)).prepare_for_create(CONTEXT, replica_set)
+
+    assert replica_set["status"] == {"replicas": 0}
+
+
 def test_status_keeps_the_content() -> None:
     """Change the status only."""
     old = _typed("deployments", spec={"replicas": 1})
