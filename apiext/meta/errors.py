@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupKind, GroupResource
 
 
+def public_text(error: Exception) -> str:
+    """Return the text of an error for a status: others read it than those who may read the objects that the error quotes."""
+    return getattr(error, "public", None) or str(error)
+
+
 class StatusError(Exception):
     """An error answer; carries the members of the Status object. A message of more than MAX_ERROR_CHARACTERS is cut."""
 
     plain: StatusError | None = None
     """The different answer of a server without the feature AllowUnsafeMalformedObjectDeletion, if there is one."""
+    public: str | None = None
+    """The message without what it quotes of stored objects, if it quotes any."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         if len(message) > MAX_ERROR_CHARACTERS:

@@ -17,6 +17,7 @@ from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, Condition
 from apiext.definitions.definition_informer import FAILURES
 from apiext.meta import limits
+from apiext.meta.errors import public_text
 from apiext.meta.log import get_logger
 from apiext.migration import schema_check
 from apiext.scheduling.workqueue import WorkQueue
@@ -271,7 +272,7 @@ class AutomaticMigration:
     async def _record(self, definition: Definition, scope: Scope, batch: Reencoded, report: _Report) -> None:
         report.migrated += len(batch.written)
         for key, error in batch.failed:
-            report.failed.append(f"{key} ({str(error)[:_MAX_CHARACTERS]})")
+            report.failed.append(f"{key} ({public_text(error)[:_MAX_CHARACTERS]})")
             if len(report.failed) <= _NAMED:
                 _LOG.warning("object cannot be migrated", definition=definition.name, object=key, error=str(error))
         for item in batch.written:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.definition_informer import FAILURES
 from apiext.meta import errors, time
+from apiext.meta.errors import public_text
 from apiext.meta.log import get_logger
 from apiext.migration import migration_state
 from apiext.migration.migration_state import is_finished, is_running, resource_of, unhandled
@@ -210,9 +211,9 @@ class MigrationController:
             _LOG.info("storage version migration finished", migration=name, objects=run.progress.total)
             return
         if is_transient(error):
-            await self._update(migration, lambda existing: migration_state.interrupted(existing, run.progress, str(error)))
+            await self._update(migration, lambda existing: migration_state.interrupted(existing, run.progress, public_text(error)))
             raise error
-        await self._fail(migration, unhandled(str(error), run.progress), run.progress)
+        await self._fail(migration, unhandled(public_text(error), run.progress), run.progress)
 
     async def _get(self, name: str) -> Object | None:
         try:

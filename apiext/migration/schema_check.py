@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.endpoints.scopes.execution import perform
 from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.meta import field
 from apiext.meta.encoding import json_codec
-from apiext.meta.errors import StatusError
+from apiext.meta.errors import StatusError, public_text
 
 if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import Scope
@@ -21,14 +22,19 @@ _MAX_CHARACTERS: Final = 200
 
 
 async def problems(workers: WorkerPool, scope: Scope, item: Item) -> str:
-    """Return the shortened problems of an object in a scope's version, "" for a valid one. Costly checks run in a worker process."""
+    """Return the shortened problems of an object in a scope's version, "" for a valid one, without the object's values.
+
+    Costly checks run in a worker process.
+    """
     try:
         return await perform(workers, scope, _validate, WriteCall(SERVER_USER, "", "", item.key, None, data=item.data))
     except StatusError as error:
-        return f"cannot be checked: {error}"[:_MAX_CHARACTERS]
+        return f"cannot be checked: {public_text(error)}"[:_MAX_CHARACTERS]
 
 
 async def _validate(scope: Scope, call: WriteCall) -> str:
     rest = cast("ResourceRest", scope.rest)
     errors = rest.strategy.validate(call.context, json_codec.loads(call.data))
-    return field.aggregate(field.limited(errors))[:_MAX_CHARACTERS] if errors else ""
+    # others read the condition than those who may read the object
+    shown = [replace(error, bad_value=field.OMITTED) for error in field.limited(errors)]
+    return field.aggregate(shown)[:_MAX_CHARACTERS] if errors else ""

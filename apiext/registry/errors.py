@@ -40,7 +40,7 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
         return errors.unknown(str(error))
     if isinstance(error, CorruptObjectError):
         status = _corrupt(error, resource, operation)
-        status.plain = plain_status(error)
+        status.plain, status.public = plain_status(error), error.public
         return status
     return errors.internal(error.describe())
 

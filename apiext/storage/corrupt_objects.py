@@ -52,7 +52,10 @@ class Corruption:
 
     def summary(self) -> str:
         """Return the message of the list's error. Requires at least one object."""
-        message = f"failed to read one or more {self._resource} from the storage: {self._errors[0].describe()}"
+        return self._summary(self._errors[0].describe())
+
+    def _summary(self, first: str) -> str:
+        message = f"failed to read one or more {self._resource} from the storage: {first}"
         return message + (f" (and {len(self._errors) - 1} more)" if len(self._errors) > 1 else "")
 
     def _status(self, *more: dict[str, str]) -> StatusError:
@@ -60,7 +63,7 @@ class Corruption:
         details = {"name": "list", "group": self._resource.group, "kind": self._resource.resource}
         shown = {name: value for name, value in details.items() if value}
         status = StatusError(500, "StorageReadError", self.summary(), {**shown, "causes": [*causes, *more]})
-        status.plain = self._plain()
+        status.plain, status.public = self._plain(), self._summary(self._errors[0].public)
         return status
 
     def _plain(self) -> StatusError:

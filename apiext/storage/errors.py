@@ -40,9 +40,14 @@ class InvalidObjectError(StorageError):
 
 
 class CorruptObjectError(StorageError):
-    """The stored bytes are encrypted, or cannot be decoded or converted."""
+    """The stored bytes are encrypted, or cannot be decoded or converted. The message may quote them."""
 
     code, text = 7, "corrupt object"
+
+    @property
+    def public(self) -> str:
+        """Return the text of the error without the decoder's reason, which may quote the object."""
+        return f"{self.message.partition(': ')[0]}: {self.key}"
 
 
 class EncryptedObjectError(CorruptObjectError):

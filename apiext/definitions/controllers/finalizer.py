@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from apiext.definitions import conditions
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.definitions.definition_informer import FAILURES
+from apiext.meta.errors import public_text
 from apiext.meta.field import aggregate
 from apiext.meta.log import get_logger
 from apiext.scheduling.backoff import Backoff
@@ -111,7 +112,7 @@ class Finalizer:
         try:
             namespaces = await self._instances.namespaces(definition)
         except FAILURES as error:
-            await self._report_failure(definition, "InstanceDeletionFailed", f"could not list instances: {error}")
+            await self._report_failure(definition, "InstanceDeletionFailed", f"could not list instances: {public_text(error)}")
             raise
         failures: list[Exception] = []
         for namespace in namespaces:
@@ -120,12 +121,12 @@ class Finalizer:
             except FAILURES as error:
                 failures.append(error)
         if failures:
-            await self._report_failure(definition, "InstanceDeletionFailed", f"could not issue all deletes: {aggregate(failures)}")
+            await self._report_failure(definition, "InstanceDeletionFailed", f"could not issue all deletes: {aggregate(map(public_text, failures))}")
             raise failures[0]
         try:
             await self._wait_until_deleted(definition)
         except (*FAILURES, RequeueError) as error:
-            message = f"could not confirm zero CustomResources remaining: {error}"
+            message = f"could not confirm zero CustomResources remaining: {public_text(error)}"
             await self._report_failure(definition, "InstanceDeletionCheck", message)
             raise
 

@@ -109,6 +109,9 @@ class Replicas:
         if not self.has_former:
             return [member.replica for member in await self._folder.call(self._seconds)]
         present, former = await asyncio.gather(self._folder.call(self._seconds), self._former.call(self._seconds))
+        if not self.has_former:
+            # the call may have come after they had gone
+            await self._records.move()
         return [*(member.replica for member in present), *(member.replica for member in former if not member.is_copy)]
 
     async def _check(self) -> None:
