@@ -20,8 +20,8 @@ from apiext.scheduling.workqueue import WorkQueue
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import StorageError
 from apiext.storage.interface import ListOptions, Preconditions
-from apiext.storage.replicas.identity_lease import RENEW_SECONDS
 from apiext.storage.replicas.call_folder import FAREWELL_SECONDS
+from apiext.storage.replicas.identity_lease import RENEW_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

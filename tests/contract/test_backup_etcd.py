@@ -22,9 +22,9 @@ from apiext.server.options.options import StorageOptions
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError, WriteResult
 from apiext.storage.etcd.backend import EtcdBackend
-from apiext.storage.server_keys import is_record
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.replicas.roll_call import Replicas
+from apiext.storage.server_keys import is_record
 from hack.lib.reference import binaries
 from hack.lib.servers.etcd import Etcd
 from tests.unit.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, content, embedded, fill
@@ -305,3 +305,27 @@ async def test_prefixes_in_use(options: StorageOptions, backend: EtcdBackend, tm
         assert "a kube-apiserver uses" in await refusal(replace=True)
         await delete(backend, options.prefix, key)
     assert (await below(backend, options.prefix))["example.com/widgets/default/old"] == b"1"
+
+
+async def test_a_restored_prefix_serves_earlier_releases(options: StorageOptions, backend: EtcdBackend, tmp_path: Path) -> None:
+    """Show an earlier release, at the former place, the restoration as long as it runs, and the offset after it."""
+    await put(backend, options.prefix, VALUES)
+    await back_up_store(options, tmp_path / "b.tar.gz")
+    seen, create = list[list[str]](), EtcdBackend.create
+
+    async def observed(self: EtcdBackend, key: str, value: bytes, **more: Any) -> WriteResult:
+        if key.endswith("/namespaces/default"):
+            records = await self.list(f"{options.prefix}/apiext.dev/")
+            seen.append([pair.key.removeprefix(f"{options.prefix}/") for pair in records.items])
+        return await create(self, key, value, **more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(EtcdBackend, "create", observed)
+        with open_backup(tmp_path / "b.tar.gz") as opened:
+            await restore_store(opened, options, replace=True, now=NOW)
+    found = {pair.key.removeprefix(f"{options.prefix}/"): pair.value for pair in (await backend.list(f"{options.prefix}/")).items}
+
+    assert seen == [["apiext.dev/restore"]]
+    assert found.keys() >= {"apiext.dev/revision-base", "apiext/revision-base", "apiext/host"}
+    assert found["apiext.dev/revision-base"] == found["apiext/revision-base"]
+    assert not found.keys() & {"apiext/restore", "apiext.dev/restore", "apiext.dev/host"}

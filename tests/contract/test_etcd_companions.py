@@ -12,6 +12,7 @@ from hack.lib.servers.etcd import Etcd
 
 DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
 COMPANIONS = "/registry/apiext/companions/"
+FORMER = "/registry/apiext.dev/companions/"
 
 
 @pytest.fixture
@@ -26,6 +27,15 @@ async def ours(etcd: Etcd) -> AsyncIterator[EtcdBackend]:
 async def stranger(etcd: Etcd) -> AsyncIterator[EtcdBackend]:
     """Yield a program on the same etcd that knows no companions of these definitions, as kube-apiserver."""
     backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,), prefix="/others"))
+    yield backend
+    await backend.close()
+
+
+@pytest.fixture
+async def former(etcd: Etcd) -> AsyncIterator[EtcdBackend]:
+    """Yield a server of an earlier release, which keeps companions elsewhere."""
+    backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,)))
+    backend._companions._companions, backend._companions._former = FORMER, f"/nowhere/{uuid.uuid4().hex}/"
     yield backend
     await backend.close()
 
@@ -119,3 +129,20 @@ async def test_small_definitions_decide_themselves(ours: EtcdBackend, stranger: 
     refused = await _write(ours, name, Guard(DEFINITIONS + name, created.revision))
 
     assert (refused.succeeded, refused.guard_failed) == (False, True)
+
+
+async def test_earlier_releases_notice_changes(ours: EtcdBackend, former: EtcdBackend, name: str) -> None:
+    """Refuse a write of an earlier release under a state of the definition that this one has changed or deleted, and vice versa."""
+    states = [await former.create(DEFINITIONS + name, b"1")]
+    held = [await _write(former, name, guard(name, states[0])), await _write(ours, name, guard(name, states[0]))]
+    for writer, value in ((ours, b"2"), (former, b"3"), (ours, b"4")):
+        states.append(await writer.update(DEFINITIONS + name, value, expected=states[-1].revision))
+    overtaken = [await _write(writer, name, guard(name, state)) for writer in (ours, former) for state in states[:-1]]
+    held += [await _write(writer, name, guard(name, states[-1])) for writer in (ours, former)]
+    left, _ = await ours.get(FORMER + name)
+    await ours.delete(DEFINITIONS + name, expected=states[-1].revision)
+    gone = await _write(former, name, guard(name, states[-1]))
+
+    assert [one.succeeded for one in held] == [True] * 4
+    assert [(one.succeeded, one.guard_failed) for one in (*overtaken, gone)] == [(False, True)] * 7
+    assert left is None

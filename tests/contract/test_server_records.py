@@ -43,7 +43,7 @@ async def test_moves_the_records_of_earlier_releases(backend: Backend, prefix: s
     kept = {"host": b'{"uid":"u"}\n', "revision-base": b'{"base":7}\n'}
     moved = {name: b'{"%s":1}\n' % name.encode() for name in ("conversion-rules-in-use", "event-expiry", "host-authentication")}
     useless = {
-        **{name: b'{"holder":"dead"}\n' for name in ("migration", "storage-version-migrations")},
+        **dict.fromkeys(("migration", "storage-version-migrations"), b'{"holder":"dead"}\n'),
         "replicas/members/dead": b'{"answered":5,"encodings":{}}\n',
         **{f"companions/n{number}.example.com": b"" for number in range(100)},
     }

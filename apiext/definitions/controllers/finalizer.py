@@ -121,7 +121,8 @@ class Finalizer:
             except FAILURES as error:
                 failures.append(error)
         if failures:
-            await self._report_failure(definition, "InstanceDeletionFailed", f"could not issue all deletes: {aggregate(map(public_text, failures))}")
+            message = f"could not issue all deletes: {aggregate(map(public_text, failures))}"
+            await self._report_failure(definition, "InstanceDeletionFailed", message)
             raise failures[0]
         try:
             await self._wait_until_deleted(definition)

@@ -36,7 +36,9 @@ class CallFolder:
         BackendError: from every method, when the store does not answer.
     """
 
-    def __init__(self, backend: Backend, folder: str, own: str, on_change: Callable[[], Awaitable[None]], *, is_former: bool = False) -> None:
+    def __init__(
+        self, backend: Backend, folder: str, own: str, on_change: Callable[[], Awaitable[None]], *, is_former: bool = False
+    ) -> None:
         """Create the follower of a folder, for the server with the id `own`."""
         self.members: dict[str, Member] = {}
         self._backend = backend

@@ -17,6 +17,8 @@ from apiext.backup.archive_reader import open_backup
 from apiext.backup.creation import back_up_store, delete_older, target_file
 from apiext.backup.errors import BackupError
 from apiext.backup.manifest import BackupManifest
+from apiext.backup.selection import SelectedPairs
+from apiext.backup.stored_pairs import offset_of
 from apiext.backup.verification import verified
 from apiext.storage.sqlite.backend import SQLiteBackend
 from tests.unit.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, embedded, fill
@@ -179,9 +181,48 @@ async def test_no_backup_of_nothing(tmp_path: Path) -> None:
     assert {path.name for path in _entries(tmp_path)} == {"other", "damaged"}
 
 
-async def test_no_backup_of_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_backup_of_an_earlier_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accept its counts, move records to their present place, once each, and leave out what no other store needs."""
+    objects = {f"apiext.dev/{plural}/a": b'{"apiVersion":"apiext.dev/v1"}\n' for plural in ("widgets", "hosts")}
+    records = {"apiext.dev/host": b'{"uid":"u"}\n', "apiext.dev/event-expiry": b"{}\n"}
+    left_out = {"replicas/members/a": b"{}", "replicas/call": b"{}", "companions/a.b": b"", "revision-base": b'{"base":7}\n'}
+    others = {key: value for key, value in VALUES.items() if key != "apiext/host"}
+    await fill(tmp_path / "data", others | objects | records | {f"apiext.dev/{name}": value for name, value in left_out.items()})
+    with monkeypatch.context() as patched:
+        patched.setattr("apiext.backup.stored_pairs.resource_of", lambda key: former_resource_of(key.replace("apiext/", "apiext.dev/")))
+        await back_up_store(embedded(tmp_path / "data"), tmp_path / "former")
+    with open_backup(tmp_path / "former") as opened:
+        assert opened.manifest.resources["apiext.dev"] == len(objects | records)
+        assert verified(opened).resources["apiext"] == len(records)
+        assert offset_of(opened.pairs) == 7
+        restored = list(SelectedPairs(opened.pairs).pairs())
+        selected = list(SelectedPairs(opened.pairs, ["apiext.dev"]).pairs())
+
+    moved = {key.replace("apiext.dev/", "apiext/"): value for key, value in records.items()}
+    assert sorted(restored) == sorted((others | objects | moved).items())
+    assert dict(selected) == objects
+
+
+def former_resource_of(key: str) -> str:
+    """Return what an earlier release counted a key as."""
+    group, _, rest = key.partition("/")
+    plural, slash, _ = rest.partition("/")
+    return f"{plural}.{group}" if "." in group and slash and group != "apiext.dev" else group
+
+
+async def test_records_at_both_places(tmp_path: Path) -> None:
+    """Restore a record once whose copy for earlier releases is in the backup, too."""
+    await fill(tmp_path / "data", VALUES | {"apiext.dev/host": b'{"uid":"former"}\n'})
+    await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
+    with open_backup(tmp_path / "b") as opened:
+        assert dict(verified(opened).resources) == COUNTS
+        assert sorted(SelectedPairs(opened.pairs).pairs()) == sorted(VALUES.items())
+
+
+@pytest.mark.parametrize("place", ["apiext", "apiext.dev"])
+async def test_no_backup_of_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """Refuse a store whose restoration has not ended, and a backup of one: both have a part of the objects only."""
-    await fill(tmp_path / "data", VALUES | {"apiext.dev/restore": b"{}"})
+    await fill(tmp_path / "data", VALUES | {f"{place}/restore": b"{}"})
     with pytest.raises(BackupError, match="unfinished restoration"):
         await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
     assert {path.name for path in _entries(tmp_path)} == {"data"}

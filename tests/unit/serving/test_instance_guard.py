@@ -78,3 +78,19 @@ async def test_write_that_waits_for_a_webhook(server: InProcess, webhook: Conver
 
     assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
     assert (await server.backend.get("/registry/example.com/widgets/default/a"))[0] is None
+
+
+async def test_large_definitions_beside_an_earlier_release(server: InProcess) -> None:
+    """Compare a large definition itself while a server of an earlier release runs: its deletions leave companions as they are."""
+    crd = widget_crd()
+    crd["metadata"]["annotations"] = {"large": "x" * (20 << 10)}
+    await server.define(crd)
+    definition = server.catalog.get("widgets.example.com")
+    assert definition is not None
+    guard, seen = server.cache.guards.for_clients(definition), []
+    for has_former in (False, True, False):
+        server.cache.guards.has_former = lambda has_former=has_former: has_former  # type: ignore[misc]
+        seen.append(guard.decide(None))
+
+    assert [one and one.is_large for one in seen] == [True, False, False]
+    assert len({one and (one.key, one.expected) for one in seen}) == 1

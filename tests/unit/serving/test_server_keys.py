@@ -17,17 +17,21 @@ from apiext.storage import keys, server_keys
 from apiext.storage.backend import Guard, KeyValue, RangeResult, WatchBatch, WriteResult
 from apiext.storage.replicas.former_records import KEPT
 from tests.support.builders.crds import crd
-from tests.support.servers.in_process import InProcess
+from tests.support.event_loop import until_answered
+from tests.support.servers.in_process import CRDS, InProcess
 from tests.support.servers.memory_backend import MemoryBackend
 
 NAMES: Final = (
     *("", ".", "..", "host", "call", "members", "replicas", "apiext", "apiext.dev", "revision-base"),
-    *("%2F", "%2e%2e", "..%2F..%2Fapiext%2Fhost", "%2e%2e%2fhost", "members%2Fx", "%00", "%C0%AF", "a%2Fb", "host%2F", "%252F", "~", "\u2025"),
+    *("%2F", "%2e%2e", "..%2F..%2Fapiext%2Fhost", "%2e%2e%2fhost", "members%2Fx", "%00", "%C0%AF", "a%2Fb", "host%2F", "%252F", "~"),
 )
 """Segments of paths, as a client sends them."""
 DEFINED: Final = {"apiext.dev": "apiext", "apiext.apiext.dev": "host"}
 """Plurals of CRDs by their groups."""
-EDGES: Final = ("apiext", "apiext.dev", "replicas", "companions", "host", "restore", "revision-base", "members", "call", "..", "", "/", "%2F")
+EDGES: Final = (
+    *("apiext", "apiext.dev", "replicas", "companions", "host", "restore", "revision-base", "members", "call"),
+    *("..", "", "/", "%2F"),
+)
 """What keys of records are made of."""
 
 
@@ -138,3 +142,40 @@ def test_no_built_in_resource_reaches_records() -> None:
 
     assert len(places) > 30
     assert not [place for place in places if _is_reached(place)]
+
+
+async def _status(server: InProcess, path: str) -> int:
+    return (await server.ask("GET", path)).status
+
+
+async def _reasons(server: InProcess, path: str) -> set[str]:
+    return {one["reason"] for one in (await server.ask("GET", path)).json["status"]["conditions"] if one["status"] == "False"}
+
+
+async def test_an_existing_definition_among_records() -> None:
+    """Serve no instance of a definition that an earlier release has established, say why in its status, and delete it without them."""
+    records = {f"/registry/apiext.dev/replicas/{key}": b"{}" for key in ("call", "members/one", "default/two")}
+    async with InProcess() as server:
+        await server.define(crd("stand-ins", group="apiext.dev", kind="Replica"))
+        pair, _ = await server.backend.get("/registry/apiextensions.k8s.io/customresourcedefinitions/stand-ins.apiext.dev")
+        assert pair is not None
+        for key, value in records.items():
+            await server.backend.create(key, value)
+        await server.backend.create(pair.key.replace("stand-ins", "replicas"), pair.value.replace(b"stand-ins", b"replicas"))
+        path = f"{CRDS}/replicas.apiext.dev"
+
+        async def is_told() -> bool:
+            return await _reasons(server, path) == {"Reserved", "NotAccepted"}
+
+        async def is_gone() -> bool:
+            return await _status(server, path) == 404
+
+        await until_answered(is_told)
+        base = "/apis/apiext.dev/v1/namespaces/members/replicas"
+        answers = [(await server.ask("GET", f"{base}{name}")).status for name in ("", "/one")]
+        changed = await server.ask("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, Content_Type="application/merge-patch+json")
+        deleted = await server.ask("DELETE", path)
+        await until_answered(is_gone)
+
+        assert (answers, changed.status, deleted.status) == ([404, 404], 200, 200)
+        assert {key: found.value for key in records if (found := server.backend._state.get(key))} == records

@@ -121,8 +121,7 @@ async def test_the_copy_of_a_dead_server(start: Start, former: FormerServer, bac
 @pytest.mark.parametrize(
     "value",
     [
-        b'{"apiVersion":"apiext.dev/v1","kind":"Replica","metadata":{"name":"x"},"answered":99,"encodings":{},"address":"","release":"",'
-        b'"started":"","by":"x"}\n',
+        b'{"apiVersion":"apiext.dev/v1","kind":"Replica","answered":99,"encodings":{},"address":"","release":"","started":"","by":"x"}\n',
         b'{"apiVersion":"","answered":1}',
         b"[]",
         b"{",
@@ -145,7 +144,10 @@ async def test_objects_are_no_servers(start: Start, backend: MemoryBackend, valu
 async def _hold(backend: MemoryBackend, holder: str) -> None:
     pair, _ = await backend.get(f"{FOLDER}work")
     value = b'{"holder":"%s"}\n' % holder.encode()
-    assert (await (backend.create(f"{FOLDER}work", value) if pair is None else backend.update(f"{FOLDER}work", value, expected=pair.revision)))
+    if pair is None:
+        await backend.create(f"{FOLDER}work", value)
+    else:
+        await backend.update(f"{FOLDER}work", value, expected=pair.revision)
 
 
 async def test_a_lock_of_both_releases(start: Start, former: FormerServer, backend: MemoryBackend) -> None:
