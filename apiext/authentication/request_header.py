@@ -6,6 +6,7 @@ Mirrors apiserver pkg/authentication/request/headerrequest.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -24,8 +25,12 @@ _MAX_USERS: Final = 1024
 """Maximum of cached users of a front proxy."""
 _MAX_NAMES: Final = 1024
 """Maximum of header names with a cached purpose."""
-_MAX_BYTES: Final = 4096
-"""Maximum of bytes of the headers of a cached user."""
+_MAX_USER_BYTES: Final = 512 * 1024
+"""Maximum of bytes of a cached user, about 1,500 groups."""
+_MAX_KEPT_BYTES: Final = 8 * 1024 * 1024
+"""Maximum of bytes of all cached users."""
+_HEADER_BYTES: Final = 256
+"""Bytes of a header beside those of its name and value, as received and as part of a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,12 @@ class RequestHeaders:
 
     def user(self, headers: Mapping[str, str]) -> UserInfo | None:
         """Return the user in the headers, None without a user name. `headers` may contain a name more than once."""
-        name = _first(headers, self.username)
+        texts = _by_name(headers)
+        name = _first(texts, self.username)
         if not name:
             return None
-        groups = [text for header in self.group for text in _all(headers, header) if text]
-        return UserInfo(name=name, uid=_first(headers, self.uid), groups=tuple(groups), extra=extra_fields(headers, self.extra_prefixes))
+        groups = [text for header in self.group for text in texts.get(header.lower(), ()) if text]
+        return UserInfo(name=name, uid=_first(texts, self.uid), groups=tuple(groups), extra=_extra(texts, self.extra_prefixes))
 
 
 class FrontProxyUsers:
@@ -56,6 +62,7 @@ class FrontProxyUsers:
         self._names: dict[bytes, bool] = {}
         """Whether a header is one of a user, by its name as received."""
         self._users: dict[tuple[tuple[bytes, bytes], ...], UserInfo | None] = {}
+        self._kept_bytes = 0
 
     @property
     def count(self) -> int:
@@ -82,11 +89,14 @@ class FrontProxyUsers:
         return found
 
     def _keep(self, key: tuple[tuple[bytes, bytes], ...], user: UserInfo | None) -> None:
-        if sum(len(name) + len(value) for name, value in key) > _MAX_BYTES:
+        size = sum(len(name) + len(value) + _HEADER_BYTES for name, value in key)
+        if size > _MAX_USER_BYTES:
             return
-        if len(self._users) >= _MAX_USERS:
+        if len(self._users) >= _MAX_USERS or self._kept_bytes + size > _MAX_KEPT_BYTES:
             self._users.clear()
+            self._kept_bytes = 0
         self._users[key] = user
+        self._kept_bytes += size
 
 
 def extra_fields(headers: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -94,19 +104,27 @@ def extra_fields(headers: Mapping[str, str], prefixes: Iterable[str]) -> dict[st
 
     Percent-escapes in a name are decoded, unless one is invalid.
     """
+    return _extra(_by_name(headers), prefixes)
+
+
+def _extra(texts: Mapping[str, Sequence[str]], prefixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
     extra: dict[str, list[str]] = {}
     for prefix in map(str.lower, prefixes):
-        for header, text in headers.items():
-            if header.lower().startswith(prefix):
-                key = header.lower()[len(prefix) :]
+        for name, values in texts.items():
+            if name.startswith(prefix):
+                key = name[len(prefix) :]
                 key = key if _MALFORMED.search(key) else unquote(key)
-                extra.setdefault(key, []).append(text)
-    return {key: tuple(texts) for key, texts in extra.items()}
+                extra.setdefault(key, []).extend(values)
+    return {key: tuple(values) for key, values in extra.items()}
 
 
-def _first(headers: Mapping[str, str], names: Iterable[str]) -> str:
-    return next((text for name in names if (text := headers.get(name, ""))), "")
+def _by_name(headers: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the values of headers by name in lower case, in one pass: a user may have thousands of groups."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name, text in headers.items():
+        found[name.lower()].append(text)
+    return found
 
 
-def _all(headers: Mapping[str, str], name: str) -> list[str]:
-    return [text for header, text in headers.items() if header.lower() == name.lower()]
+def _first(texts: Mapping[str, Sequence[str]], names: Iterable[str]) -> str:
+    return next((values[0] for name in names if (values := texts.get(name.lower())) and values[0]), "")

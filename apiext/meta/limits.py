@@ -31,13 +31,17 @@ MAX_LINES_AT_ONCE: Final = 512
 MAX_LINE_BYTES: Final = 64 * 1024
 """Bytes of a line of a head. aiohttp enforces this limit."""
 MAX_HEAD_BYTES: Final = 256 * 1024
-"""Bytes of a head; room for the groups of a user that a front proxy sends, and little memory for each open connection."""
+"""Bytes of a head: little memory for each open connection."""
 MAX_ACCEPTED_TYPES: Final = 1_000
 """Clauses of an Accept header, and parameters of a clause, that the server reads, in 2 ms. A header of 64 KiB has 30,000."""
 MAX_QUERY_PARAMETERS: Final = 10_000
 """Parameters of a query. A longer query counts as empty, as in Go's net/url."""
 MAX_HEAD_FIELDS: Final = 1000
-"""Header fields of a request. The front proxy of a cluster sends one X-Remote-Group for each group."""
+"""Header fields of a request."""
+MAX_PROXIED_HEAD_BYTES: Final = (1 << 20) + 4096
+"""Bytes of a head from a front proxy; as kube-apiserver 1.37.2 (MaxHeaderBytes, and what Go's net/http adds)."""
+MAX_PROXIED_HEAD_FIELDS: Final = 16_384
+"""Header fields of a request from a front proxy, which sends one X-Remote-Group for each group of a user; as kube-apiserver 1.37.2."""
 
 # --- bodies -----------------------------------------------------------------------------------------------------------
 

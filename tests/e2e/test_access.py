@@ -1,5 +1,7 @@
 """Authentication and authorization of clients behind a kube-apiserver."""
 
+from collections.abc import Iterable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -55,6 +57,37 @@ def test_rejects_users_without_roles(cluster: Cluster, group: str) -> None:
     assert bob.ask("GET", widgets_path(group))[1]["message"] == said.format(group, "bob", group)
     assert nobody.ask("GET", widgets_path(group))[1]["message"] == said.format(group, "system:anonymous", group)
     assert [nobody.ask("GET", path) for path in ("/healthz", "/livez", "/readyz")] == [(200, "ok")] * 3
+
+
+def test_users_of_many_groups(cluster: Cluster, group: str) -> None:
+    """Authorize a user by the last of 1,000 groups, which the host names in as many headers, with the answers of the reference."""
+    name, last = f"e2e-many-{group}", f"group-999-{group}"
+    api = "rbac.authorization.k8s.io"
+    cluster.grant(name, _reading(group, PLAIN))
+    subject = {"apiGroup": api, "kind": "Group", "name": last}
+    role = {"apiGroup": api, "kind": "ClusterRole", "name": name}
+    bindings = f"/apis/{api}/v1/clusterrolebindings"
+    cluster.host.must("POST", bindings, {"metadata": {"name": f"{name}-group"}, "roleRef": role, "subjects": [subject]})
+    groups = [f"group-{number}-of-a-directory-server" for number in range(999)]
+
+    def codes(*named: str) -> list[int]:
+        return [_as_member(cluster.host, path, named) for path in (widgets_path(group), widgets_path(PLAIN))]
+
+    until(lambda: codes(last) == [200, 200])
+
+    assert codes(*groups, last) == [200, 200]
+    assert codes(*groups) == [403, 403]
+
+
+def _as_member(caller: Caller, path: str, groups: Iterable[str]) -> int:
+    """Return the code of a read as a user of groups."""
+    with closing(caller.connect()) as connection:
+        connection.putrequest("GET", path)
+        connection.putheader("Impersonate-User", "ann")
+        for group in groups:
+            connection.putheader("Impersonate-Group", group)
+        connection.endheaders()
+        return connection.getresponse().status
 
 
 def test_accepts_service_account_tokens(cluster: Cluster) -> None:

@@ -124,6 +124,20 @@ def test_large_accept_header(attacked: Attacked, size: int) -> None:
     assert answers == ([b"HTTP/1.1 403 ", b"HTTP/1.1 406 "] if size < 65_536 else [b"HTTP/1.1 431 "] * 2)
 
 
+def test_groups_of_front_proxies(attacked: Attacked) -> None:
+    """Take thousands of groups from a front proxy, and not from another client; a certificate without authority changes nothing."""
+    head = b"GET %b HTTP/1.1\r\nHost: h\r\nConnection: close\r\nX-Remote-User: ann\r\nX-Remote-Group: system:masters\r\n%b\r\n"
+    groups = {count: b"".join(b"X-Remote-Group: group-%d\r\n" % number for number in range(count)) for count in (1_000, 16_000, 17_000)}
+
+    answers = {
+        who: [attacked.ask(context, head % (NAMESPACES, text))[:13] for text in groups.values()]
+        for who, context in (("proxy", attacked.proxy), ("admin", attacked.admin), ("anonymous", attacked.anonymous))
+    }
+
+    refused = b"HTTP/1.1 431 "
+    assert answers == {"proxy": [b"HTTP/1.1 200 ", b"HTTP/1.1 200 ", refused], "admin": [refused] * 3, "anonymous": [refused] * 3}
+
+
 @pytest.mark.parametrize("authenticated", [False, True])
 def test_tiny_chunks(attacked: Attacked, *, authenticated: bool) -> None:
     """Refuse a client without credentials before its body, and read the body of another one."""

@@ -16,7 +16,7 @@ from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_O
 from apiext.meta.request import UNAUTHENTICATED
 from apiext.scheduling.tracebacks import without_frames
 from apiext.server.http.request_loop import BODY_BUFFER, RequestLoop
-from apiext.server.http.request_parser import ExpectationError, HeadTooLargeError, RequestParser, summary
+from apiext.server.http.request_parser import CLIENT, FRONT_PROXY, ExpectationError, HeadTooLargeError, RequestParser, summary
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from apiext.audit.source_ips import Client
     from apiext.server.http.parse_turns import ParseTurns
+    from apiext.server.http.request_parser import HeadLimits
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
 _LINGER: Final = 0.5
@@ -47,9 +48,7 @@ class HTTPConnection(RequestLoop):
 
     def __init__(self, server: web.Server, place: UnauthenticatedConnection, turns: ParseTurns, *, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(server, loop)
-        self.requests = RequestParser(
-            self, loop, on_timeout=self._on_head_timeout, on_broken_body=self.close_after_answer, buffer_size=BODY_BUFFER
-        )
+        self.requests = self._new_parser(CLIENT)
         self._place = place
         self._is_authenticated = False
         self._unparsed = b""
@@ -77,6 +76,17 @@ class HTTPConnection(RequestLoop):
         self._unparsed = b""
         self._stop_stall_timer()
         super().connection_lost(exc)
+
+    def _new_parser(self, limits: HeadLimits) -> RequestParser:
+        on_timeout, on_broken_body = self._on_head_timeout, self.close_after_answer
+        return RequestParser(
+            self, self._clock, on_timeout=on_timeout, on_broken_body=on_broken_body, buffer_size=BODY_BUFFER, limits=limits
+        )
+
+    def become_front_proxy(self) -> None:
+        """Apply the limits of front proxies. Call it before the first request: the client's certificate is known after the handshake."""
+        self.requests = self._new_parser(FRONT_PROXY)
+        self.become_authenticated()
 
     def become_authenticated(self) -> None:
         """Stop counting the connection among those that have not authenticated a request."""

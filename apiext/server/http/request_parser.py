@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import hdrs, web
 from aiohttp.base_protocol import BaseProtocol
@@ -17,7 +17,14 @@ from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError
 from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from apiext.meta.limits import MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_LINE_BYTES, MAX_PIPELINED_REQUESTS
+from apiext.meta.limits import (
+    MAX_HEAD_BYTES,
+    MAX_HEAD_FIELDS,
+    MAX_LINE_BYTES,
+    MAX_PIPELINED_REQUESTS,
+    MAX_PROXIED_HEAD_BYTES,
+    MAX_PROXIED_HEAD_FIELDS,
+)
 
 HEAD_TIMEOUT: Final = 32.0
 """Seconds from the first byte of a head to its last; kube-apiserver's ReadHeaderTimeout."""
@@ -32,7 +39,7 @@ _NOTHING: Final[_Fed] = ((), False, b"")
 
 
 class HeadTooLargeError(HttpProcessingError):
-    """A head exceeds MAX_HEAD_BYTES or MAX_HEAD_FIELDS."""
+    """A head exceeds its HeadLimits."""
 
     code = 431
     message = "Request Header Fields Too Large"
@@ -43,6 +50,19 @@ class ExpectationError(HttpProcessingError):
 
     code = 417
     message = "Expectation Failed"
+
+
+class HeadLimits(NamedTuple):
+    """Maxima of a head."""
+
+    bytes: int
+    fields: int
+
+
+CLIENT: Final = HeadLimits(MAX_HEAD_BYTES, MAX_HEAD_FIELDS)
+"""The limits of clients."""
+FRONT_PROXY: Final = HeadLimits(MAX_PROXIED_HEAD_BYTES, MAX_PROXIED_HEAD_FIELDS)
+"""The limits of front proxies, which send the groups of users."""
 
 
 class RequestParser:
@@ -59,6 +79,7 @@ class RequestParser:
         on_timeout: Callable[[], None],
         on_broken_body: Callable[[], None],
         buffer_size: int,
+        limits: HeadLimits = CLIENT,
     ) -> None:
         parser = self._parser = HttpRequestParser(
             connection,
@@ -66,11 +87,12 @@ class RequestParser:
             buffer_size,
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_LINE_BYTES,
-            max_headers=MAX_HEAD_FIELDS,
+            max_headers=limits.fields,
             payload_exception=web.RequestPayloadError,
             auto_decompress=False,
             max_msg_queue_size=MAX_PIPELINED_REQUESTS,
         )
+        self._limits = limits
         self._on_timeout = on_timeout
         self._on_broken_body = on_broken_body
         self._body: StreamReader = EMPTY_PAYLOAD
@@ -137,12 +159,13 @@ class RequestParser:
         self.close()
         for message, _ in messages:
             _check(message)
-        if received > MAX_HEAD_BYTES and any(_size(message) > MAX_HEAD_BYTES for message, _ in messages):
+        most = self._limits.bytes
+        if received > most and any(_size(message) > most for message, _ in messages):
             raise HeadTooLargeError
 
     def _begin(self, received: int) -> None:
         self._size += received
-        if self._size > MAX_HEAD_BYTES:
+        if self._size > self._limits.bytes:
             raise HeadTooLargeError
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT, self._on_timeout)

@@ -113,7 +113,9 @@ class HTTPServer(web.Server):
         peer = identification.identify(certificate, chain)
         if self._tls.is_current(transport) or identification.keeps(peer, certificate, chain):
             self._peers[handler] = peer
-            if peer.user is not None or peer.is_front_proxy:
+            if peer.is_front_proxy:
+                connection.become_front_proxy()
+            elif peer.user is not None:
                 connection.become_authenticated()
         else:
             transport.close()

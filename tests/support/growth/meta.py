@@ -3,7 +3,9 @@
 import contextlib
 from typing import Any, Final
 
-from apiext.authentication.request_header import extra_fields
+from multidict import CIMultiDict
+
+from apiext.authentication.request_header import RequestHeaders, extra_fields
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, strategic_merge
 from apiext.meta import errors, names, quantity, time
 from apiext.meta.encoding.json_values import identity
@@ -13,6 +15,7 @@ from apiext.meta.patch import json_patch, merge_patch
 from tests.support.growth.measure import Case
 
 _KIND: Final = GroupKind("example.com", "Widget")
+_PROXY: Final = RequestHeaders(("X-Remote-User",), ("X-Remote-Uid",), ("X-Remote-Group",), ("X-Remote-Extra-",))
 
 
 def _owners(count: int) -> list[dict[str, Any]]:
@@ -89,5 +92,7 @@ CASES: Final = (
         ),
         _merge,
     ),
+    Case("groups of a front proxy", lambda n: CIMultiDict([("X-Remote-User", "a"), *[("X-Remote-Group", "g")] * n]), _PROXY.user),
+    Case("names of extra fields", lambda n: {"X-Remote-User": "a"} | {f"X-Remote-Extra-{i}": "a" for i in range(n)}, _PROXY.user),
     Case("extra headers", lambda n: {"X-Remote-Extra-" + "%41" * n: "a"}, lambda headers: extra_fields(headers, ("x-remote-extra-",))),
 )

@@ -80,7 +80,22 @@ def test_bounds_the_kept_users() -> None:
         user = users.user(headers, _raw(headers))
         assert user is not None
         assert (user.name, user.extra) == (f"u{number}", {str(number): ("v",)})
-    long = CIMultiDict({"X-Remote-User": "u" * 5000})
+    assert users.count <= 1024
+    long = CIMultiDict({"X-Remote-User": "u" * 1_000_000})
 
     assert users.user(long, _raw(long)) is not users.user(long, _raw(long))
-    assert users.count <= 1024
+
+
+def test_keeps_users_of_many_groups() -> None:
+    """Keep users of 1,000 groups, but not many of them: their headers have a limit in common."""
+    users, counts = FrontProxyUsers(HEADERS), []
+    for number in range(100):
+        groups = [("X-Remote-Group", f"group-{group}") for group in range(1000)]
+        headers = CIMultiDict([("X-Remote-User", f"u{number}"), *groups])
+        user = users.user(headers, _raw(headers))
+        assert user is not None
+        assert len(user.groups) == 1001
+        assert users.user(headers, _raw(headers)) is user
+        counts.append(users.count)
+
+    assert 10 < max(counts) < 50

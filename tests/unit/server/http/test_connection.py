@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_LINE_BYTES
+from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_LINE_BYTES, MAX_PROXIED_HEAD_FIELDS
 from apiext.server.http import connection, request_parser
 from apiext.server.http.request_parser import HEAD_TIMEOUT
 from tests.support.event_loop import advance, settle, until
@@ -64,6 +64,28 @@ async def test_limits_heads(plain: Plain, wire: Wire, data: bytes, answer: bytes
 
     assert status.startswith(answer)
     assert plain.seen == (["/a"] if answer.endswith(b"200 ") else [])
+
+
+@pytest.mark.parametrize(
+    "data,answer",
+    [
+        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_PROXIED_HEAD_FIELDS - 2))), b"HTTP/1.1 200 "),
+        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_PROXIED_HEAD_FIELDS - 1))), b"HTTP/1.1 431 "),
+        (_head(*(_field(b"A", 60_000) for _ in range(17))), b"HTTP/1.1 200 "),
+        (_head(*(_field(b"A", 60_000) for _ in range(18))), b"HTTP/1.1 431 "),
+        (_head(_field(b"A", MAX_LINE_BYTES + 1)), b"HTTP/1.1 431 "),
+    ],
+    ids=["fields", "too many fields", "head", "large head", "long line"],
+)
+@pytest.mark.parametrize("size", [9000, 2_000_000])
+async def test_limits_heads_of_front_proxies(plain: Plain, wire: Wire, data: bytes, answer: bytes, size: int) -> None:
+    """Accept the groups of a user that kube-apiserver 1.37.2 accepts, but no longer lines, from a front proxy."""
+    (await plain.connection()).become_front_proxy()
+
+    await wire.send(*_pieces(data, size))
+    status, _ = await wire.answer()
+
+    assert status.startswith(answer)
 
 
 async def test_refuses_a_head_without_an_end(wire: Wire) -> None:
