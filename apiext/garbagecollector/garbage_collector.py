@@ -19,7 +19,7 @@ from apiext.meta.objectmeta.validation import FINALIZER_FOREGROUND, FINALIZER_OR
 from apiext.registry.deletion import BACKGROUND, FOREGROUND, ORPHAN
 from apiext.scheduling.tasks import end_tasks
 from apiext.scheduling.time_slice import paced
-from apiext.scheduling.workqueue import WorkQueue
+from apiext.scheduling.workqueue import RequeueError, WorkQueue
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,6 +35,9 @@ _WORKERS: Final = 20
 """Objects processed at the same time, as in the reference."""
 _PAUSES: Final = (0.05, 60.0)
 """Seconds before the first retry of an object, and the longest before later ones."""
+_MANY: Final = 50
+"""Owners of an object from which on they are not read for each attempt at it, and attempts are at most one a second."""
+_MANY_SECONDS: Final = 1.0
 _TOGETHER: Final = 8
 """Dependents orphaned at the same time."""
 _CONFLICTS: Final = 5
@@ -120,7 +123,10 @@ class GarbageCollector:
             self._invalid.add(owner)
         if owner.concerns_dependents:
             async for node in paced(list(owner.dependents)):
-                self._attempts.add(node.key)
+                if len(node.owners) > _MANY:
+                    self._attempts.add_after(node.key, _MANY_SECONDS)
+                else:
+                    self._attempts.add(node.key)
 
     async def _look_up(self, owner: Owner) -> None:
         found = await self._objects.read(owner.key)
@@ -180,9 +186,9 @@ class GarbageCollector:
 
     async def _verdicts(self, node: Node, found: StoredObject) -> _Verdicts | None:
         """Classify the owner references. Return None if a kind is not served: the object is processed again when it is."""
-        verdicts = _Verdicts()
+        verdicts = _Verdicts(solid=int(found.links is not None and found.links.is_cut))
         for reference in found.references:
-            state = await self._state_of(reference, node.namespace)
+            state = await self._state_of(reference, node.namespace, many=len(found.references) > _MANY)
             if state is None:
                 return None
             if state is State.ABSENT:
@@ -193,13 +199,21 @@ class GarbageCollector:
                 verdicts.solid += 1
         return verdicts
 
-    async def _state_of(self, reference: Reference, namespace: str) -> State | None:
-        """Return the state of an owner in the store; None if its kind is not served, or an object may not have it as owner."""
+    async def _state_of(self, reference: Reference, namespace: str, *, many: bool) -> State | None:
+        """Return the state of an owner in the store; None if its kind is not served, or an object may not have it as owner.
+
+        Of an object with `many` owners, their states in the graph count.
+        """
         place = self._kinds.locate(reference.api_version, reference.kind)
         within = namespace if place is None or place.namespaced else ""
         owner = self.graph.owners.get(owner_id(reference, within))
         if owner is not None and owner.state is State.ABSENT:
             return State.ABSENT
+        if many and owner is not None and place is not None:
+            if owner.state is State.UNKNOWN:
+                # it is looked up once for all dependents
+                raise RequeueError
+            return None if owner.state is State.INVALID else owner.state
         if place is None or (place.namespaced and not namespace):
             return None
         key = f"{place.prefix}{within}/{reference.name}" if place.namespaced else f"{place.prefix}{reference.name}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta.limits import MAX_OWNERS
 from apiext.meta.objectmeta.raw_metadata import read_metadata
 from apiext.meta.objectmeta.validation import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from apiext.storage import stored_object
@@ -39,6 +41,8 @@ class Links:
     references: tuple[Reference, ...] = ()
     finalizers: tuple[str, ...] = ()
     is_terminating: bool = False
+    is_cut: bool = False
+    """Whether there are more references than MAX_OWNERS. The others keep the object, as owners that exist."""
 
     @property
     def orphans(self) -> bool:
@@ -67,9 +71,10 @@ def links_in(metadata: Object) -> Links:
     return Links(
         uid=_text(metadata.get("uid")),
         namespace=_text(metadata.get("namespace")),
-        references=tuple(references_of(metadata)),
+        references=tuple(islice(references_of(metadata), MAX_OWNERS)),
         finalizers=tuple(name for name in _items(metadata.get("finalizers")) if type(name) is str),
         is_terminating=bool(metadata.get("deletionTimestamp")),
+        is_cut=len(_items(metadata.get("ownerReferences"))) > MAX_OWNERS,
     )
 
 
@@ -85,7 +90,7 @@ def metadata_of(value: bytes) -> Object | None:
             return None
     except (ValueError, AttributeError, RecursionError):
         return None
-    return metadata if type(metadata) is dict else None
+    return metadata if type(metadata) is dict and metadata else None
 
 
 def references_of(metadata: Object) -> Iterator[Reference]:

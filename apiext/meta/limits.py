@@ -158,6 +158,8 @@ MAX_INLINE_BYTES: Final = 32 * 1024
 validation of an object take about 5 ms from here on."""
 MAX_INLINE_YAML_BYTES: Final = 8 * 1024
 """The same for a body in YAML, which takes ten times longer to parse."""
+MAX_OWNERS: Final = 1000
+"""Owner references of an object that the garbage collector follows: the graph takes each object in one piece."""
 MAX_INLINE_COPIES: Final = 1
 """Occurrences of "copy" in a JSON patch above which it runs in a worker process: each of these operations can double the object."""
 MAX_INLINE_SECONDS: Final = 0.0025

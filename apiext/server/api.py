@@ -40,7 +40,7 @@ from apiext.server.composition.automatic_migration import start_automatic_migrat
 from apiext.server.composition.builtin_kinds import NO_KINDS, open_builtin_kinds
 from apiext.server.composition.conversion_status import StoredStatuses
 from apiext.server.composition.flow_control import serve_bootstrap_objects
-from apiext.server.composition.garbage_collection import start_garbage_collection
+from apiext.server.composition.garbage_collection import GarbageCollection, start_garbage_collection
 from apiext.server.composition.reviews import serve_reviews
 from apiext.server.composition.rules_in_use import RecordedRules
 from apiext.server.composition.storage_version_migrations import start_migrations
@@ -112,6 +112,8 @@ class API:
     admission: OpenAdmission
     migrations: MigrationController | None
     """None if this server does not serve StorageVersionMigrations."""
+    garbage_collection: GarbageCollection | None
+    """None if this server does not collect garbage."""
 
     @property
     def has_core(self) -> bool:
@@ -218,8 +220,8 @@ async def open_api(
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, role.name, catalog, cache, stack)
     migration = start_migrations([*own, *further.endpoints], catalog, cache, workers, replicas, options.storage, stack)
-    if options.collects_garbage:
-        start_garbage_collection([*own, *further.endpoints], catalog, cache, workers, replicas, options.storage, stack)
+    kinds = [*own, *further.endpoints]
+    collection = start_garbage_collection(kinds, catalog, cache, workers, replicas, options, stack)
     versions = VersionMapParts(catalog, cache, workers, watches, opened, access.authorize, own, migration, options.migrates, stack)
     served, openid = _with_reviews(options, role.url, own, access, admission)
     fixed, builtins = _fixed_endpoints(builtins, stores, admission, watches), further.beside(builtins)
@@ -238,6 +240,7 @@ async def open_api(
         converters=converters,
         admission=opened,
         migrations=migration,
+        garbage_collection=collection,
     )
 
 

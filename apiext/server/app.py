@@ -22,6 +22,7 @@ from apiext.server.routes.conversion_metrics import ConversionMetrics
 from apiext.server.routes.definition_metrics import DefinitionMetrics
 from apiext.server.routes.flowcontrol_debug import FlowControlDebug
 from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics
+from apiext.server.routes.garbage_collection_metrics import GarbageCollectionMetrics
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
@@ -250,6 +251,8 @@ def _collectors(api: API, backend: MeasuredBackend) -> list[Collector]:
         StorageMetrics(backend, lambda: api.stores.cache_revision),
         DefinitionMetrics(api.catalog, api.migrations),
     ]
+    if api.garbage_collection is not None:
+        collectors.append(GarbageCollectionMetrics(api.garbage_collection))
     if api.admission.manifests is not None:
         from apiext.server.routes.manifest_metrics import ManifestMetrics
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
     from apiext.endpoints.scopes.scope import Scope
-    from apiext.server.options.options import StorageOptions
+    from apiext.server.options.options import ServerOptions
     from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
     from apiext.storage.factory import StoreFactory
@@ -51,10 +51,25 @@ class GarbageCollection:
         self._make = collector
         self._stores = stores
         self._lock = lock
-        self.current: GarbageCollector | None = None
+        self._current: GarbageCollector | None = None
         """The collector that runs, None on a server that waits for its turn."""
-        self.failures = 0
-        """Number of failed attempts of former collectors to read all objects."""
+        self._failures = 0
+        """Failed attempts of former collectors to read all objects."""
+
+    @property
+    def leads(self) -> bool:
+        """Return whether this server collects."""
+        return self._current is not None
+
+    @property
+    def followed(self) -> int:
+        """Return the number of objects that the collector follows."""
+        return len(self._current.graph.nodes) if self._current is not None else 0
+
+    @property
+    def failures(self) -> int:
+        """Return the number of failed attempts to read all objects."""
+        return self._failures + (self._current.builder.failures if self._current is not None else 0)
 
     async def run(self) -> None:
         """Collect whenever it is this server's turn, until cancelled."""
@@ -86,7 +101,7 @@ class GarbageCollection:
         """Collect until cancelled, with a new graph whenever changes were lost."""
         backoff = Backoff(*_PAUSES)
         while True:
-            collector = self.current = self._make()
+            collector = self._current = self._make()
             try:
                 end = await self._stores.follow_all(collector.builder)
                 try:
@@ -97,15 +112,15 @@ class GarbageCollection:
             except Exception as error:  # noqa: BLE001 -- garbage would stay until the server restarts
                 _LOG.warning("garbage collection failed, retrying", error=str(error), retry_after=backoff.next)
             finally:
-                self.failures += collector.builder.failures
-                self.current = None
+                self._failures = self.failures
+                self._current = None
             await backoff.pause()
 
     def take_definition(self, _old: Definition | None, new: Definition | None) -> None:
         """Take a changed definition: its kind may be that of owners; implements catalog.Listener."""
-        if new is not None and new.is_established and self.current is not None:
+        if new is not None and new.is_established and self._current is not None:
             for version in new.versions:
-                self.current.graph.locate_again(f"{new.group}/{version.name}", new.names.kind)
+                self._current.graph.locate_again(f"{new.group}/{version.name}", new.names.kind)
 
 
 class ServedKinds:
@@ -177,13 +192,13 @@ def start_garbage_collection(
     cache: ServingCache,
     workers: WorkerPool,
     replicas: Replicas,
-    options: StorageOptions,
+    options: ServerOptions,
     stack: AsyncExitStack,
 ) -> GarbageCollection | None:
-    """Collect garbage until `stack` closes, if the server is standalone."""
-    by_resource = {endpoint.resource: endpoint for endpoint in endpoints}
-    if EVENTS not in by_resource:
+    """Collect garbage until `stack` closes, if the server is standalone and shall do it."""
+    if options.host is not None or not options.collects_garbage:
         return None
+    by_resource = {endpoint.resource: endpoint for endpoint in endpoints}
     backend, kinds = cache.stores.backend, ServedKinds(endpoints, catalog, cache)
     objects = ServedObjects(kinds, backend, workers)
     invalid = InvalidOwners(kinds, objects, backend, by_resource[EVENTS].scopes[""], workers)
@@ -193,12 +208,12 @@ def start_garbage_collection(
         objects,
         invalid,
         backend,
-        keys.root(options.prefix),
+        keys.root(options.storage.prefix),
         reach=cache.stores.reach,
         is_ignored=kinds.is_ignored,
     )
     # one process owns an SQLite store
-    lock = ReplicaLock(backend, options.prefix, replicas, _LOCK) if options.etcd is not None else None
+    lock = ReplicaLock(backend, options.storage.prefix, replicas, _LOCK) if options.storage.etcd is not None else None
     if lock is not None:
         stack.push_async_callback(lock.release)
     collection = GarbageCollection(make, cache.stores, lock)

@@ -173,7 +173,7 @@ def test_events(collected: Pair, *, beside: bool) -> None:
     for world in worlds:
         world.act(Thing("cm/a"))
         world.act(dependent)
-        until(lambda world=world: events(world, place), f"an event in {place} of {world.side.url}")  # type: ignore[misc]
+        until(lambda world=world: bool(events(world, place)), f"an event in {place} of {world.side.url}")  # type: ignore[misc]
         found.append(events(world, place))
 
     assert found[0] == found[1]
@@ -185,7 +185,7 @@ def events(world: World, namespace: str) -> list[Any]:
     text = json.dumps([one for one in items if world.namespace in json.dumps(one["involvedObject"])], sort_keys=True)
     for named, uid in world.uids.items():
         text = text.replace(uid, f"uid of {named}")
-    found = json.loads(text)
+    found: list[Any] = json.loads(text)
     for one in found:
         for member in ("metadata", "firstTimestamp", "lastTimestamp"):
             del one[member]
