@@ -121,7 +121,7 @@ class Definition:
             ValueError: the definition has no storage version.
         """
         # outside the schemas no number is long
-        head = _without_schemas(json_codec.loads(item.data, narrow=False))
+        head = without_schemas(json_codec.loads(item.data, narrow=False))
         spec, metadata = head["spec"], head["metadata"]
         versions = tuple(_version(version, partial(_schema, item, index)) for index, version in enumerate(spec["versions"] or ()))
         storage_version = next((version for version in versions if version.storage), None)
@@ -209,7 +209,8 @@ def _names(names: Object) -> Names:
     )
 
 
-def _without_schemas(crd: Object) -> Object:
+def without_schemas(crd: Object) -> Object:
+    """Return a definition in canonical form without schemas. It shares all other members."""
     versions = crd["spec"]["versions"]
     if not versions:
         return crd

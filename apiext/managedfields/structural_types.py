@@ -19,6 +19,7 @@ from apiext.managedfields.merge_types import (
     MapType,
     MergeType,
 )
+from apiext.scheduling.inline_work import current_work
 
 if TYPE_CHECKING:
     from apiext.schema.model import Structural
@@ -28,6 +29,8 @@ _STRUCTURE = frozenset(
     {"properties", "additionalProperties", "items", "default", "x-kubernetes-map-type", "x-kubernetes-embedded-resource"}
 )
 """Without any of these keywords, a schema without a type allows any value."""
+_FIELDS_OF_A_STEP = 2
+"""Fields whose types a step makes."""
 _TEXT_FORMATS = ("", "byte")
 """Formats that merging treats as strings. With any other format the type is not checked."""
 
@@ -62,6 +65,7 @@ def _convert(schema: Structural, *, preserve: bool) -> MergeType:
 
 def _map_type(schema: Structural, *, preserve: bool) -> MapType:
     def make() -> tuple[dict[str, MergeType], MergeType | None]:
+        current_work().step(len(schema.properties) // _FIELDS_OF_A_STEP)
         fields = {name: _convert(child, preserve=preserve) for name, child in schema.properties.items()}
         if schema.embedded:
             fields |= {"apiVersion": MergeType(STRING), "kind": MergeType(STRING), "metadata": OBJECT_META_TYPE}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from apiext.meta import field
 from apiext.meta.golang import formatting
-from apiext.meta.limits import MAX_ERROR_CHARACTERS
+from apiext.meta.limits import MAX_MESSAGE_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ def public_text(error: Exception) -> str:
 
 
 class StatusError(Exception):
-    """An error answer; carries the members of the Status object. A message of more than MAX_ERROR_CHARACTERS is cut."""
+    """An error answer; carries the members of the Status object. A message of more than MAX_MESSAGE_CHARACTERS is cut."""
 
     plain: StatusError | None = None
     """The different answer of a server without the feature AllowUnsafeMalformedObjectDeletion, if there is one."""
@@ -28,8 +28,8 @@ class StatusError(Exception):
     """The message without what it quotes of stored objects, if it quotes any."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
-        if len(message) > MAX_ERROR_CHARACTERS:
-            message = f"{message[:MAX_ERROR_CHARACTERS]}... ({len(message) - MAX_ERROR_CHARACTERS} more characters)"
+        if len(message) > MAX_MESSAGE_CHARACTERS:
+            message = f"{message[:MAX_MESSAGE_CHARACTERS]}... ({len(message) - MAX_MESSAGE_CHARACTERS} more characters)"
         super().__init__(message)
         self.code = code
         self.reason = reason

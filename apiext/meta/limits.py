@@ -79,11 +79,13 @@ MAX_COPIED_BYTES: Final = MAX_BODY_BYTES
 MAX_VIOLATIONS: Final = 20_000
 """Violations after which validation of an object stops; the reference runs into its timeout before it reports as many."""
 MAX_ERROR_CHARACTERS: Final = 1 << 20
-"""Characters of field errors, and of paths of unknown or duplicate fields, after which no more are reported, and of a Status message.
+"""Characters of field errors, and of paths of unknown or duplicate fields, after which no more are reported.
 
-Each error shows its value and the whole path to it: without a limit the text can be as long as the square of the body. Errors of
-syntax quote the body, or name each of its lines.
+Each error shows its value and the whole path to it: without a limit the text can be as long as the square of the body.
 """
+MAX_MESSAGE_CHARACTERS: Final = 2 << 20
+"""Characters of a Status message: room for the texts of the longest enum, which an error names. Errors of syntax quote the body, or name
+each of its lines."""
 
 # --- rules ------------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,9 @@ from enum import Enum
 from typing import Any, Final
 
 from apiext.meta.encoding import json_values
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.defaulting.algorithm import defaults_of
-from apiext.schema.model import Structural
+from apiext.schema.model import Default, Structural
 from apiext.schema.pruning import META_FIELDS
 
 
@@ -21,6 +22,8 @@ class _Absent(Enum):
 
 
 _SCALARS: Final = frozenset({str, int, bool})
+_FEW_DEFAULTS: Final = 16
+"""Defaults of a node that are set in a step."""
 _NOTHING: Final = _Absent.NOTHING
 _SET: Final = _Absent.SET
 _NO_MEMBERS: Final[Mapping[str, Any]] = {}
@@ -31,7 +34,7 @@ def supports(schema: Structural) -> bool:
 
     It handles neither embedded resources, nor defaults and children of apiVersion, kind and metadata.
     """
-    special = [child for name, child in schema.properties.items() if name in META_FIELDS]
+    special = [child for name in META_FIELDS if (child := schema.properties.get(name)) is not None]
     return not schema.has_resources and not any(child.default is not None or any(child.children()) for child in special)
 
 
@@ -89,9 +92,15 @@ def _are_canonical(values: Sequence[Any], schema: Structural, absent: _Absent, k
     return not defaults or _have_defaults(values, schema, defaults, absent)
 
 
-def _have_defaults(values: Sequence[Any], schema: Structural, defaults: tuple[tuple[str, Any, bool], ...], absent: _Absent) -> bool:
-    """Check that objects have all properties with a default, or set the missing ones."""
-    for name, default, _ in defaults:
+def _have_defaults(values: Sequence[Any], schema: Structural, defaults: tuple[Default, ...], absent: _Absent) -> bool:
+    """Check that objects have all properties with a default, or set the missing ones.
+
+    Raises:
+        HeavyWorkError: the missing ones are too many or too large for the event loop.
+    """
+    if len(defaults) > _FEW_DEFAULTS:
+        current_work().step(len(defaults) * len(values) // _FEW_DEFAULTS)
+    for name, default, _, steps in defaults:
         is_scalar = type(default) in _SCALARS
         for value in values:
             if name in value:
@@ -101,6 +110,7 @@ def _have_defaults(values: Sequence[Any], schema: Structural, defaults: tuple[tu
             if is_scalar:
                 value[name] = default
                 continue
+            current_work().step(steps)
             copied = value[name] = json_values.copy(default)
             if not _is_canonical(copied, schema.properties[name], _SET):
                 return False

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from apiext.conversion.interface import CopiedConverter
     from apiext.definitions.definition import Definition
     from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.encoding.json_codec import Object
     from apiext.meta.request import RequestInfo
     from apiext.storage.interface import Codec
 
@@ -84,9 +83,14 @@ class ServingInfo:
 
     def fits(self, definition: Definition) -> bool:
         """Report whether this info fits a changed definition: specification and accepted names are equal."""
-        return _served_part(self.definition.object) == _served_part(definition.object)
+        return _served_part(self.definition) == _served_part(definition)
 
 
-def _served_part(crd: Object) -> tuple[object, object]:
-    """Return the parts of a definition that decide how its resources are served."""
-    return crd.get("spec"), (crd.get("status") or {}).get("acceptedNames")
+def _served_part(definition: Definition) -> tuple[bytes, object]:
+    """Return the parts of a definition that decide how its resources are served. Do not parse its schemas: they can be large.
+
+    The first one has at least the JSON of the specification, whose form is canonical.
+    """
+    data = definition.item.data
+    begin, end = data.find(b',"spec":{'), data.rfind(b',"status":{')
+    return data[begin:end] if 0 < begin < end else data, definition.head["status"]["acceptedNames"]

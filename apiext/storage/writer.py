@@ -12,7 +12,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from apiext.meta.encoding.json_codec import Object
+from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
 from apiext.meta.objectmeta.raw_metadata import read_metadata
+from apiext.scheduling.side_thread import aside
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject
 from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, LargeObjectError
@@ -120,10 +122,13 @@ class Writer:
             return obj
         return await self.renderer.read(codec, key, state.raw, state.revision) if state.revision else {}
 
-    async def _encode(self, codec: Codec, key: str, obj: Object) -> WriteEncoding:
-        """Encode an object. With a conversion, render it too: a failing converter then prevents the write."""
+    async def _encode(self, codec: Codec, key: str, obj: Object, *, is_long: bool = False) -> WriteEncoding:
+        """Encode an object, beside the event loop if it `is_long`.
+
+        With a conversion, render it too: a failing converter then prevents the write.
+        """
         if codec.conversion is None:
-            encoded = codec.encode(obj)
+            encoded = await aside(partial(codec.encode, obj)) if is_long else codec.encode(obj)
             encoded.data = compact(encoded.data)
             return WriteEncoding(encoded, obj)
         encoded = codec.encode(await codec.conversion.to_storage(obj))
@@ -179,7 +184,9 @@ class Writer:
             try:
                 obj = await self._object(codec, key, state)
                 check_preconditions(options.preconditions, obj, self._backend_key(key))
-                encoding = await self._encode(codec, key, await update(obj, state.revision))
+                # writes of clients with large objects run in worker processes; those of the server itself run here
+                is_long = codec.remote is None and len(state.raw) > MAX_INLINE_RENDERING_BYTES
+                encoding = await self._encode(codec, key, await update(obj, state.revision), is_long=is_long)
             except Exception:
                 fresh = state if state.current else await self._read_state(key, options)
                 if fresh.revision == state.revision:
@@ -275,9 +282,9 @@ class Writer:
         item = state.item
         if item is not None and without_revision(item) == state.raw:
             return with_revision(item, revision)
-        if item is not None and codec.conversion is not None:
+        if item is not None:
             return at_revision(item, revision)
-        return self.renderer.item(codec, key, state.raw, revision)
+        return self.renderer.committed(codec, key, state.raw, revision)
 
     async def delete_unreadable(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> None:
         """Implement Store.delete_unreadable."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from apiext.definitions.definition import without_schemas
 from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class StatusWriter:
         self._record = record
 
     async def update(self, definition: Definition, change: Callable[[Object], Object]) -> None:
-        """Change a definition. `change` returns a new object, or the given one if nothing changes.
+        """Change the metadata or status of a definition. `change` returns a new object, or the given one if nothing changes.
 
         Raises:
             KeyNotFoundError: the definition was removed.
@@ -34,7 +35,10 @@ class StatusWriter:
         async def update(existing: Object, _revision: int) -> Object:
             changed = change(existing)
             if changed is not existing:
-                await self._record(existing, changed)
+                # all versions are one field: schemas of a megabyte, which do not change, need not be compared
+                bare = without_schemas(changed)
+                await self._record(without_schemas(existing), bare)
+                changed["metadata"] = bare["metadata"]
             return changed
 
         informer, options = self._informer, WriteOptions(preconditions=Preconditions(uid=definition.uid))

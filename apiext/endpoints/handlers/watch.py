@@ -60,6 +60,8 @@ async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery, shard
     try:
         media = negotiate_stream(request, scope.offers)
         encoder = _encoder(request, scope, media)
+        if encoder.is_slow:
+            await encoder.ready()
         scope.watches.add(running)
         if asks_for_websocket(request):
             return await serve_frames(request, running, encoder.line, seconds, binary=media.type != JSON)
@@ -105,6 +107,8 @@ async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder
     try:
         with suppress(EncodeError):
             async for events in running:
+                if encoder.is_slow:
+                    await encoder.ready(events)
                 await _send(stream, encoder, events)
                 # an idle watch must not keep what it has sent
                 del events

@@ -18,6 +18,11 @@ class EventEncoder:
     """Encodes each event as its stored JSON line. Other encodings override `line`."""
 
     __slots__ = ()
+    is_slow: bool = False
+    """Whether to await `ready` before events are encoded."""
+
+    async def ready(self, events: Sequence[Event] = ()) -> None:
+        """Prepare what takes long, in slices; otherwise first use does this."""
 
     def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
         """Encode a batch of events in pieces. Other tasks may run between pieces. Raises the errors of `line`."""

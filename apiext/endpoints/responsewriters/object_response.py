@@ -73,6 +73,8 @@ async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, i
         return content_encoding.unchanged(request, media, json, status) or await content_encoding.send(request, media, json, status=status)
     begun = time.time_ns()
     if convert is not None:
+        if convert.kind == "Table" and scope.table is not None:
+            await scope.table.ready([item])
         parts = [_converted(request, scope, media, convert, item, begun)]
         document = (lambda: (partial_bytes(item.data, convert.version),)) if media.type == PROTOBUF else None
         moments = begun, time.time_ns()
@@ -153,6 +155,7 @@ async def list_reply(
             parts = [head, *encoded, TABLE_TAIL] if result.items else _null(head)
     elif convert.kind == "Table" and scope.table is not None:
         form = table_form(request, convert)
+        await scope.table.ready()
         head = table_head(form, metadata, scope.table.headers)
         now = datetime.now(UTC)
         # ages have a resolution of one second

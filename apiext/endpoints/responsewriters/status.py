@@ -67,7 +67,7 @@ def record_error(request: web.BaseRequest, error: errors.StatusError) -> None:
 def _encode(error: errors.StatusError, media: MediaType) -> bytes:
     if media.type == PROTOBUF:
         return protobuf_encoder.status_bytes(error.status())
-    return formatted(json_codec.dumps(error.status(), sort_keys=False), media)
+    return formatted(json_codec.dumps(error.status(), sort_keys=False, typed=True), media)
 
 
 def text_reply(text: str, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:

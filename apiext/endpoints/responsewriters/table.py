@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from apiext.endpoints.responsewriters.column_values import Value, column_value
 from apiext.endpoints.responsewriters.human_duration import age
 from apiext.endpoints.responsewriters.response import PIECE_BYTES
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.jsonpath import paths as jsonpath
-from apiext.meta.jsonpath.meter import EvalError, Meter
-from apiext.meta.jsonpath.steps import print_value
+from apiext.meta.jsonpath.meter import Meter
 from apiext.meta.objectmeta.raw_metadata import metadata_json
-from apiext.scheduling.time_slice import Pace
+from apiext.meta.steps import Steps, at_once
+from apiext.scheduling.time_slice import Pace, in_slices
 from apiext.storage.interface import Item
 
 METADATA: Final = "Metadata"
@@ -29,6 +30,9 @@ _STEP_BYTES: Final = 16 * 1024
 """Bytes of objects to encode between two checks of the clock."""
 _LARGE_BYTES: Final = 512
 """Average size from which items are not joined before the response is: copying them takes longer."""
+_PATH_CHARACTERS: Final = 20
+_MANY_CHARACTERS: Final = 2000
+"""The work of a column besides that of the characters of its path, in such characters, and the work that takes more than a millisecond."""
 _NAME_DESCRIPTION: Final = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
     "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
@@ -46,8 +50,6 @@ Cell = Callable[[Object, datetime], Any]
 """Returns one cell of a row."""
 Order = Callable[[Object], Any]
 """Returns a row's sort key."""
-Value = Callable[[Object, Meter], Any]
-"""Returns the value at a column's path, converted to its type; a date's timestamp, not its age. None if the meter is used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,14 @@ NAME: Final = Column(
 """The first column of custom resources."""
 AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", CREATED_DESCRIPTION)
 """The only column of a definition without additionalPrinterColumns."""
+
+
+class _CompiledColumn(NamedTuple):
+    """A column with its compiled function, None for one with a cell, and its definition for clients as JSON."""
+
+    column: Column
+    value: Value | None
+    header: bytes
 
 
 class AgeCache:
@@ -135,20 +145,42 @@ class TableConvertor:
         """Create a convertor; `order` sorts the rows of lists."""
         self._columns = columns
         self._order = order
+        self.is_large = sum(_PATH_CHARACTERS + len(column.path) for column in columns) > _MANY_CHARACTERS
+        """Whether columns and rows take so long that they are made in slices."""
+
+    async def ready(self, items: Iterable[Item] = ()) -> None:
+        """Compile many or long columns, and make the cacheable parts of the items' rows, in slices; otherwise first use does this."""
+        if not self.is_large:
+            return
+        if "_compiled" not in vars(self):
+            self._compiled = await in_slices(self._compile())
+        if self._is_cacheable:
+            for item in items:
+                if not (isinstance(item.row, CachedRow) and item.row.owner is self):
+                    item.row = await in_slices(self._cacheable(item))
 
     @cached_property
-    def _compiled(self) -> list[tuple[Column, Value | None]]:
-        """Return the columns with their compiled functions, None for columns with a cell."""
-        compiled: list[tuple[Column, Value | None]] = []
+    def _compiled(self) -> Sequence[_CompiledColumn]:
+        """Return the columns with a well-formed path."""
+        return at_once(self._compile())
+
+    def _compile(self) -> Steps[Sequence[_CompiledColumn]]:
+        compiled: list[_CompiledColumn] = []
         for column in self._columns:
             value = column.value
             if value is None and column.cell is None:
                 try:
-                    value = _value(column.type, jsonpath.compile_path(column.path))
+                    path = yield from jsonpath.compile_steps(column.path)
                 except jsonpath.PathError:
                     break
-            compiled.append((column, value))
+                value = column_value(column.type, path)
+            compiled.append(_CompiledColumn(column, value, json_codec.dumps(column.header())))
+            yield
         return compiled
+
+    @cached_property
+    def _is_cacheable(self) -> bool:
+        return bool(self._compiled) and all(each.value is not None for each in self._compiled)
 
     def ordered(self, items: Iterable[Item]) -> Iterable[Item]:
         """Return the items of a list in the order of its rows."""
@@ -158,32 +190,35 @@ class TableConvertor:
     @cached_property
     def headers(self) -> bytes:
         """Return the column definitions as JSON."""
-        return json_codec.dumps([column.header() for column, _ in self._compiled])
+        return b"[%b]" % b",".join([each.header for each in self._compiled])
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         """Return the cells of an object."""
         meter = Meter()
-        return [_cell(column, value, obj, now, meter) for column, value in self._compiled]
+        return [_cell(each.column, each.value, obj, now, meter) for each in self._compiled]
 
     def cacheable_row(self, item: Item) -> CachedRow | None:
         """Return the cacheable part of an item's row, None if a column computes its cells."""
+        return at_once(self._cacheable(item)) if self._is_cacheable else None
+
+    def _cacheable(self, item: Item) -> Steps[CachedRow | None]:
         obj = item.object()
         metadata = json_codec.dumps(obj.get("metadata") or {})
         start = item.data.find(metadata)
-        if not self._compiled or start < 0:
+        if start < 0:
             return None
         meter = Meter()
         fixed, times, between = [], [], [b'{"cells":[']
-        for column, value in self._compiled:
-            if value is None:
-                return None
-            found = value(obj, meter)
+        for column, value, _ in self._compiled:
+            found = None if value is None else value(obj, meter)
             if column.type == "date" and found is not None:
                 fixed.append(b"".join(between))
                 times.append(found)
                 between = [b","]
             else:
                 between += (json_codec.dumps(found), b",")
+            if self.is_large:
+                yield
         last = b"".join(between).removesuffix(b",") + b'],"object":'
         place = slice(start, start + len(metadata))
         return CachedRow(owner=self, fixed=(*fixed, last), times=tuple(times), metadata=place)
@@ -222,9 +257,10 @@ def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: date
     return b'{"cells":%b,"object":%b}' % (cells, shown)
 
 
-async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm, now: datetime) -> list[bytes]:
+async def rows(convertor: TableConvertor, items: Sequence[Item], form: TableForm, now: datetime) -> list[bytes]:
     """Return the encoded rows of items, in the form of `encode_items`."""
     ages, head, include = AgeCache(now), partial_head(form.version), form.include
+    await convertor.ready(items)
 
     def encode(item: Item) -> bytes:
         row = item.row
@@ -260,7 +296,7 @@ async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -
         encoded = encode(item)
         batch.append(encoded)
         size += len(encoded)
-        work += len(item.data)
+        work += max(len(item.data), len(encoded))
     if not parts and size > _LARGE_BYTES * len(batch):
         return [part for encoded in batch for part in (encoded, b",")][:-1]
     parts.append(b",".join(batch))
@@ -311,64 +347,8 @@ def partial_list_head(version: str, metadata: dict[str, Any]) -> bytes:
     )
 
 
-# --- cells ----------------------------------------------------------------------------------------------------------
-
-
-def _value(kind: str, path: jsonpath.Path) -> Value:
-    convert = _CONVERSIONS.get(kind, _none)
-
-    def value(obj: Object, meter: Meter) -> Any:
-        try:
-            found = path(obj, meter)
-        except EvalError:
-            return None
-        shown = convert(found[0]) if found else None
-        return meter.show(shown) if isinstance(shown, str) else shown
-
-    return value
-
-
 def _cell(column: Column, value: Value | None, obj: Object, now: datetime, meter: Meter) -> Any:
     if value is None:
         return column.cell(obj, now) if column.cell is not None else None
     found = value(obj, meter)
     return age(found, now) if column.type == "date" and found is not None else found
-
-
-def _none(_found: Any) -> Any:
-    return None
-
-
-def _string(value: Any) -> Any:
-    return value if isinstance(value, str) else print_value(value)
-
-
-def _integer(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    # Go's conversion of a float outside int64
-    return int(value) if -(2**63) <= value < 2**63 else -(2**63)
-
-
-def _number(value: Any) -> Any:
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-
-
-def _boolean(value: Any) -> Any:
-    return value if isinstance(value, bool) else None
-
-
-def _date(value: Any) -> Any:
-    """Return the timestamp at which an age begins."""
-    if not isinstance(value, str):
-        return None
-    return "" if value == "null" else value
-
-
-_CONVERSIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "string": _string,
-    "integer": _integer,
-    "number": _number,
-    "boolean": _boolean,
-    "date": _date,
-}

@@ -5,6 +5,7 @@ Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -43,13 +44,20 @@ class RejectingEncoder(EventEncoder):
 class TransformingEncoder(EventEncoder):
     """Encodes each object as a Table or as PartialObjectMetadata. Only the first table of a watch has column definitions."""
 
-    __slots__ = ("_columns", "_convert", "_scope", "_table")
+    __slots__ = ("_columns", "_convert", "_scope", "_table", "is_slow")
 
     def __init__(self, scope: Scope, convert: Convert, table: TableForm | None) -> None:
         self._scope = scope
         self._convert = convert
         self._table = table
-        self._columns = scope.table.headers if scope.table is not None else b"null"
+        self._columns: bytes | None = None
+        """The column definitions, until the first table has them."""
+        self.is_slow = table is not None and scope.table is not None and scope.table.is_large
+
+    async def ready(self, events: Sequence[Event] = ()) -> None:
+        """Implement EventEncoder.ready."""
+        if self._scope.table is not None:
+            await self._scope.table.ready([event.item for event in events if event.item is not None])
 
     def line(self, event: Event) -> bytes:
         """Return the JSON line of one event."""
@@ -73,8 +81,8 @@ class TransformingEncoder(EventEncoder):
         scope = self._scope
         if form is None or scope.table is None:
             return partial_bytes(item.data, self._convert.version)
-        head = table_head(form, item_metadata(item), self._columns)
-        self._columns = b"null"
+        columns, self._columns = scope.table.headers if self._columns is None else self._columns, b"null"
+        head = table_head(form, item_metadata(item), columns)
         return head + item_row(scope.table, item, form, AgeCache(datetime.now(UTC))) + b"]}"
 
 

@@ -38,6 +38,21 @@ def _levels(value: Any) -> Iterator[int]:
         level = [member for nested in level for member in (nested.values() if type(nested) is dict else nested) if type(member) in _NESTED]
 
 
+def count_members(value: Any, *, at_most: int) -> int:
+    """Return the number of items and members in all objects and lists of a JSON value.
+
+    Stop counting a level after `at_most`, with what is counted so far: the time is bounded whatever the value contains.
+    """
+    found, level = 0, [value] if type(value) in _NESTED else []
+    while level and found <= at_most:
+        found += sum(map(len, level))
+        if found <= at_most:
+            level = [
+                member for nested in level for member in (nested.values() if type(nested) is dict else nested) if type(member) in _NESTED
+            ]
+    return found
+
+
 def copy(value: Any) -> Any:
     """Return a JSON value that shares no object or list with the given one."""
     if type(value) not in _NESTED:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from apiext.meta.encoding import json_values
-from apiext.schema.defaulting.prune import pruned_default, pruned_defaults
-from apiext.schema.model import Structural
+from apiext.scheduling.inline_work import current_work
+from apiext.schema.defaulting.prune import counted_default, pruned_defaults
+from apiext.schema.model import Default, Structural
 
 
 def default(value: Any, schema: Structural) -> None:
-    """Set copies of the defaults for absent fields and for disallowed nulls, in place."""
+    """Set copies of the defaults for absent fields and for disallowed nulls, in place.
+
+    Raises:
+        HeavyWorkError: they are too many or too large for the event loop.
+    """
     if type(value) is dict:
         _default_object(value, schema)
     elif type(value) is list:
@@ -24,8 +29,8 @@ def default(value: Any, schema: Structural) -> None:
                 default(item, items)
 
 
-def defaults_of(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
-    """Return the pruned defaults of a schema's properties, computed on first use."""
+def defaults_of(schema: Structural) -> tuple[Default, ...]:
+    """Return the pruned defaults of a schema's properties, computed on first use. Raises as `default`."""
     try:
         return schema.defaults
     except AttributeError:
@@ -34,8 +39,9 @@ def defaults_of(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def _default_object(value: dict[str, Any], schema: Structural) -> None:
-    for name, default_value, nullable in defaults_of(schema):
+    for name, default_value, nullable, steps in defaults_of(schema):
         if name not in value or (value[name] is None and not nullable):
+            current_work().step(steps)
             value[name] = json_values.copy(default_value)
     properties = schema.properties
     for key, member in value.items():
@@ -53,5 +59,7 @@ def _default_object(value: dict[str, Any], schema: Structural) -> None:
 def _replace_null(holder: Any, place: str | int, schema: Structural) -> None:
     """Replace a disallowed null by the default."""
     if not schema.nullable:
-        value = holder[place] = json_values.copy(pruned_default(schema))
+        found, steps = counted_default(schema)
+        current_work().step(steps)
+        value = holder[place] = json_values.copy(found)
         default(value, schema)

@@ -5,21 +5,48 @@ A default is pruned inside the smallest object that has it at its position in th
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from apiext.meta.encoding import json_values
+from apiext.meta.encoding.json_values import count_members
+from apiext.meta.limits import MAX_INLINE_STEPS
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.embedded_metadata import coerce
-from apiext.schema.model import Structural
+from apiext.schema.model import Default, Structural
 from apiext.schema.pruning import prune
 
+_MEMBERS_OF_A_STEP: Final = 10
+"""Members of a default that a step copies, checks and writes."""
 
-def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
-    """Return name, pruned default and nullable of each property with a default."""
-    return tuple(
-        (name, value, child.nullable)
-        for name, child in schema.properties.items()
-        if child.default is not None and (value := pruned_default(child)) is not None
-    )
+
+def pruned_defaults(schema: Structural) -> tuple[Default, ...]:
+    """Return the pruned default of each property that has one.
+
+    Raises:
+        HeavyWorkError: they are too many or too large for the event loop.
+    """
+    named: Mapping[str, Any] = schema.raw.get("properties") or {}
+    names = [name for name, child in named.items() if child and child.get("default") is not None]
+    current_work().step(len(names))
+    found = ((name, child, counted_default(child)) for name in names for child in (schema.properties[name],))
+    return tuple((name, value, child.nullable, steps) for name, child, (value, steps) in found if value is not None)
+
+
+def counted_default(node: Structural) -> tuple[Any, int]:
+    """Return the pruned default of a node, None if nothing remains, and the steps of a copy of it. They are computed on first use.
+
+    Raises:
+        HeavyWorkError: it is too large for the event loop.
+    """
+    try:
+        return node.pruned
+    except AttributeError:
+        steps = count_members(node.default, at_most=MAX_INLINE_STEPS * _MEMBERS_OF_A_STEP) // _MEMBERS_OF_A_STEP
+        # pruning takes as long as a copy
+        current_work().step(steps)
+        node.pruned = pruned_default(node), steps
+        return node.pruned
 
 
 def pruned_default(node: Structural) -> Any:

@@ -9,7 +9,7 @@ from apiext.scheduling.inline_work import current_work
 from apiext.schema.validation.checker import compile_node
 from apiext.schema.validation.keywords.constraint import NoneType
 from apiext.schema.validation.keywords.registry import FUNCTIONS_OF
-from apiext.schema.validation.keywords.values import is_supported_format
+from apiext.schema.validation.keywords.values import Enumeration, is_supported_format
 from apiext.schema.validation.result import Result
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ class Spec:
     """
 
     __slots__ = (
-        "_clauses", "_constraints", "additional", "check", "format", "items", "nullable", "properties", "raw", "served", "types",
+        "_clauses", "_constraints", "additional", "check", "enumeration", "format", "items", "nullable", "properties", "raw", "served",
+        "types",
     )  # fmt: skip
 
     check: Check
     """Whether a value surely is valid (checker.compile_node), compiled on first use."""
+    enumeration: Enumeration
     properties: dict[str, Spec]
     items: Spec | None
     additional: Spec | None
@@ -63,6 +65,8 @@ class Spec:
         elif name == "properties":
             below = _counted(self.raw.get("properties") or {})
             value = {key: Spec(child, served=self.served) for key, child in below.items()}
+        elif name == "enumeration":
+            value = Enumeration(self.raw["enum"])
         elif name in _SINGLE:
             child = self.raw.get(_SINGLE[name])
             value = Spec(child, served=self.served) if isinstance(child, Mapping) else None

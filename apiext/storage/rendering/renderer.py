@@ -8,6 +8,7 @@ from typing import Any, Final
 from apiext.meta.encoding import json_codec
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.objectmeta.raw_metadata import find_metadata
+from apiext.scheduling.inline_work import unlimited_work
 from apiext.storage import stored_object
 from apiext.storage.backend import UnreadableValue
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject
@@ -96,6 +97,11 @@ class Renderer:
                 return Item(key=key, revision=revision, data=rendered, labels=_labels(obj["metadata"]), fields=codec.fields(obj))
         return self.render(codec, key, self.decode(codec, key, data, revision), revision)
 
+    def committed(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
+        """Render stored bytes as `item`, after a write that must not begin again because of defaults that take long."""
+        with unlimited_work():
+            return self.item(codec, key, data, revision)
+
     async def read_item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
         """Render stored bytes, for any codec. Raises as `read`."""
         if codec.conversion is None:
@@ -109,7 +115,7 @@ class Renderer:
             CorruptObjectError: the bytes cannot be decoded.
         """
         if encoded.revision_at < 0:
-            return self.item(codec, key, encoded.data, revision)
+            return self.committed(codec, key, encoded.data, revision)
         return _written(key, encoded, revision, _labels(source["metadata"]), codec.fields(source))
 
     def draft(self, codec: Codec, key: str, encoded: EncodedObject, source: Object) -> EncodedDraft | None:

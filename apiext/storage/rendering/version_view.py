@@ -8,7 +8,7 @@ from typing import Final
 
 from apiext.meta import limits
 from apiext.meta.gvk import GroupVersionKind
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, unlimited_work
 from apiext.scheduling.time_slice import Pace
 from apiext.storage.errors import RENDERING_ERRORS, CorruptObjectError
 from apiext.storage.interface import Codec, Item, RemoteCodec, RenderingJob, RenderResult, StoredBytes
@@ -158,7 +158,9 @@ class VersionView:
             one = {entry: stored.pop(entry)}
             shown |= await self._render_remotely(one, self._job(remote, one))
         if self.inline:
-            return shown | self._adopted(stored, await render_all(self._renderer, codec, list(stored.values())))
+            # for all readers, also if the first one is a write whose time is limited
+            with unlimited_work():
+                return shown | self._adopted(stored, await render_all(self._renderer, codec, list(stored.values())))
         job = self._job(remote, stored)
         try:
             with InlineWork(trusting=True):

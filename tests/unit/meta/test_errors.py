@@ -2,7 +2,7 @@
 
 from apiext.meta import errors, field
 from apiext.meta.gvk import GroupKind, GroupResource
-from apiext.meta.limits import MAX_ERROR_CHARACTERS
+from apiext.meta.limits import MAX_MESSAGE_CHARACTERS
 
 WIDGETS = GroupResource("example.com", "widgets")
 
@@ -43,7 +43,7 @@ def test_too_large_resource_version() -> None:
 
 def test_a_long_message_is_cut() -> None:
     """Cut a message that quotes a whole body."""
-    error = errors.bad_request("\0" * (MAX_ERROR_CHARACTERS + 7))
+    error = errors.bad_request("\0" * (MAX_MESSAGE_CHARACTERS + 7))
 
-    assert error.message == "\0" * MAX_ERROR_CHARACTERS + "... (7 more characters)"
+    assert error.message == "\0" * MAX_MESSAGE_CHARACTERS + "... (7 more characters)"
     assert str(error) == error.message

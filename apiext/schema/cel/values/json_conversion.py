@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -147,13 +147,13 @@ class Shape:
         return self._fields[identifier]
 
     @cached_property
-    def properties(self) -> dict[str, Structural]:
+    def properties(self) -> Mapping[str, Structural]:
         """Return the properties of an object, with the fields of every resource for a resource."""
         properties = self.schema.properties
         if not self.schema.embedded or _has_resource_fields(properties):
             return properties
         metadata = Structural({"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}})
-        return properties | {"kind": Structural({"type": "string"}), "apiVersion": Structural({"type": "string"}), "metadata": metadata}
+        return {**properties, "kind": Structural({"type": "string"}), "apiVersion": Structural({"type": "string"}), "metadata": metadata}
 
     @cached_property
     def is_plain(self) -> bool:
@@ -237,7 +237,7 @@ class Shape:
         return ObjectValue(fields, unknown, len(value))
 
 
-def _has_resource_fields(properties: dict[str, Structural]) -> bool:
+def _has_resource_fields(properties: Mapping[str, Structural]) -> bool:
     """Return whether a schema itself declares the fields of every resource."""
     metadata = properties.get("metadata")
     return (

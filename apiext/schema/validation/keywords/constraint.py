@@ -11,6 +11,7 @@ from apiext.schema.validation.result import Result, Violation
 
 if TYPE_CHECKING:
     from apiext.schema.model import Props
+    from apiext.schema.validation.keywords.values import Enumeration
 
 Check = Callable[[Any], bool]
 Report = Callable[[Any, DottedPath, Result, Correlated | None], None]
@@ -39,6 +40,11 @@ class Node(Protocol):
     @property
     def nullable(self) -> bool:
         """Return whether null is allowed."""
+        ...
+
+    @property
+    def enumeration(self) -> Enumeration:
+        """Return the values of the enum, which the node must have."""
         ...
 
     @property

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+from collections.abc import Hashable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_values import identity
+from apiext.meta.encoding.json_values import count_members, identity
 from apiext.meta.field import ErrorType, supported_values
 from apiext.meta.golang import formatting
+from apiext.meta.limits import MAX_INLINE_STEPS
+from apiext.scheduling.inline_work import current_work
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.strfmt.registry import format_checker, is_known_format
 from apiext.schema.validation.correlated import Correlated
@@ -40,6 +43,10 @@ _NAMES: Final = {
 }
 """Names of types in schemas, and of Go's formats of their values."""
 _NUMERIC_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
+_TEXTS_OF_A_STEP: Final = 50
+_VALUES_OF_A_STEP: Final = 8
+_SHOWN_IN_A_STEP: Final = 4
+"""Values of an enum that a step prepares: only for texts, for any values, and for the report."""
 
 
 def type_(spec: Node, kind: type) -> Constraint | None:
@@ -117,31 +124,54 @@ def is_supported_format(types: tuple[str, ...], name: str) -> bool:
 
 def enum(spec: Node, kind: type) -> Constraint | None:
     """Require one of some values, after Go's conversion to the type of each; null equals nothing, not even null."""
-    values: list[Any] = spec.raw.get("enum") or []
-    if not values:
+    if not spec.raw.get("enum"):
         return None
-
-    @cache
-    def texts() -> tuple[str, str]:
-        """Return what stands for the list in a message that only has to be distinct, and the list as a field error has it."""
-        digest = hashlib.blake2b(" ".join(map(formatting.value, values)).encode(errors="surrogatepass")).hexdigest()
-        return digest, supported_values(item if isinstance(item, str) else json_codec.dumps(item).decode() for item in values)
+    allowed = spec.enumeration
 
     def violation(value: Any, name: DottedPath) -> Violation:
-        digest, supported = texts()
+        digest, supported = allowed.description
         return Violation(ErrorType.NOT_SUPPORTED, name, f"{name} in body should be one of {digest}", value, detail=supported)
 
-    return constraint(_enum_check(values, kind), violation, typed=kind is str)
+    return constraint(_enum_check(allowed, kind), violation, typed=kind is str)
 
 
-def _enum_check(values: list[Any], kind: type) -> Check:
+class Enumeration:
+    """The values of an enum, prepared at first use for all types of values and for the report.
+
+    All properties raise HeavyWorkError if that takes too long for the event loop.
+    """
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """Return the texts."""
+        current_work().step(len(self._values) // _TEXTS_OF_A_STEP)
+        return frozenset(value for value in self._values if type(value) is str)
+
+    @cached_property
+    def identities(self) -> frozenset[Hashable]:
+        """Return the keys of all values but null."""
+        current_work().step(count_members(self._values, at_most=MAX_INLINE_STEPS * _VALUES_OF_A_STEP) // _VALUES_OF_A_STEP)
+        return frozenset(identity(value) for value in self._values if value is not None)
+
+    @cached_property
+    def description(self) -> tuple[str, str]:
+        """Return what stands for the list in a message that only has to be distinct, and the list as a field error has it."""
+        current_work().step(count_members(self._values, at_most=MAX_INLINE_STEPS * _SHOWN_IN_A_STEP) // _SHOWN_IN_A_STEP)
+        digest = hashlib.blake2b(" ".join(map(formatting.value, self._values)).encode(errors="surrogatepass")).hexdigest()
+        return digest, supported_values(item if isinstance(item, str) else json_codec.dumps(item).decode() for item in self._values)
+
+
+def _enum_check(allowed: Enumeration, kind: type) -> Check:
     if kind is NoneType:
         return reject
     if kind is str:
-        texts = frozenset(value for value in values if type(value) is str)
+        texts = allowed.texts
         return lambda value: type(value) is str and value in texts
-    allowed = frozenset(identity(value) for value in values if value is not None)
-    return lambda value: not allowed.isdisjoint(map(identity, _converted(value)))
+    identities = allowed.identities
+    return lambda value: not identities.isdisjoint(map(identity, _converted(value)))
 
 
 def _converted(value: Any) -> tuple[Any, ...]:

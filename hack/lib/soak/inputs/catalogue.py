@@ -11,6 +11,7 @@ from hack.lib.soak.inputs import (
     flows,
     headers,
     json_bodies,
+    keywords,
     metadata,
     patches,
     queries,
@@ -35,6 +36,7 @@ _FILES: Final = (
     connections,
     readers,
     definitions,
+    keywords,
 )
 INPUTS: Final[dict[str, Input]] = {name_of(run): run for file in _FILES for run in file.INPUTS}
 """The inputs by the name of their function, with hyphens."""

@@ -7,7 +7,18 @@ import pytest
 
 from apiext.endpoints.responsewriters import table
 from apiext.endpoints.responsewriters.human_duration import age, human_duration
-from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor, TableForm, row_bytes, rows, table_head
+from apiext.endpoints.responsewriters.table import (
+    AGE,
+    NAME,
+    AgeCache,
+    Column,
+    TableConvertor,
+    TableForm,
+    item_row,
+    row_bytes,
+    rows,
+    table_head,
+)
 from apiext.meta.encoding import json_codec
 from apiext.meta.jsonpath.meter import EvalError, Meter
 from apiext.meta.jsonpath.paths import PathError, compile_path
@@ -218,3 +229,40 @@ async def test_pauses_between_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert await turns_of(encode()) >= 100
     assert len(json_codec.loads(b"[%b]" % b"".join(made))) == 150
+
+
+@pytest.mark.parametrize("column", ["name", ".spec.list[*].t", ".metadata.creationTimestamp", "..v", ".spec['text','float']"])
+async def test_large_tables_are_made_in_slices(column: str) -> None:
+    """Make the same headers and rows of very many columns in slices as at first use, and only once for an item."""
+    kind = "date" if "Timestamp" in column else "string"
+    columns = [NAME, *(Column(f"C{number}", kind, column) for number in range(3_000))]
+    sliced, at_once = TableConvertor(columns), TableConvertor(columns)
+    items = [Item(key="a", revision=1, data=json_codec.dumps(OBJECT), labels={}, fields={}) for _ in range(3)]
+
+    assert await turns_of(sliced.ready(items)) > 3
+    assert [item.row.owner for item in items] == [sliced] * 3
+    assert await turns_of(sliced.ready(items)) <= 1
+    assert sliced.headers == at_once.headers
+    other = [Item(key="a", revision=1, data=json_codec.dumps(OBJECT), labels={}, fields={}) for _ in range(3)]
+    assert b"".join(await rows(sliced, items, TableForm(), NOW)) == b"".join(await rows(at_once, other, TableForm(), NOW))
+    assert json_codec.loads(b"[%b]" % item_row(sliced, items[0], TableForm(), AgeCache(NOW)))[0]["cells"] == at_once.row(OBJECT, NOW)
+
+
+async def test_long_paths_are_compiled_in_slices() -> None:
+    """Compile a path of very many steps in slices, and drop a malformed one as at first use."""
+    long = TableConvertor([NAME, *[Column("L", "string", ".spec" + ".deep" * 9_000)] * 5, Column("X", "string", ".a" * 10_001), AGE])
+
+    assert await turns_of(long.ready()) > 3
+
+    assert [header["name"] for header in json_codec.loads(long.headers)] == ["Name", *["L"] * 5]
+
+
+@pytest.mark.parametrize("columns", [[NAME, AGE], [NAME, *[Column("C", "string", '.status.conditions[?(@.type=="Ready")].status')] * 12]])
+async def test_small_tables_are_made_at_first_use(columns: list[Column]) -> None:
+    """Prepare nothing for ordinary columns."""
+    convertor = TableConvertor(columns)
+    item = Item(key="a", revision=1, data=json_codec.dumps(OBJECT), labels={}, fields={})
+
+    await convertor.ready([item])
+
+    assert item.row is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_values import copy, depth, equal, is_deeper, share, transform
+from apiext.meta.encoding.json_values import copy, count_members, depth, equal, is_deeper, share, transform
 
 _SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3)
 _VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3))
@@ -110,3 +110,16 @@ def test_shares_deep_objects() -> None:
 
     assert share(new, {"a": old})
     assert new["a"] is old
+
+
+@given(_VALUES, st.integers(0, 10))
+def test_counts_members(value: Any, at_most: int) -> None:
+    """Count the members of all objects and lists; above the limit, count some of them at least."""
+    whole, found = _count(value), count_members(value, at_most=at_most)
+
+    assert found == whole if whole <= at_most else at_most < found <= whole
+
+
+def _count(value: Any) -> int:
+    members = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return len(members) + sum(map(_count, members))
