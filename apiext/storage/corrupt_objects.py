@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
 from apiext.meta.errors import StatusError
@@ -10,15 +10,18 @@ from apiext.meta.golang import formatting
 from apiext.meta.gvk import GroupResource
 from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _MAX_REPORTED_OBJECTS: Final = 100
 
 
 class Corruption:
     """Collects the unreadable objects of a list."""
 
-    def __init__(self, resource: GroupResource) -> None:
+    def __init__(self, resource: GroupResource, found: Sequence[CorruptObjectError] = ()) -> None:
         self._resource = resource
-        self._errors: list[CorruptObjectError] = []
+        self._errors = list(found[:_MAX_REPORTED_OBJECTS])
 
     def add(self, error: CorruptObjectError) -> None:
         """Add an object.
@@ -30,16 +33,16 @@ class Corruption:
         if len(self._errors) >= _MAX_REPORTED_OBJECTS:
             raise self._status({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"})
 
-    def unavailable(self) -> StatusError:
-        """Return the error of a watch (429). The reference's cache cannot load while an object is unreadable."""
-        status = _unavailable(self.summary())
-        status.plain = _unavailable(self._plain().message)
-        return status
+    def check_watch(self) -> None:
+        """Raise the error of a watch if an object was added: the reference's cache cannot load while an object is unreadable.
 
-    @property
-    def found(self) -> bool:
-        """Report whether an object was added."""
-        return bool(self._errors)
+        Raises:
+            StatusError: 429; clients try again.
+        """
+        if self._errors:
+            status = _unavailable(self.summary())
+            status.plain = _unavailable(self._plain().message)
+            raise status
 
     def check(self) -> None:
         """Raise the error of the list if an object was added.

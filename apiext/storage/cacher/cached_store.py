@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final
 
 from apiext.meta import errors
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.gvk import GroupResource
-from apiext.scheduling.tasks import shared_task
 from apiext.scheduling.time_slice import in_slices
 from apiext.storage import keys, list_plan, versioner
 from apiext.storage.backend import Backend, BackendError, ProgressUnreliableError, WriteResult
@@ -24,6 +22,7 @@ from apiext.storage.direct.reader import DirectReader
 from apiext.storage.errors import CorruptObjectError, KeyNotFoundError, UnknownPastError
 from apiext.storage.interface import (
     DEFAULT_WRITE,
+    EVERYTHING,
     Codec,
     Event,
     EventType,
@@ -42,6 +41,7 @@ from apiext.storage.rendering.interest import Interest
 from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import EncryptedEntry, StoredEntry
+from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue, ended, failed
 from apiext.storage.write_guards import WriteGuard
 from apiext.storage.writer import ObjectState, Writer
@@ -50,6 +50,8 @@ _NO_PROGRESS: Final = "a watch stream was requested by the client but the requir
 """The reference's answer. client-go then lists."""
 _RETRY_AFTER: Final = 1
 """Seconds until a client repeats a watch that needed the store while the store did not answer."""
+_CONVERTED_AT_ONCE: Final = 1500
+"""Objects that a new watch converts before it looks for failures: as many batches as are converted at a time."""
 
 
 class CachedStore(Writer):
@@ -74,7 +76,6 @@ class CachedStore(Writer):
         self._direct = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._feed = feed
         self._barrier = barrier
-        self._ahead: set[asyncio.Task[Any]] = set()
         self._generation = 0
         """That of the keys with which unreadable objects were read last."""
         self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
@@ -185,7 +186,7 @@ class CachedStore(Writer):
         """Implement Store.watch.
 
         Raises:
-            StatusError: 429 while the store does not answer and the watch needs it, or while an object cannot be read.
+            StatusError: 429 while the store does not answer and the watch needs it, or while an object cannot be read or converted.
         """
         wanted, initial, after = versioner.parse_for_watch(options.resource_version), options.send_initial_events, 0
         try:
@@ -195,8 +196,9 @@ class CachedStore(Writer):
                 await self._refill.reach(wanted)
         except BackendError as error:
             # the reference's answer before its cache is loaded: clients resume, but after any other error they would list again
-            raise errors.too_many_requests(f"storage is (re)initializing: {error}", _RETRY_AFTER) from error
-        self._check_readable(prefix, codec, options)
+            raise _initializing(error) from error
+        view, scope = self.cache.view(codec), keys.narrow(prefix, options.selection)
+        self._check_readable(view, scope)
         try:
             if initial is False:
                 after = wanted or await self._current_revision(options)
@@ -206,31 +208,48 @@ class CachedStore(Writer):
                     return failed(errors.StatusError(500, "InternalError", _NO_PROGRESS))
             else:
                 after = wanted
-            await self._render_missing(prefix, codec, options, after)
+        except errors.StatusError as error:
+            return failed(error) if not self.cache.closed else ended()
+        if not view.inline:
+            await self._convert_all(view, scope)
+        try:
+            await self._render_missing(view, scope, after)
             # a dropped cache sends nothing to its watches
             return self._open(prefix, codec, options, after=after) if not self.cache.closed else ended()
         except errors.StatusError as error:
             return failed(error) if not self.cache.closed else ended()
 
-    def _check_readable(self, prefix: str, codec: Codec, options: WatchOptions) -> None:
+    def _check_readable(self, view: VersionView, scope: str) -> None:
         """Raise StatusError (429) if an object in the watch's scope is known to be unreadable."""
-        cache, view = self.cache, self.cache.view(codec)
-        scope, corruption = keys.narrow(prefix, options.selection), Corruption(self._direct.resource)
-        for entry, error in view.failures.items():
-            if cache.entries.get(entry.key) is entry and keys.covers(scope, entry.key):
-                corruption.add(error)
-        if corruption.found:
-            raise corruption.unavailable()
+        cache = self.cache
+        found = [error for entry, error in view.failures.items() if cache.entries.get(entry.key) is entry and keys.covers(scope, entry.key)]
+        Corruption(self._direct.resource, found).check_watch()
 
-    async def _render_missing(self, prefix: str, codec: Codec, options: WatchOptions, after: int) -> None:
+    async def _convert_all(self, view: VersionView, scope: str) -> None:
+        """Convert the objects in the watch's scope, as the reference does before a version has watches.
+
+        Raises:
+            StatusError: 429 if one cannot be converted. The rest is then left for the client's next attempt.
+        """
+        if await self.cache.sorted_view(view, EVERYTHING) is not None:
+            return
+        missing = await view.unready(self.cache.range(scope))
+        for first in range(0, len(missing), _CONVERTED_AT_ONCE):
+            found: list[CorruptObjectError] = []
+            for shown in await view.items(missing[first : first + _CONVERTED_AT_ONCE]):
+                if isinstance(shown, errors.StatusError):
+                    raise _initializing(shown)
+                if isinstance(shown, CorruptObjectError):
+                    found.append(shown)
+            Corruption(self._direct.resource, found).check_watch()
+
+    async def _render_missing(self, view: VersionView, scope: str, after: int) -> None:
         """Render the large objects of a watch's initial state. Later changes are rendered with their events."""
-        cache, view = self.cache, self.cache.view(codec)
         if not view.inline:
             return
-        scope = keys.narrow(prefix, options.selection)
-        changes = cache.history.since(after) if after else ()
+        changes = self.cache.history.since(after) if after else ()
         found = (change.entry for change in changes if change.entry is not None and keys.covers(scope, change.key))
-        missing = await view.unready(found if after else cache.range(scope))
+        missing = await view.unready(found if after else self.cache.range(scope))
         if missing:
             await view.items(missing)
 
@@ -254,10 +273,7 @@ class CachedStore(Writer):
             missed = cache.history.since(after)
             backlog, sent = _resumed(interest, missed, cache), missed[-1].revision if missed else after
         else:
-            state = cache.range(interest.scope)
-            backlog, sent = _initial(interest, state, now if announced else 0), now
-            if not interest.view.inline:
-                self._convert_ahead(interest, state)
+            backlog, sent = _initial(interest, cache.range(interest.scope), now if announced else 0), now
         watch: WatchQueue[Any] = WatchQueue(
             backlog=backlog, closed=lambda watch: cache.dispatcher.leave(watch, interest), initialized=options.initialized
         )
@@ -265,12 +281,6 @@ class CachedStore(Writer):
         if options.allow_bookmarks:
             cache.dispatcher.schedule_bookmarks(watch, interest, sent=sent, timeout=options.timeout)
         return watch if interest.view.inline else ConvertingWatch(watch, interest)
-
-    def _convert_ahead(self, interest: Interest, entries: Sequence[StoredEntry]) -> None:
-        """Begin to convert what a watch will send, in larger batches than those in which it is read."""
-        task = shared_task(interest.view.items(entries))
-        self._ahead.add(task)
-        task.add_done_callback(self._ahead.discard)
 
     def _start_loading(self) -> None:
         """Start to load the cache at first use: the history then includes the client's own writes."""
@@ -344,6 +354,10 @@ class CachedStore(Writer):
         """Drop the cache and end its watches. Later reads use the backend."""
         self.cache.close()
         self._refill.close()
+
+
+def _initializing(error: Exception) -> errors.StatusError:
+    return errors.too_many_requests(f"storage is (re)initializing: {error}", _RETRY_AFTER)
 
 
 def _initial(interest: Interest, entries: Sequence[StoredEntry], bookmark_at: int) -> Iterator[Event | ObjectChange | None]:
