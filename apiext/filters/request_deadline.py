@@ -26,6 +26,8 @@ _GROUP_SPAN: Final = 1.0
 """Seconds in which arriving requests share a timer."""
 _WRITE_TIMEOUT: Final = 34.0
 """Seconds for a write of one object (requestTimeoutUpperBound), if the request timeout is longer."""
+_GRACE: Final = 0.1
+"""Seconds after its deadline at which a write with `?timeout=` is cancelled."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
 _DELETE_ALL: Final = "deletecollection"
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -74,7 +76,8 @@ class RequestDeadline:
         asked = request[TIMEOUT] = self._timeout(request)
         seconds = min(asked, self._writing) if writes else asked
         request[DEADLINE] = time.monotonic() + seconds
-        group = _Group(seconds, span=0.0)
+        # what knows the deadline of a write ends at it by itself, and records what it waited for
+        group = _Group(seconds, span=_GRACE if writes else 0.0)
         return self._within(group, request, asked, time.monotonic() + asked, writes=writes)
 
     async def _within(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -141,10 +142,20 @@ class HookCalls:
             finally:
                 del error  # its traceback refers to this frame
         if not hook.fails_open:
+            self.check_deadline()
             raise errors.internal(str(error)) from error
         _LOG.warning("webhook call failed, failing open", webhook=hook.name, error=str(error))
         self.stats.fail_open[hook.name, _METRIC_TYPES[self.phase]] += 1
         annotate_failure(self.attributes, hook, number, mutating=self.phase is AdmissionPhase.MUTATING)
+
+    def cut_off(self, invocation: HookInvocation, number: int, seconds: float) -> None:
+        """Record the call of a webhook in which the write's time has ended, if it has: the write is cancelled."""
+        if time.monotonic() < self.attributes.deadline:
+            return
+        failure = HookCallError(invocation.hook.name, "failed to call webhook: context deadline exceeded", 503)
+        self.observe(invocation, seconds, failure)
+        with suppress(errors.StatusError):
+            self.fail_open(invocation, number, failure)
 
     def check_deadline(self) -> None:
         """Check that the write has time left.
@@ -153,4 +164,4 @@ class HookCalls:
             StatusError: 504, it has not.
         """
         if time.monotonic() >= self.attributes.deadline:
-            raise errors.timeout("request did not complete within requested timeout")
+            raise errors.timeout("request did not complete within requested timeout - context deadline exceeded")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,10 @@ class _Run:
             changed = await self._call(invocation)
         except (HookCallError, StatusError) as error:
             failure = error
+        except asyncio.CancelledError:
+            annotate_mutation(attributes, invocation.hook, mutated=False)
+            self._calls.cut_off(invocation, entry.number, time.monotonic() - begun)
+            raise
         annotate_mutation(attributes, invocation.hook, mutated=changed)
         self._calls.observe(invocation, time.monotonic() - begun, failure)
         if changed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,10 +60,19 @@ class ValidatingWebhooks(Admission):
             return
         calls.check_deadline()
         asked = [outcome for outcome in outcomes if outcome.call is not None]
-        answers = await self._reviews.review([outcome.call for outcome in asked if outcome.call is not None])
+        begun = time.monotonic()
+        try:
+            answers = await self._reviews.review([outcome.call for outcome in asked if outcome.call is not None])
+        except asyncio.CancelledError:
+            # which of several have answered is not known
+            if len(outcomes) == len(asked) == 1:
+                calls.cut_off(asked[0].invocation, 0, time.monotonic() - begun)
+            raise
         for outcome, answer in zip(asked, answers, strict=True):
             await _read(outcome, answer, calls)
         _conclude(outcomes, calls)
+        # what failed open has used up the time
+        calls.check_deadline()
 
     async def _prepared(self, entries: Sequence[HookEntry], attributes: Attributes, calls: HookCalls) -> list[_Outcome]:
         """Return the webhooks that the write concerns with their calls."""

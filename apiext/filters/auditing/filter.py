@@ -26,6 +26,7 @@ from apiext.filters.auditing.usual_reads import UsualReads
 from apiext.filters.before_request import FilterStep
 from apiext.filters.metrics import DEADLINE_EXCEEDED
 from apiext.meta import errors
+from apiext.meta.encoding import json_codec
 from apiext.meta.limits import MAX_INLINE_BYTES
 from apiext.meta.log import get_logger
 from apiext.meta.random_uuid import random_uuid
@@ -240,10 +241,13 @@ class Audit:
     def _cut_off(self, request: web.BaseRequest, audit: AuditContext, end: BaseException) -> None:
         """Emit the last event of a request that was cancelled, or whose client has disconnected."""
         if end.args == (DEADLINE_EXCEEDED,):
-            audit.take_status(errors.timeout("request did not complete within requested timeout - context deadline exceeded").status())
-        elif audit.status is None:
-            audit.take_status(_CLOSED)
-        audit.response = None
+            status = errors.timeout("request did not complete within requested timeout - context deadline exceeded").status()
+            audit.take_status(status)
+            audit.response = (json_codec.dumps(status, sort_keys=False),) if audit.records_response else None
+        else:
+            if audit.status is None:
+                audit.take_status(_CLOSED)
+            audit.response = None
         if audit.long_running and audit.status is not None:
             self._auditing.detach(audit.start(audit.status.get("code", 200)))
         self._auditing.detach(_complete(request, audit))

@@ -111,7 +111,13 @@ class AuditedPair:
             return all(_is_complete(found.get(label, [])) for label in ends)
 
         until(complete, f"the log of all events on side {number}")
-        return {label: list(map(_comparable, events)) for label, events in found.items()}
+        return {label: list(map(_comparable, _last_attempt(events))) for label, events in found.items()}
+
+
+def _last_attempt(events: Sequence[Json]) -> Sequence[Json]:
+    """Return the events of a request that was repeated because the server had closed its connection."""
+    begins = [number for number, event in enumerate(events) if event["stage"] == "RequestReceived"]
+    return events[begins[-1] :] if begins else events
 
 
 def _is_complete(events: Sequence[Json]) -> bool:

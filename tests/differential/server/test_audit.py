@@ -12,10 +12,12 @@ from tests.differential.helpers.differences import assert_none
 from tests.support.admission_webhook import answering, denying, patching
 from tests.support.builders import admission
 from tests.support.builders.crds import widget
+from tests.support.scripted_webhook import HANG
 
 pytestmark = pytest.mark.slow
 
 _NEVER: Final = "?resourceVersion=99999999&resourceVersionMatch=NotOlderThan"
+_ATTEMPTS: Final = 5
 _JSON: Final = "application/json"
 _APPLY: Final = "application/apply-patch+yaml"
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -335,3 +337,28 @@ def test_parameters_in_annotations(servers: AuditedPair) -> None:
         found = servers.differences(cases)
 
     assert_none(found)
+
+
+def test_webhooks_that_outlast_the_request(servers: AuditedPair) -> None:
+    """Record that webhooks failed open although the request ended while they were asked.
+
+    In the reference the write goes on while the request is answered, and may note it too late: only one attempt must be equal.
+    """
+    rule = admission.rule("widgets", group=GROUP)
+    found: list[str] = []
+    for make in (admission.mutating, admission.validating):
+        for policy in ("Ignore", "Fail"):
+            hooks = [admission.hook("slow.example.com", rule, timeoutSeconds=20, failurePolicy=policy)]
+            with servers.guarded.installed(make("slow", *hooks)):
+                servers.guarded.webhook.answers["slow.example.com"] = lambda _call: HANG
+                found += _outlasted(servers, f"outlasted-{make.__name__}-{policy}")
+
+    assert_none(found)
+
+
+def _outlasted(servers: AuditedPair, label: str) -> list[str]:
+    for attempt in range(_ATTEMPTS):
+        case = recorded(f"{label}-{attempt}", "POST", f"{WIDGETS}?timeout=1s", made("outlasted"))
+        if not (found := servers.differences([case])):
+            break
+    return found

@@ -1,6 +1,8 @@
 """Mutating webhooks: their order, patches, versions, and second run."""
 
+import asyncio
 import json
+import math
 from contextlib import suppress
 from typing import Any
 
@@ -210,13 +212,32 @@ async def test_failing_closed() -> None:
     assert caught.message == 'Internal error occurred: failed calling webhook "a": failed to call webhook: no answer'
 
 
+_NO_TIME = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+
+
+@pytest.mark.parametrize("policy, ended", [("Ignore", True), ("Ignore", False), ("Fail", True)])
+async def test_cancelled_while_asking(policy: str, ended: bool) -> None:  # noqa: FBT001
+    """Note that a webhook failed open although the write is cancelled, at its deadline, while the webhook is asked."""
+
+    def cancelled(_request: Any) -> Any:
+        attributes.deadline = 0.0 if ended else math.inf
+        raise asyncio.CancelledError
+
+    hooks, attributes = Hooks([hook("a", failurePolicy=policy)], {"a": cancelled}), write()
+    with pytest.raises(asyncio.CancelledError):
+        await admit(hooks, attributes)
+
+    key = "failed-open.mutation.webhook.admission.k8s.io/round_0_index_0"
+    assert (attributes.annotations.get(key) == "a") is (ended and policy == "Ignore")
+
+
 async def test_no_time_left() -> None:
     """A write without time ends after a call that failed, whatever its policy says."""
     hooks = Hooks([hook("a", failurePolicy="Ignore"), hook("b")], {"a": lambda _: FAILED})
 
     caught = await refusal(admit(hooks, write(deadline=0.0)))
 
-    assert (caught.code, caught.message) == (504, "Timeout: request did not complete within requested timeout")
+    assert (caught.code, caught.message) == (504, _NO_TIME)
     assert hooks.asked == ["a"]
 
 

@@ -1,5 +1,7 @@
 """Validating webhooks: whom they reject, and what they get."""
 
+import asyncio
+import math
 from contextlib import suppress
 from typing import Any
 
@@ -166,13 +168,32 @@ async def test_unknown_review_versions() -> None:
     assert caught.message == f'Internal error occurred: failed calling webhook "a": {reason}'
 
 
+_NO_TIME = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+
+
+@pytest.mark.parametrize("policy, ended", [("Ignore", True), ("Ignore", False), ("Fail", True)])
+async def test_cancelled_while_asking(policy: str, ended: bool) -> None:  # noqa: FBT001
+    """Note that a webhook failed open although the write is cancelled, at its deadline, while the webhook is asked."""
+
+    def cancelled(_request: Any) -> Any:
+        attributes.deadline = 0.0 if ended else math.inf
+        raise asyncio.CancelledError
+
+    hooks, attributes = Hooks([hook("a", failurePolicy=policy)], {"a": cancelled}), write()
+    with pytest.raises(asyncio.CancelledError):
+        await validate(hooks, attributes)
+
+    key = "failed-open.validating.webhook.admission.k8s.io/round_0_index_0"
+    assert (attributes.annotations.get(key) == "a") is (ended and policy == "Ignore")
+
+
 async def test_no_time_left() -> None:
     """A write without time asks no webhook."""
     hooks = Hooks([hook("a", failurePolicy="Ignore")])
 
     caught = await refusal(validate(hooks, write(deadline=0.0)))
 
-    assert (caught.code, caught.message, hooks.asked) == (504, "Timeout: request did not complete within requested timeout", [])
+    assert (caught.code, caught.message, hooks.asked) == (504, _NO_TIME, [])
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
