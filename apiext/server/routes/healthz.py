@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -64,6 +65,10 @@ class HealthEndpoint:
     def __init__(self, name: str, checks: Sequence[HealthCheck]) -> None:
         self.name = name
         self._checks = {check.name: check for check in checks}
+        self.results: dict[str, bool] = {}
+        """Whether each check passed when all were run last."""
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        """How often each check had which status, `success` or `error`, when all were run."""
 
     @property
     def checks(self) -> list[HealthCheck]:
@@ -118,12 +123,15 @@ class HealthEndpoint:
         return text_reply(f"{''.join(lines)}{self.name} check passed\n")
 
     async def _passes(self, check: HealthCheck) -> bool:
+        passed = True
         try:
             await check.probe()
         except UnhealthyError as error:
             _LOG.info("health check failed", endpoint=self.name, check=check.name, error=str(error.__cause__ or error))
-            return False
-        return True
+            passed = False
+        self.results[check.name] = passed
+        self.outcomes[check.name, "success" if passed else "error"] += 1
+        return passed
 
     async def _one(self, check: HealthCheck) -> web.StreamResponse:
         try:

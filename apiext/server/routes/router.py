@@ -20,6 +20,7 @@ from apiext.endpoints.serializers.negotiation import JSON, check_route
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.server.routes.metrics_text import METRICS_TYPE
+from apiext.server.routes.slis import HealthMetrics
 from apiext.server.routes.version import version_info
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Router:
         self._health = health
         self._api_paths = api_paths
         self._metrics = metrics
+        self._slis = HealthMetrics(health)
         self._no_core_prefix = "" if has_core else "/api/"
         """The path prefix of resources that this server does not have, empty if it has all."""
         self._exact: Mapping[str, Handler] = {
@@ -56,6 +58,7 @@ class Router:
             "/version": _version,
             "/version/": _version,
             "/metrics": self._write_metrics,
+            "/metrics/slis": self._write_slis,
         }
         self._below: Mapping[str, Handler] = {
             "api": discovery if has_core else self._no_core,
@@ -79,10 +82,10 @@ class Router:
         if request.method == hdrs.METH_DELETE:
             await self._metrics.reset()
             return Reply(b"metrics reset\n", content_type=_TEXT)
-        data, headers = await self._metrics.text(), {}
-        if accepts_gzip(request):
-            data, headers = await asyncio.to_thread(gzip.compress, data, 6), {"Content-Encoding": "gzip"}
-        return Reply(data, content_type=METRICS_TYPE, headers=headers)
+        return await _metrics_reply(request, await self._metrics.text())
+
+    async def _write_slis(self, request: web.BaseRequest) -> web.StreamResponse:
+        return await _metrics_reply(request, await self._slis.text())
 
     async def _index(self, _request: web.BaseRequest) -> web.StreamResponse:
         return _indented(self._paths())
@@ -92,9 +95,16 @@ class Router:
         return _indented(self._paths(), status=404)
 
     def _paths(self) -> dict[str, list[str]]:
-        own = ["/metrics", "/version", "/openapi/v2", "/openapi/v3"]
+        own = ["/metrics", "/metrics/slis", "/version", "/openapi/v2", "/openapi/v3"]
         health = [path for endpoint in self._health for path in endpoint.paths]
         return {"paths": sorted({*own, *health, *self._api_paths()})}
+
+
+async def _metrics_reply(request: web.BaseRequest, data: bytes) -> web.StreamResponse:
+    headers = {}
+    if accepts_gzip(request):
+        data, headers = await asyncio.to_thread(gzip.compress, data, 6), {"Content-Encoding": "gzip"}
+    return Reply(data, content_type=METRICS_TYPE, headers=headers)
 
 
 async def _version(request: web.BaseRequest) -> web.StreamResponse:

@@ -106,6 +106,32 @@ async def test_reports_health(path: str, status: int, body: str) -> None:
     assert await _Site(HealthCheck("other", PING.probe)).get(path) == (status, body)
 
 
+async def test_counts_results_of_health_checks() -> None:
+    """Show the last result of each check and how often it had which, once all were run; a single check does not count."""
+
+    async def probe() -> None:
+        if failing:
+            raise UnhealthyError("down")
+
+    site, failing = _Site(HealthCheck("other", probe)), True
+    await site.get("/livez/other")
+    await site.get("/livez?exclude=ping")
+    failing = False
+    await site.get("/livez")
+    status, text = await site.get("/metrics/slis")
+
+    assert status == 200
+    assert [line for line in text.splitlines() if line.startswith("kubernetes_")] == [
+        'kubernetes_healthcheck{name="other",type="livez"} 1.0',
+        'kubernetes_healthcheck{name="ping",type="livez"} 1.0',
+        'kubernetes_healthchecks_total{name="other",status="error",type="livez"} 1.0',
+        'kubernetes_healthchecks_total{name="other",status="success",type="livez"} 1.0',
+        'kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 1.0',
+    ]
+    assert "\nprocess_start_time_seconds " in text
+    assert 'kubernetes_healthchecks_total{name="other",status="error",type="livez"} 1.0' in (await site.get("/metrics/slis"))[1]
+
+
 async def test_shows_remarks() -> None:
     """Show the first remark of a passing check in verbose output, and all on the path of the check."""
     site = _Site(HealthCheck("host", PING.probe, lambda: ["not reached", "why"]))

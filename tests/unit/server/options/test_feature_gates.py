@@ -59,6 +59,14 @@ def test_logs_gates_without_effect(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
+def test_accepts_removed_gates(caplog: pytest.LogCaptureFixture) -> None:
+    """Accept gates that kube-apiserver no longer has with a warning, also those that resemble one of this server."""
+    removed = ["StorageVersionHash", "UserImpersonation", "ValidatingAdmissionPolicy", "WatchListClient"]
+    parse_feature_gates([f"{name}=true" for name in removed]).log_warnings()
+
+    assert [record["gates"] for record in logged(caplog)] == [",".join(removed)]
+
+
 def test_logs_nothing_without_gates(caplog: pytest.LogCaptureFixture) -> None:
     """Log nothing if no gate is set."""
     parse_feature_gates([]).log_warnings()
