@@ -294,7 +294,7 @@ async def open_app(
 
     Raises:
         StartError: the backend does not answer, the kubeconfig for authorization, the tracing configuration or the audit policy is
-            invalid, or the client authentication is found neither in the cluster nor in the store.
+            invalid, the client authentication is found neither in the cluster nor in the store, or the host authorizes with conditions.
     """
     auditing, storage = await open_audit(options.audit, stack, role.shared_log), options.storage
     backend = await open_backend(storage, follows_host=options.crd_selector is not None)
@@ -304,6 +304,7 @@ async def open_app(
     stack.push_async_callback(workers.close)
     measured, stores = _stores(backend, storage, encryption, audited=auditing is not None and not auditing.records_nothing)
     access = open_access(options, clients, credentials, delegation)
+    await access.follow_conditions(options, clients, stack)
     try:
         if delegation is not None and options.crd_selector is not None:
             await delegation.lookup.recall(HostRecords(backend, storage.prefix))

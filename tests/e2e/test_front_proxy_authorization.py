@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.operator.checks.connections import Connections
-from apiext.operator.checks.sequence import GROUP_CHECKS, run_checks
+from apiext.operator.checks.sequence import GROUP_CHECKS, HOST_CHECKS, run_checks
 from apiext.operator.checks.snapshot import CheckTarget, Snapshot
 from apiext.operator.checks.verdict import CheckState
 from apiext.webhook.clientcmd import kubeconfig
@@ -130,8 +130,12 @@ async def test_doctor_accepts_the_only_front_proxy(cluster: Cluster, trusting: A
     connections = Connections(lambda: load)
     target = CheckTarget(server=trusting.url, authority=cluster.authority.cert.read_text())
     try:
-        (found,) = await run_checks(Snapshot(target, connections), {"authorization": GROUP_CHECKS["authorization"]}, PROXIED)
+        checks = {"conditions": HOST_CHECKS["conditions"], "authorization": GROUP_CHECKS["authorization"]}
+        conditions, found = await run_checks(Snapshot(target, connections), checks, PROXIED)
     finally:
         await connections.close()
 
+    assert (conditions.verdict.state, conditions.verdict.what) == (CheckState.OK, "it authorizes without conditions")
     assert (found.verdict.state, "no other front proxy" in found.verdict.what) == (CheckState.OK, True)
+    told = Caller(trusting.url, trusting.ca, cluster.plane.admin).must("GET", "/readyz?verbose")
+    assert "[+]conditional-authorization ok\n" in told

@@ -1,6 +1,8 @@
 """Tests of authorization mode FrontProxy with certificates of front proxies, and another server that counts reviews."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,9 +44,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _reviewer(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+def _reviewer(folder: Path, handler: type[_Handler] = _Handler) -> Iterator[tuple[Path, list[str]]]:
     asked: list[str] = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"asked": asked})) as remote:
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (handler,), {"asked": asked})) as remote:
         Thread(target=remote.serve_forever, daemon=True).start()
         yield write_kubeconfig(folder / "kubeconfig", f"http://127.0.0.1:{remote.server_port}"), asked
         remote.shutdown()
@@ -93,6 +95,30 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         server.client_cert, server.client_key = admin.cert, admin.key
         with server:
             yield Served(server, asked, proxies, users)
+
+
+def test_refuses_hosts_that_authorize_with_conditions(tmp_path: Path) -> None:
+    """Do not start beside a host with the feature gate."""
+    gate = b'kubernetes_feature_enabled{name="ConditionalAuthorization",stage="ALPHA"} 1\n'
+
+    class Host(_Handler):
+        def do_GET(self) -> None:
+            """Answer with the metrics of the gate, and know no other path."""
+            self.send_response(200 if self.path == "/metrics" else 404)
+            self.send_header("Content-Length", str(len(gate)))
+            self.end_headers()
+            self.wfile.write(gate)
+
+    proxies = Authority(tmp_path / "proxies", "proxies")
+    with _reviewer(tmp_path, Host) as (kubeconfig, _):
+        command = [sys.executable, "-m", "apiext", "serve", "--secure-port=0", f"--data-dir={tmp_path / 'data'}"]
+        flags = ["--authorization-mode=FrontProxy,Webhook", f"--authorization-kubeconfig={kubeconfig}"]
+        flags.append(f"--requestheader-client-ca-file={proxies.cert}")
+        done = subprocess.run([*command, *flags], capture_output=True, text=True, timeout=60, check=False)
+
+    reason = "the host has the feature gate ConditionalAuthorization"
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [f"apiext: --authorization-mode: FrontProxy would skip the conditions of authorizers: {reason}"]
 
 
 def test_asks_nothing_about_proxied_requests(served: Served) -> None:

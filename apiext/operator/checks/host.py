@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.authentication.cluster_config import NAME, NAMESPACE
+from apiext.authorization import conditional
 from apiext.operator.api_clients import API_SERVICES
 from apiext.operator.checks.connections import NoAnswerError
 from apiext.operator.checks.snapshot import Snapshot
@@ -47,3 +48,21 @@ async def aggregation(snapshot: Snapshot, _group: str = "") -> CheckVerdict:
         f"ConfigMap {NAMESPACE}/{NAME} {found}: the host's aggregation layer is not set up",
         "start kube-apiserver with --requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file",
     )
+
+
+async def conditions(snapshot: Snapshot, _group: str = "") -> CheckVerdict:
+    """Tell whether the host authorizes with conditions, which apiext may not skip."""
+    if found := await conditions_of(snapshot):
+        return unknown(f"{found}: apiext does not start with FrontProxy in --authorization-mode")
+    return ok("it authorizes without conditions")
+
+
+async def conditions_of(snapshot: Snapshot) -> str:
+    """Return how the host shows that it authorizes with conditions, empty if it does not. Raises NoAnswerError."""
+    answer = await snapshot.host(conditional.DISCOVERY)
+    if answer.code == 200 and conditional.serves_reviews(answer.object):
+        return conditional.SERVES_REVIEWS
+    metrics = await snapshot.host(conditional.METRICS)
+    if metrics.code == 200 and any(map(conditional.gate_of, metrics.content.splitlines())):
+        return conditional.HAS_GATE
+    return ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from apiext.authorization.conditional import HEALTH_CHECK as CONDITIONS_CHECK
 from apiext.authorization.front_proxy import HEALTH_CHECK
 from apiext.operator.checks.connections import Answer, NoAnswerError
 from apiext.operator.checks.health import readiness_checks
+from apiext.operator.checks.host import conditions_of
 from apiext.operator.checks.snapshot import Snapshot
 from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 from apiext.operator.group_state import condition_of
@@ -19,6 +21,7 @@ _AUTHORIZATION_REMEDY: Final = (
     "name only the host's own front proxy in its --requestheader-allowed-names (or those of apiext), or take FrontProxy from apiext's "
     "--authorization-mode"
 )
+_CONDITIONS_REMEDY: Final = "take FrontProxy from apiext's --authorization-mode, or the feature gate from the host"
 _AUTHENTICATION_REMEDY: Final = (
     "let apiext read ConfigMap kube-system/extension-apiserver-authentication (Role extension-apiserver-authentication-reader), "
     "and start it with a --kubeconfig of this host and no --requestheader-client-ca-file of another"
@@ -60,9 +63,14 @@ async def trusted(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 async def authorized(snapshot: Snapshot, group: str) -> CheckVerdict:
     """Check that apiext, if it takes what front proxies send as authorized, has no other front proxy than the host."""
-    check = (await readiness_checks(snapshot, group)).get(HEALTH_CHECK)
+    checks = await readiness_checks(snapshot, group)
+    check = checks.get(HEALTH_CHECK)
     if check is None:
         return ok("apiext asks for each request that the host proxies what its user may do")
+    if found := await conditions_of(snapshot):
+        return broken(f"apiext takes what the host proxies as authorized, without its conditions: {found}", _CONDITIONS_REMEDY)
+    if CONDITIONS_CHECK in checks and (remark := checks[CONDITIONS_CHECK].remark):
+        return unknown(f"apiext asks for each request that the host proxies what its user may do: {remark}")
     if check.remark:
         return broken(f"apiext takes what any front proxy sends as authorized: {check.remark}", _AUTHORIZATION_REMEDY)
     return ok("apiext takes what the host proxies as authorized, and has no other front proxy")

@@ -22,6 +22,7 @@ _LOG: Final = get_logger(__name__)
 HOST_CHECKS: Final[Mapping[str, Examine]] = {
     "host": host.reachable,
     "aggregation layer": host.aggregation,
+    "conditions": host.conditions,
 }
 """Checks that do not depend on a group."""
 GROUP_CHECKS: Final[Mapping[str, Examine]] = {

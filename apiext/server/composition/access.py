@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
+from apiext.authorization.conditional import GATE
+from apiext.authorization.conditional import HEALTH_CHECK as CONDITIONS_CHECK
 from apiext.authorization.front_proxy import HEALTH_CHECK, authorized_by_host, unsafe_front_proxies
+from apiext.meta.log import get_logger
+from apiext.scheduling.tasks import run_until_closed
 from apiext.server.host.clients import open_authorizer
 from apiext.server.options.authorization_modes import ALWAYS_ALLOW, FRONT_PROXY, RBAC, WEBHOOK
 from apiext.server.routes.healthz import HealthCheck
+from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AsyncExitStack
 
     from apiext.authentication.tokens import Authenticate, TokenAuthenticator
     from apiext.authorization.authorizer import Authorize, Decide
@@ -21,9 +27,13 @@ if TYPE_CHECKING:
     from apiext.filters.authentication import Reviewer
     from apiext.meta.request import RequestInfo
     from apiext.server.host.clients import HostClients
+    from apiext.server.host.conditional_authorization import HostConditions
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import AuthorizationOptions, ServerOptions
     from apiext.server.tls.credentials import ServerCredentials
+
+
+_LOG: Final = get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +49,9 @@ class AccessControl:
     """Those of bearer tokens, in their order. Empty for a server without reviews."""
     delegation: Delegation | None = None
     readiness: list[HealthCheck] = field(default_factory=list)
-    """The check of mode FrontProxy, which only a server with this mode has."""
+    """The checks of mode FrontProxy, which only a server with this mode has."""
+    conditions: HostConditions | None = None
+    """Suspends mode FrontProxy while the host authorizes with conditions; None if no host is named."""
 
     @property
     def authorize(self) -> Authorize:
@@ -48,7 +60,32 @@ class AccessControl:
 
     def authorized_by_host(self, serves: Callable[[str], bool]) -> Callable[[RequestInfo], bool] | None:
         """Return what decides on requests of front proxies, None without mode FrontProxy. `serves` says whether a group is the host's."""
-        return authorized_by_host(serves) if self.readiness else None
+        if not self.readiness:
+            return None
+        decides, conditions = authorized_by_host(serves), self.conditions
+        return decides if conditions is None else lambda info: not conditions.reason and decides(info)
+
+    async def follow_conditions(self, options: ServerOptions, clients: HostClients, stack: AsyncExitStack) -> None:
+        """Ask the host of mode FrontProxy until `stack` closes whether it authorizes with conditions. Other modes need no answer.
+
+        Raises:
+            StartError: it does.
+        """
+        host = options.host or options.authorization.delegate or options.authentication.delegate
+        if not self.readiness:
+            return
+        if host is None:
+            _LOG.warning("no kubeconfig of the host, which must not authorize with conditions", mode=FRONT_PROXY, gate=GATE)
+            return
+        # few servers have the mode
+        from apiext.server.host.conditional_authorization import HostConditions
+
+        conditions = self.conditions = HostConditions(clients.client(host))
+        await conditions.read()
+        if conditions.found:
+            raise StartError(f"--authorization-mode: FrontProxy would skip the conditions of authorizers: {conditions.found}")
+        self.readiness.append(_conditions_check(conditions))
+        run_until_closed(stack, conditions.follow())
 
     def authenticate(self) -> Authenticate:
         """Return what authenticates bearer tokens."""
@@ -122,6 +159,15 @@ def _front_proxy_check(credentials: ServerCredentials) -> HealthCheck:
         return [reason] if reason else []
 
     return HealthCheck(HEALTH_CHECK, passes, remarks)
+
+
+def _conditions_check(conditions: HostConditions) -> HealthCheck:
+    """Return a readiness check that always passes; its remark tells `apiext doctor` why mode FrontProxy is suspended."""
+
+    async def passes() -> None:
+        """Pass: other modes decide meanwhile."""
+
+    return HealthCheck(CONDITIONS_CHECK, passes, lambda: [conditions.reason] if conditions.reason else [])
 
 
 def _modes(options: AuthorizationOptions, clients: HostClients, policy: RolePolicy | None) -> AuthorizationModes:

@@ -4,9 +4,11 @@ import base64
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from apiext.authorization import conditional
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.operator.api_clients import API_SERVICES, CRDS
 from apiext.operator.checks import transport
@@ -69,7 +71,17 @@ def _unavailable(message: str) -> Fault:
     return fault
 
 
+_REVIEWS: Final = {"resources": [{"name": "authorizationconditionsreviews"}]}
+_GATE: Final = 'kubernetes_feature_enabled{name="ConditionalAuthorization",stage="ALPHA"} 1\n'
+
+
+def _conditional(builder: SnapshotBuilder) -> None:
+    builder.host["/metrics"] = _GATE
+    builder.apiext["/readyz?verbose"] = f"{READY}[+]front-proxy ok\n"
+
+
 FAULTS: list[tuple[str, str, Fault]] = [
+    ("authorization", "without its conditions: the host has the feature gate ConditionalAuthorization", _conditional),
     ("host", "no way", lambda builder: builder.host.update({"/version": NoAnswerError("no way")})),
     ("host", "does not know the credentials", lambda builder: builder.host.update({API_SERVICES: Answer(401)})),
     ("host", "may not read APIServices", lambda builder: builder.host.update({API_SERVICES: Answer(403)})),
@@ -212,6 +224,17 @@ async def test_reports_an_unexpected_exception_before_the_groups(builder: Snapsh
     "check, fault",
     [
         ("aggregation layer", lambda builder: builder.host.update({CONFIG_MAP: Answer(403)})),
+        ("conditions", lambda builder: builder.host.update({"/metrics": _GATE})),
+        (
+            "conditions",
+            lambda builder: builder.host.update({conditional.DISCOVERY: _REVIEWS}),
+        ),
+        (
+            "authorization",
+            lambda builder: builder.apiext.update(
+                {"/readyz?verbose": f"{READY}[+]front-proxy ok\n[+]conditional-authorization ok: not asked yet\n"}
+            ),
+        ),
         ("Service", lambda builder: builder.host.update({SERVICE: Answer(403)})),
         ("Service", lambda builder: builder.host.update({SLICES: Answer(403)})),
         ("store", lambda builder: builder.apiext.update({"/readyz?verbose": "ok"})),
