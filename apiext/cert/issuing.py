@@ -64,6 +64,15 @@ def issue_serving(authority: Pem, hosts: Sequence[str], now: datetime.datetime) 
     return _issue(authority, subject, ExtendedKeyUsageOID.SERVER_AUTH, names, now)
 
 
+def as_ec_key(key: str) -> str:
+    """Return an EC key in PEM as `EC PRIVATE KEY` (SEC1), the form that all clients read: not all read EC keys in PKCS 8.
+
+    Raises:
+        ValueError, TypeError: the key is not a readable EC key.
+    """
+    return _key_pem(_key(Pem("", key)))
+
+
 def belong_together(pair: Pem) -> bool:
     """Return whether a certificate and a key are readable and match."""
     try:
@@ -154,5 +163,10 @@ def _host(host: str) -> x509.GeneralName:
 def _pem(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pem:
     return Pem(
         certificate.public_bytes(serialization.Encoding.PEM).decode(),
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode(),
+        _key_pem(key),
     )
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> str:
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()

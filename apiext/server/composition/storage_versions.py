@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.builtin_resources import STORAGE_VERSIONS
-from apiext.server.routes.version import GIT_VERSION
+from apiext.server.routes.version import RELEASE
 from apiext.storage.backends.unfinished_restore import refuse_unfinished_restore
 from apiext.storage.replicas.roll_call import Replicas
 
@@ -34,7 +34,7 @@ async def start_replicas(options: StorageOptions, name: str, catalog: Catalog, c
         cache.stores.backend,
         options.prefix,
         address=name,
-        release=GIT_VERSION,
+        release=RELEASE,
         encodings=partial(_encodings, catalog, cache),
         is_sole=options.etcd is None,
     )

@@ -9,8 +9,12 @@ from apiext import __version__
 
 MAJOR: Final = "1"
 MINOR: Final = "37"
-GIT_VERSION: Final = f"v{MAJOR}.{MINOR}.1+apiext.{__version__}"
-"""A semantic version: the Kubernetes release, with apiext's version as build metadata."""
+GIT_VERSION: Final = f"v{MAJOR}.{MINOR}.1"
+"""The Kubernetes release, a semantic version that clients also write as the value of a label: that excludes build metadata ("+"). A
+pre-release ("-") would precede the release that charts and operators require.
+"""
+RELEASE: Final = f"{GIT_VERSION}+apiext.{__version__}"
+"""The Kubernetes release and that of apiext."""
 
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -27,7 +31,7 @@ def version_info() -> dict[str, str]:
         "minCompatibilityMinor": str(int(MINOR) - 1),
         "gitVersion": GIT_VERSION,
         "gitCommit": "",
-        "gitTreeState": "",
+        "gitTreeState": f"apiext-{__version__}",
         "buildDate": "",
         "goVersion": f"python{platform.python_version()}",
         "compiler": platform.python_implementation().lower(),

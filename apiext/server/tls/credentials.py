@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- compared, not bound
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_PKCS8: Final = "-----BEGIN PRIVATE KEY-----"
 _KUBECONFIG: Final = """\
 apiVersion: v1
 kind: Config
@@ -76,7 +77,7 @@ class ServerCredentials:
         admin = self.pki.admin
         try:
             trust = f"    certificate-authority-data: {_base64(self.trust)}\n" if self.trust else ""
-            text = _KUBECONFIG.format(url=url, authority=trust, cert=_base64(admin.cert), key=_base64(admin.key))
+            text = _KUBECONFIG.format(url=url, authority=trust, cert=_base64(admin.cert), key=_client_key(admin.key))
             if read_file(self.kubeconfig) != text:
                 write_file(self.kubeconfig, text, mode=0o600)
         except OSError as error:
@@ -186,3 +187,13 @@ def watched_files(
 
 def _base64(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()
+
+
+def _client_key(path: Path) -> str:
+    """Return a key in base64, in the form that all clients read: former releases wrote another one."""
+    key = path.read_text()
+    if _PKCS8 in key:
+        from apiext.cert.issuing import as_ec_key
+
+        key = as_ec_key(key)
+    return base64.b64encode(key.encode()).decode()

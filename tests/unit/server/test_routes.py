@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
+from apiext import __version__
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.metrics import Labels, RequestStats, _record
@@ -15,6 +16,7 @@ from apiext.flowcontrol.fairqueuing.phase import Phase
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupResource
 from apiext.meta.request import MUTATING, READ_ONLY
+from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
@@ -189,12 +191,14 @@ async def test_restricts_version(method: str, path: str, accept: str, code: int)
 
 
 async def test_returns_the_version() -> None:
-    """Return the Kubernetes version, with apiext's version as build metadata."""
+    """Return the Kubernetes version as the value of a label, and apiext's version besides."""
     status, body = await _Site().get("/version")
 
     info = json.loads(body)
     assert (status, info["major"], info["minor"]) == (200, "1", "37")
-    assert info["gitVersion"].startswith("v1.37.1+apiext.")
+    assert (info["gitVersion"], info["gitTreeState"]) == ("v1.37.1", f"apiext-{__version__}")
+    for text in (info["gitVersion"], info["gitTreeState"]):
+        parse_label_selector(f"version={text}")
 
 
 async def test_lists_paths() -> None:

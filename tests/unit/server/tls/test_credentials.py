@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives import serialization
 
 from apiext.server.options.options import ServerOptions, ServingOptions, StorageOptions
 from apiext.server.tls.credentials import ServerCredentials, load_credentials
@@ -49,6 +50,24 @@ def test_writes_the_kubeconfig(credentials: ServerCredentials) -> None:
     cluster = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]
     assert cluster == {"server": "https://a:2"}
     assert stat.S_IMODE(first.st_mode) == 0o600
+
+
+def test_writes_keys_that_all_clients_read(options: ServerOptions, credentials: ServerCredentials) -> None:
+    """Write EC keys in SEC1 to the files and the kubeconfig; convert the key of a former release for the kubeconfig."""
+    folder = options.serving.cert_dir
+    names = ("apiext-ca", "apiserver", "apiext-admin")
+    assert [(folder / f"{name}.key").read_text().splitlines()[0] for name in names] == ["-----BEGIN EC PRIVATE KEY-----"] * 3
+    path = folder / "apiext-admin.key"
+    first = path.read_text()
+    key = serialization.load_pem_private_key(first.encode(), None)
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    path.write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()))
+
+    credentials.write_kubeconfig(URL)
+
+    config = yaml.safe_load((folder / "apiext.kubeconfig").read_text())
+    assert base64.b64decode(config["users"][0]["user"]["client-key-data"]).decode() == first
+    assert KeyPair(folder / "apiext-admin.crt", path).is_valid()
 
 
 async def test_renews_everything(options: ServerOptions, credentials: ServerCredentials) -> None:
