@@ -116,6 +116,17 @@ CONFIG_MAPS: Final = BuiltinResource(
 
 SECRETS: Final = BuiltinResource(kind=GroupVersionKind("", "v1", "Secret"), plural="secrets", singular="secret", namespaced=True)
 
+SERVICES: Final = BuiltinResource(
+    kind=GroupVersionKind("", "v1", "Service"),
+    plural="services",
+    singular="service",
+    namespaced=True,
+    verbs=_READING_VERBS,
+    short_names=("svc",),
+    stored_name="services/specs",
+)
+"""The read-only Services of a standalone server that does not store them."""
+
 LEASES: Final = BuiltinResource(
     kind=GroupVersionKind("coordination.k8s.io", "v1", "Lease"), plural="leases", singular="lease", namespaced=True
 )

@@ -37,7 +37,13 @@ from apiext.registry.reviews.resources import REVIEWS
 from apiext.scheduling.tasks import run_until_closed
 from apiext.server.composition.admission import OpenAdmission, open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
-from apiext.server.composition.builtin_kinds import NO_KINDS, open_builtin_kinds
+from apiext.server.composition.builtin_kinds import (
+    NO_KINDS,
+    constant_services,
+    open_builtin_kinds,
+    start_control_plane,
+    with_constant_services,
+)
 from apiext.server.composition.conversion_status import StoredStatuses
 from apiext.server.composition.flow_control import serve_bootstrap_objects
 from apiext.server.composition.garbage_collection import GarbageCollection, start_garbage_collection
@@ -225,10 +231,14 @@ async def open_api(
     versions = VersionMapParts(catalog, cache, workers, watches, opened, access.authorize, own, migration, options.migrates, stack)
     served, openid = _with_reviews(options, role.url, own, access, admission)
     fixed, builtins = _fixed_endpoints(builtins, stores, admission, watches), further.beside(builtins)
+    if options.builtin_kinds:
+        await start_control_plane([*endpoints, *further.endpoints], builtins, options, role, stores, access, stack)
+    elif options.host is None:
+        fixed.append(constant_services(role.url, stores, admission, watches))
     opened.serve_resources(stored := [*served, *further.endpoints], catalog, cache, workers, stack)
     return API(
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*stored, *fixed]), workers, _refresh(informer, role)),
-        discovery=DiscoveryHandler(catalog, builtins),
+        discovery=DiscoveryHandler(catalog, builtins if options.builtin_kinds else with_constant_services(builtins)),
         others={**_others(catalog, cache, workers, replicas, builtins, versions), **openid},
         catalog=catalog,
         definitions=definitions,

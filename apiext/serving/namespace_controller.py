@@ -18,6 +18,7 @@ from apiext.registry.builtin.namespace import NAME_LABEL, TERMINATING
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions, Updater
 from apiext.registry.watch_loop import follow
 from apiext.scheduling.tasks import end_tasks
+from apiext.scheduling.ticks import until_tick
 from apiext.scheduling.workqueue import RequeueError, WorkQueue
 from apiext.serving.namespace_content import FAILURES, NamespaceContent
 from apiext.storage.interface import EventType
@@ -39,6 +40,8 @@ _CONTROLLER: Final = "kube-controller-manager"
 _MIN_PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 5.0
 """Seconds before the first retry and before later ones."""
+_ENSURE_SECONDS: Final = 60.0
+"""Seconds between two looks for missing system namespaces: `kube-node-lease` can be deleted."""
 _WORKERS: Final = 20
 """Namespaces to empty at the same time."""
 
@@ -97,11 +100,21 @@ class NamespaceController:
         self._tasks = [
             asyncio.create_task(watching, name="namespace-informer"),
             asyncio.create_task(self._queue.run(), name="namespace-controller"),
+            asyncio.create_task(self._keep_system_namespaces(), name="system-namespaces"),
         ]
 
     async def close(self) -> None:
         """Stop. The next start continues unfinished deletions."""
         await end_tasks(*self._tasks)
+
+    async def _keep_system_namespaces(self) -> None:
+        while True:
+            await until_tick(_ENSURE_SECONDS)
+            try:
+                for name in SYSTEM_NAMESPACES:
+                    await self._ensure(name)
+            except FAILURES as error:
+                _LOG.warning("system namespaces not checked, retrying", error=str(error))
 
     async def _ensure(self, name: str) -> None:
         with suppress(errors.StatusError):

@@ -69,6 +69,23 @@ def test_kubectl(kubectl: Kubectl) -> None:
     assert "NotFound" in kubectl.refused("get", "deployment/web")
 
 
+def test_objects_of_the_server(kubectl: Kubectl, admin: Client, builtin_server: ApiextServer) -> None:
+    """Have the objects that a kube-apiserver makes for itself, and make them again."""
+    info = kubectl("cluster-info", NO_COLOR="1")
+    assert info.splitlines()[0] == f"Kubernetes control plane is running at {builtin_server.url}"
+    assert kubectl.json("get", "svc/kubernetes", "-n", "default")["spec"]["ports"][0]["targetPort"] == builtin_server.port
+    names = ("servicecidr/kubernetes", "ipaddress/10.0.0.1", "apiservice/v1.apps", "priorityclass/system-node-critical")
+    assert kubectl("get", *names, "-o", "name").count("\n") == len(names)
+    assert "Forbidden" in kubectl.refused("delete", "priorityclass/system-node-critical")
+
+    trust = kubectl.json("get", "cm/extension-apiserver-authentication", "-n", "kube-system")
+    assert trust["data"] == {"client-ca-file": builtin_server.ca.read_text()}
+    kubectl("delete", "cm/extension-apiserver-authentication", "-n", "kube-system")
+    configs = "/api/v1/namespaces/kube-system/configmaps"
+    again = admin.until(configs, trust["metadata"]["name"], lambda obj: obj["metadata"]["uid"] != trust["metadata"]["uid"])
+    assert again["data"] == trust["data"]
+
+
 def test_namespace_deletion(kubectl: Kubectl, admin: Client) -> None:
     """Delete the built-in objects of a namespace with it."""
     kubectl("create", "namespace", "going")

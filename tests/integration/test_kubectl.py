@@ -61,6 +61,16 @@ def test_discovery(kubectl: Kubectl) -> None:
     assert "RollingUpdate" in kubectl("explain", "fleet.spec.strategy.type")
 
 
+def test_cluster_info(kubectl: Kubectl, server: ApiextServer) -> None:
+    """Show the server's address, and its Service alone, which is read-only."""
+    info = kubectl("cluster-info", NO_COLOR="1")
+    assert info.splitlines()[0] == f"Kubernetes control plane is running at {server.url}"
+    services = kubectl.json("get", "services", "-A")["items"]
+    assert [(one["metadata"]["name"], one["spec"]["ports"][0]["targetPort"]) for one in services] == [("kubernetes", server.port)]
+    assert kubectl("get", "svc/kubernetes", "--no-headers").split()[:3] == ["kubernetes", "ClusterIP", "10.0.0.1"]
+    assert "does not allow this method" in kubectl.refused("create", "service", "clusterip", "other", "--tcp=80")
+
+
 def test_changing(kubectl: Kubectl, namespace: str) -> None:
     """Apply edit, patch, label, annotate, scale, replace and a status, each with its own effect."""
     here = ("-n", namespace)

@@ -42,7 +42,7 @@ _CONDITIONAL: Final = frozenset(
 )
 """Resources whose updates must name a resourceVersion."""
 _CREATED_WITH_STATUS: Final = frozenset({"nodes"})
-_PATH_NAMES: Final = frozenset({"clustertrustbundles", "ipaddresses"})
+_PATH_NAMES: Final = frozenset({"apiservices", "clustertrustbundles", "ipaddresses"})
 _STATUS_METADATA: Final = frozenset(
     {
         *("csinodes", "volumeattachments", "devicetaintrules", "resourceclaims"),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import AuthorizationOptions, ServerOptions
     from apiext.server.tls.credentials import ServerCredentials
+    from apiext.server.tls.dynamic_tls import DynamicTLS
 
 
 _LOG: Final = get_logger(__name__)
@@ -41,6 +42,8 @@ class AccessControl:
     """How requests are authenticated by tokens, and authorized."""
 
     modes: AuthorizationModes
+    dynamic_tls: DynamicTLS
+    """What the server trusts now."""
     policy: RolePolicy | None = None
     """The roles and bindings of mode RBAC."""
     order: tuple[str, ...] = ()
@@ -130,7 +133,7 @@ def open_access(
         policy = RolePolicy()
     modes = _modes(options.authorization, clients, policy)
     order = tuple(mode for mode in options.authorization.modes if mode != FRONT_PROXY)
-    access = AccessControl(modes=modes, policy=policy, order=order, delegation=delegation)
+    access = AccessControl(modes=modes, dynamic_tls=credentials.dynamic_tls, policy=policy, order=order, delegation=delegation)
     if FRONT_PROXY in options.authorization.modes:
         access.readiness.append(_front_proxy_check(credentials))
     if options.host is None:

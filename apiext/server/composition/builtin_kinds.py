@@ -1,17 +1,30 @@
-"""Composition of the kinds from generated data, which --builtin-kinds adds."""
+"""Composition of the kinds from generated data, which --builtin-kinds adds, and of the Service that a server without it shows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1
+from apiext.meta.builtin_resources import BUILTINS, CORE_V1, INTERNAL_V1ALPHA1, SERVICES
+from apiext.meta.encoding import json_codec
+from apiext.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.serving.builtin.kubernetes_service import constant_service, kubernetes_service
+from apiext.serving.builtin.lazy_scopes import DeferredScopes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AsyncExitStack
+
     from apiext.admission.attributes import Admission
     from apiext.endpoints.scopes.open_watches import Watches
+    from apiext.endpoints.scopes.scope import Scope
     from apiext.meta.builtin_resources import BuiltinGroupVersion
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.server.composition.access import AccessControl
+    from apiext.server.options.options import ServerOptions
+    from apiext.server.process_role import ProcessRole
+    from apiext.serving.generated.control_plane_objects import AuthenticationTrust
     from apiext.storage.factory import StoreFactory
 
 
@@ -41,3 +54,70 @@ def open_builtin_kinds(stores: StoreFactory, admission: Admission, watches: Watc
 
     groups = further_resources((*BUILTINS, INTERNAL_V1ALPHA1))
     return BuiltinKinds(groups, tuple(further_endpoints(groups, stores, admission, watches)))
+
+
+async def start_control_plane(
+    endpoints: Sequence[BuiltinEndpoint],
+    groups: Sequence[BuiltinGroupVersion],
+    options: ServerOptions,
+    role: ProcessRole,
+    stores: StoreFactory,
+    access: AccessControl,
+    stack: AsyncExitStack,
+) -> None:
+    """Make the objects that kube-apiserver makes for itself, and keep them until `stack` closes.
+
+    Raises:
+        StatusError, BackendError: the store cannot be read or written.
+    """
+    from apiext.serving.generated.control_plane import ControlPlaneObjects
+    from apiext.serving.generated.control_plane_objects import api_services
+    from apiext.storage.replicas.identity_lease import IdentityLease, server_id
+
+    lease = IdentityLease(stores.backend, options.storage.prefix, server_id(role.name)) if INTERNAL_V1ALPHA1 not in groups else None
+    scopes = {endpoint.resource.plural: endpoint.scopes for endpoint in endpoints}
+    service = kubernetes_service(_port(role.url))
+    kept = ControlPlaneObjects(scopes, service, api_services(groups), partial(_trust, options, access), lease)
+    stack.push_async_callback(kept.close)
+    await kept.start()
+
+
+def _trust(options: ServerOptions, access: AccessControl) -> AuthenticationTrust:
+    from apiext.serving.generated.control_plane_objects import AuthenticationTrust
+
+    known, authentication = access.dynamic_tls.identification, options.authentication
+    return AuthenticationTrust(
+        client_ca=known.clients.pem.decode(),
+        proxy_ca=known.proxies.pem.decode() if known.proxies is not None else "",
+        proxy_names=authentication.front_proxy_names,
+        headers=authentication.front_proxy_headers,
+    )
+
+
+_WITH_SERVICES: Final = replace(CORE_V1, resources=tuple(sorted((*CORE_V1.resources, SERVICES), key=lambda one: one.plural)))
+_SERVICE_REVISION: Final = 1
+"""The resourceVersion of the constant Service; it grows when a release changes it."""
+
+
+def _port(url: str) -> int:
+    return urlsplit(url).port or 0
+
+
+def constant_services(url: str, stores: StoreFactory, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+    """Return the read-only endpoint of Services, with that of the server: `kubectl cluster-info` asks for them."""
+    encoded = {"default/kubernetes": json_codec.dumps(constant_service(_port(url)))}
+    stores.hold(SERVICES.stored_resource, encoded, revision=_SERVICE_REVISION)
+
+    def scopes() -> Mapping[str, Scope]:
+        # imported when a client asks
+        from apiext.serving.generated.endpoints import further_endpoints
+
+        (endpoint,) = further_endpoints([replace(CORE_V1, resources=(SERVICES,))], stores, admission, watches)
+        return endpoint.scopes
+
+    return BuiltinEndpoint(SERVICES, DeferredScopes(scopes))
+
+
+def with_constant_services(groups: Sequence[BuiltinGroupVersion]) -> tuple[BuiltinGroupVersion, ...]:
+    """Return built-in group versions for discovery, with the read-only Services in those of a standalone server."""
+    return tuple(_WITH_SERVICES if group is CORE_V1 else group for group in groups)

@@ -20,6 +20,7 @@ from apiext.meta.generated.resources import SCALE
 from apiext.registry.builtin.kind import BuiltinKind
 from apiext.registry.customresources.scale import ScaleCodec
 from apiext.registry.generated.defaulting import default_of
+from apiext.registry.generated.priority_classes import guarded
 from apiext.registry.generated.scale import WorkloadScaleRest
 from apiext.registry.generated.strategies import (
     ApprovalStrategy,
@@ -88,6 +89,8 @@ def further_endpoints(
 def _scopes(resource: BuiltinResource, stores: StoreFactory, admission: Admission, watches: Watches) -> Mapping[str, Scope]:
     store = stores.store(resource.stored_resource, shown=resource.resource.group_resource)
     scopes = dict(_served(resource).endpoint(store, admission, watches).scopes)
+    if resource.plural == "priorityclasses":
+        scopes[""] = dataclasses.replace(scopes[""], rest=guarded(cast("ResourceRest", scopes[""].rest)))
     if resource.subresource("scale") is not None:
         scopes["scale"] = _scale_scope(scopes[""], resource)
     return scopes

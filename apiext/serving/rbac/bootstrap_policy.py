@@ -17,7 +17,8 @@ from apiext.authorization.rbac.rules import read_rules
 from apiext.managedfields.field_manager import SERVER
 from apiext.meta import errors
 from apiext.meta.log import get_logger
-from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
+from apiext.registry.request_context import DeleteOptions, RequestContext, UpdateOptions
+from apiext.serving.own_objects import create_object
 from apiext.storage.interface import ListOptions, Preconditions
 
 if TYPE_CHECKING:
@@ -104,11 +105,7 @@ async def _read(scope: Scope, expected: Object) -> Object | None:
 
 
 async def _create(scope: Scope, expected: Object) -> None:
-    kind = scope.kind
-    obj: Object = {"kind": kind.kind, "apiVersion": kind.api_version, **expected, "metadata": dict(expected["metadata"])}
-    scope.codec.decode_body(obj, False)  # noqa: FBT003
-    await scope.fields.update({}, obj, SERVER)
-    await scope.rest.create(RequestContext(namespace=expected["metadata"].get("namespace", "")), obj, CreateOptions())
+    await create_object(scope, expected)
     _LOG.debug("default RBAC object created", resource=str(scope.resource.group_resource), name=_key(expected))
 
 

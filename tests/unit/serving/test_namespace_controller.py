@@ -181,3 +181,18 @@ async def test_admits_each_deletion() -> None:
         assert guard.deleted["a"] == "system:serviceaccount:kube-system:namespace-controller"
         guard.kept = ""
         await _gone(server, f"{NAMESPACES}/guarded")
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for system namespaces without a delay."""
+    monkeypatch.setattr(namespace_controller, "_ENSURE_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("often")
+async def test_restores_a_system_namespace(widgets: InProcess) -> None:
+    """Make a system namespace again that was deleted."""
+    path = f"{NAMESPACES}/kube-node-lease"
+    before = (await widgets.ask("GET", path)).json["metadata"]["uid"]
+    assert (await widgets.ask("DELETE", path)).status == 200
+    await _once(widgets, path, lambda answer: answer.status == 200 and answer.json["metadata"]["uid"] != before)
