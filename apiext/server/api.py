@@ -218,7 +218,6 @@ async def open_api(
     stack.push_async_callback(cache.close)
     definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
     replicas = await start_replicas(options.storage, role.name, catalog, cache, stack)
-    guards.has_former = lambda: replicas.has_former
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
     endpoints = await _stored_endpoints(builtins, stores, opened, watches, access, stack)
     further = open_builtin_kinds(stores, admission, watches) if options.builtin_kinds else NO_KINDS

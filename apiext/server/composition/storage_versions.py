@@ -40,6 +40,7 @@ async def start_replicas(options: StorageOptions, name: str, catalog: Catalog, c
     )
     await replicas.start()
     stack.push_async_callback(replicas.close)
+    cache.guards.has_former = lambda: replicas.has_former
     # a restoration writes its record before it looks for servers: one of the two finds the other
     await refuse_unfinished_restore(cache.stores.backend, options.prefix)
     return replicas
