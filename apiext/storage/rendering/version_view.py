@@ -103,7 +103,9 @@ class VersionView:
         """Render an entry's object with a resourceVersion, in an inline view. Raises as `item`."""
         if not self.inline:
             raise AssertionError("an entry is used before it was converted")
-        return self._renderer.item(self._held(), entry.key, entry.raw, revision)
+        # also for others than the current request, whose time may be limited
+        with unlimited_work():
+            return self._renderer.item(self._held(), entry.key, entry.raw, revision)
 
     async def shown(self, entry: StoredEntry) -> Item:
         """Return the rendering of an entry, which keeps it.

@@ -30,13 +30,14 @@ _OBJECT = {"type": "object", "properties": {"k": {"type": "integer"}}}
         ({"type": "object", "properties": {"a": {**_OBJECT, "enum": [{"k": number} for number in _NUMBERS]}}}, {"a": {"k": -1}}, 1),
         ({"type": "object", "properties": {"a": {**_OBJECT, "enum": [{"k": 1, "x": _NUMBERS}]}}}, {"a": {"k": 1}}, 1),
         ({"type": "object", "properties": {"a": {**_TEXT, "enum": _NAMES * 2}}}, {"a": "none"}, 1),
+        ({"type": "object", "properties": {"a": {**_TEXT, "enum": ["x" * 300_000]}}}, {"a": "none"}, 1),
         (
             {"type": "object", "properties": {name: {**_TEXT, "enum": _NAMES[:300]} for name in _NAMES[:50]}},
             dict.fromkeys(_NAMES[:50], "x"),
             50,
         ),
     ],
-    ids=["properties", "anyOf", "required", "report", "texts", "integers", "objects", "large value", "message", "messages"],
+    ids=["properties", "anyOf", "required", "report", "texts", "integers", "objects", "large value", "message", "long text", "messages"],
 )
 def test_leave_the_event_loop(schema: dict[str, Any], obj: dict[str, Any], errors: int) -> None:
     """Stop a validation that takes long, so that it starts again elsewhere, and let it end there."""

@@ -47,6 +47,8 @@ _TEXTS_OF_A_STEP: Final = 50
 _VALUES_OF_A_STEP: Final = 8
 _SHOWN_IN_A_STEP: Final = 4
 """Values of an enum that a step prepares: only for texts, for any values, and for the report."""
+_CHARACTERS_OF_A_STEP: Final = 200
+"""Characters of its texts that a step prepares for the report."""
 
 
 def type_(spec: Node, kind: type) -> Constraint | None:
@@ -160,6 +162,7 @@ class Enumeration:
     def description(self) -> tuple[str, str]:
         """Return what stands for the list in a message that only has to be distinct, and the list as a field error has it."""
         current_work().step(count_members(self._values, at_most=MAX_INLINE_STEPS * _SHOWN_IN_A_STEP) // _SHOWN_IN_A_STEP)
+        current_work().step(sum(len(value) for value in self._values if type(value) is str) // _CHARACTERS_OF_A_STEP)
         digest = hashlib.blake2b(" ".join(map(formatting.value, self._values)).encode(errors="surrogatepass")).hexdigest()
         return digest, supported_values(item if isinstance(item, str) else json_codec.dumps(item).decode() for item in self._values)
 
