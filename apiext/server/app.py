@@ -111,6 +111,7 @@ class App:
             health=health if whole is None else whole.health(health),
             metrics=metrics if whole is None else whole.metrics(metrics),
             api_paths=api.paths,
+            flags=options.flags,
             has_core=api.has_core,
         )
         self.handler: Handler = build_chain(router, options, parts)

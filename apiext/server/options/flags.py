@@ -48,6 +48,15 @@ def default_data_dir() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "apiext"
 
 
+def _shown(value: Any) -> str:
+    """Return the value of a flag as Go prints it; empty without one."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(str, value))}]"
+    return "" if value is None else str(value)
+
+
 def read_options(flags: Mapping[str, Any]) -> ServerOptions:
     """Return the options of flag values by name, with underscores for dashes. None means that the flag is not set.
 
@@ -80,6 +89,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         workers=read_workers(reader, limits),
         tracing_config_file=reader.file("tracing_config_file"),
         audit=read_audit(reader),
+        flags={name.replace("_", "-"): _shown(value) for name, value in flags.items()},
     )
     if reader.problems:
         raise OptionsError(reader.problems)

@@ -5,6 +5,7 @@ Mirrors apiserver pkg/server/options; flags keep the reference's names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -204,3 +205,5 @@ class ServerOptions:
     """Processes that serve."""
     tracing_config_file: Path | None = None
     audit: AuditOptions = field(default_factory=AuditOptions)
+    flags: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """The flags as they were given, by name."""

@@ -22,6 +22,7 @@ from apiext.meta.encoding import json_codec
 from apiext.server.routes.metrics_text import METRICS_TYPE
 from apiext.server.routes.slis import HealthMetrics
 from apiext.server.routes.version import version_info
+from apiext.server.routes.zpages import Flagz, Statusz, ZPageHandler
 
 if TYPE_CHECKING:
     from apiext.server.process_role import MetricsSource
@@ -42,9 +43,10 @@ class Router:
         health: Sequence[HealthEndpoint],
         metrics: MetricsSource,
         api_paths: Callable[[], Sequence[str]],
+        flags: Mapping[str, str] | None = None,
         has_core: bool = True,
     ) -> None:
-        """Create the router. `others` are handlers by the first segment of their paths."""
+        """Create the router. `others` are handlers by the first segment of their paths; /flagz shows `flags`."""
         self._resources = bound(resources)
         self._health = health
         self._api_paths = api_paths
@@ -59,6 +61,8 @@ class Router:
             "/version/": _version,
             "/metrics": self._write_metrics,
             "/metrics/slis": self._write_slis,
+            "/statusz": ZPageHandler(Statusz(self._all_paths)),
+            "/flagz": ZPageHandler(Flagz(flags or {})),
         }
         self._below: Mapping[str, Handler] = {
             "api": discovery if has_core else self._no_core,
@@ -95,9 +99,12 @@ class Router:
         return _indented(self._paths(), status=404)
 
     def _paths(self) -> dict[str, list[str]]:
-        own = ["/metrics", "/metrics/slis", "/version", "/openapi/v2", "/openapi/v3"]
+        return {"paths": self._all_paths()}
+
+    def _all_paths(self) -> list[str]:
+        own = ["/flagz", "/metrics", "/metrics/slis", "/statusz", "/version", "/openapi/v2", "/openapi/v3"]
         health = [path for endpoint in self._health for path in endpoint.paths]
-        return {"paths": sorted({*own, *health, *self._api_paths()})}
+        return sorted({*own, *health, *self._api_paths()})
 
 
 async def _metrics_reply(request: web.BaseRequest, data: bytes) -> web.StreamResponse:

@@ -58,6 +58,7 @@ class _Site:
                 certificates=lambda: {"ca": 7.0},
             ),
             api_paths=lambda: ["/apis", "/apis/example.com"],
+            flags={"crd-dir": "/x"},
             has_core=has_core,
         )
 
@@ -132,6 +133,27 @@ async def test_counts_results_of_health_checks() -> None:
     ]
     assert "\nprocess_start_time_seconds " in text
     assert 'kubernetes_healthchecks_total{name="other",status="error",type="livez"} 1.0' in (await site.get("/metrics/slis"))[1]
+
+
+@pytest.mark.parametrize("version, deprecated", [("v1beta1", False), ("v1alpha1", True)])
+async def test_pages_about_the_process(version: str, deprecated: bool) -> None:  # noqa: FBT001
+    """Show the process and its flags as text and as objects."""
+    site = _Site()
+    texts = [(await site.get(path))[1].split("\n") for path in ("/statusz", "/flagz")]
+    objects = []
+    for path, kind in (("/statusz", "Statusz"), ("/flagz", "Flagz")):
+        status, body = await site.get(path, headers={"Accept": f"application/json;as={kind};v={version};g=config.k8s.io"})
+        objects.append((status, json.loads(body), "Warning: 299" in site.head))
+
+    assert [lines[1] for lines in texts] == ["apiserver statusz", "apiserver flagz"]
+    assert texts[1][3:] in ([f"crd-dir{delimiter}/x", ""] for delimiter in (":", ": ", "=", " "))
+    (status, statusz, warned), flagz = objects
+    assert (status, warned) == (200, deprecated)
+    assert statusz["paths"] == ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"]
+    head = {"kind": "Flagz", "apiVersion": f"config.k8s.io/{version}", "metadata": {"name": "apiserver"}}
+    assert flagz == (200, {**head, "flags": {"crd-dir": "/x"}}, deprecated)
+    with pytest.raises(StatusError, match="application/json, application/yaml, text/plain"):
+        await site.get("/statusz", headers={"Accept": "application/json"})
 
 
 async def test_shows_remarks() -> None:

@@ -28,6 +28,14 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.authentication.anonymous
     assert options.storage.watch_cache
     assert (options.limits.request_timeout, options.limits.max_in_flight) == (60.0, 100)
+    assert options.flags == {}
+
+
+def test_shows_flags() -> None:
+    """Keep the flags as /flagz shows them."""
+    options = read_options({"anonymous_auth": True, "etcd_servers": None, "cors_allowed_origins": ("a", "b"), "v": 3})
+
+    assert options.flags == {"anonymous-auth": "true", "cors-allowed-origins": "[a,b]", "etcd-servers": "", "v": "3"}
 
 
 @pytest.mark.parametrize("value", ["", "relative"])
