@@ -43,13 +43,15 @@ _CONDITIONAL: Final = frozenset(
 """Resources whose updates must name a resourceVersion."""
 _CREATED_WITH_STATUS: Final = frozenset({"nodes"})
 _PATH_NAMES: Final = frozenset({"apiservices", "clustertrustbundles", "ipaddresses"})
-_STATUS_METADATA: Final = frozenset(
+STATUS_METADATA: Final = frozenset(
     {
         *("csinodes", "volumeattachments", "devicetaintrules", "resourceclaims"),
-        *("podcertificaterequests", "servicecidrs"),
+        *("apiservices", "podcertificaterequests", "servicecidrs"),
     }
 )
 """Resources whose status updates keep the metadata."""
+STATUS_MEMBERS: Final = {"deployments": ("labels",), "pods": ("deletionTimestamp", "ownerReferences")}
+"""Members of the metadata that status updates of other resources keep."""
 
 
 class GeneratedStrategy(Strategy):
@@ -118,8 +120,10 @@ class GeneratedStatusStrategy(GeneratedStrategy):
         """Keep the old content, and the old metadata of some kinds."""
         for name in _content(obj).keys() | _content(old).keys():
             _keep(obj, old, name)
-        if self._plural in _STATUS_METADATA:
+        if self._plural in STATUS_METADATA:
             keep_for_status(obj["metadata"], old["metadata"])
+        for name in STATUS_MEMBERS.get(self._plural, ()):
+            _keep(obj["metadata"], old["metadata"], name)
         if self._preparation is not None:
             self._preparation.update_status(obj, old)
 

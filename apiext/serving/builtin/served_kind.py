@@ -145,5 +145,5 @@ class ServedKind:
                 raise ValueError(f"unable to convert unstructured object to {kind.api_version}, Kind={kind.kind}: {error}") from error
             return completed
 
-        fields = {kind.api_version: from_paths(*((f"f:{name}",) for name in reset))} if reset else {}
+        fields = {kind.api_version: from_paths(*(tuple(f"f:{step}" for step in path.split(".")) for path in reset))} if reset else {}
         return FieldManager(kind, BuiltinVersions(self._merge_type(), empty, complete), fields, subresource=subresource)

@@ -23,6 +23,8 @@ from apiext.registry.generated.defaulting import default_of
 from apiext.registry.generated.priority_classes import guarded
 from apiext.registry.generated.scale import WorkloadScaleRest
 from apiext.registry.generated.strategies import (
+    STATUS_MEMBERS,
+    STATUS_METADATA,
     ApprovalStrategy,
     EphemeralContainersStrategy,
     GeneratedStatusStrategy,
@@ -115,16 +117,19 @@ def _served(resource: BuiltinResource) -> ServedKind:
         returns_deleted=resource.delete_returns_object,
         merge_type=_merge_types().of(name),
         subresources={
-            sub.name: ServedSubresource(strategy=_STRATEGIES[sub.name](resource), reset=_reset(sub.name))
+            sub.name: ServedSubresource(strategy=_STRATEGIES[sub.name](resource), reset=_reset(plural, sub.name))
             for sub in resource.subresources
             if sub.name in _STRATEGIES
         },
     )
 
 
-def _reset(subresource: str) -> tuple[str, ...]:
-    """Return the members that the reference's strategy resets."""
-    return ("spec",) if subresource in {"status", "approval"} else ()
+def _reset(plural: str, subresource: str) -> tuple[str, ...]:
+    """Return the fields that the reference's strategy resets."""
+    if subresource == "status":
+        members = tuple(f"metadata.{name}" for name in STATUS_MEMBERS.get(plural, ()))
+        return ("spec", "metadata") if plural in STATUS_METADATA else ("spec", *members)
+    return ("spec",) if subresource == "approval" else ()
 
 
 def _scale_managers(resource: BuiltinResource) -> ScaleManagers:

@@ -15,6 +15,9 @@ _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 _TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 _CONDITION: Final = {"type": "Ready", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z", "reason": "x", "message": "m"}
+_OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "7c5b0d3e-6f0a-4c53-9a57-0d3f4f6f2b11"}
+_METADATA: Final = {"labels": {"status": "x"}, "annotations": {"status": "x"}, "ownerReferences": [_OWNER]}
+"""Metadata that an update of the status may not change, or parts of it."""
 
 
 def _life(one: BuiltinObject) -> Iterator[Step]:
@@ -32,6 +35,7 @@ def _life(one: BuiltinObject) -> Iterator[Step]:
     yield Step("GET", f"{path}/scale", headers=_TABLE)
     yield Step("PATCH", f"{path}/scale?fieldManager=scaler", {"spec": {"replicas": 4}}, _MERGE)
     yield Step("PATCH", f"{path}/status?fieldManager=status", {"status": {"conditions": [_CONDITION]}}, _MERGE)
+    yield Step("PATCH", f"{path}/status?fieldManager=metadata", {"metadata": _METADATA}, _MERGE)
     yield Step("GET", path)
     if one.resource.plural not in GRACEFUL:
         yield Step("DELETE", path)
