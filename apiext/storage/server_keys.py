@@ -23,7 +23,9 @@ REPLICAS: Final = "replicas/"
 """Folder of the roll call."""
 COMPANIONS: Final = "companions/"
 """Folder of the companions of definitions in etcd."""
-_RESERVED: Final = frozenset({REPLICAS[:-1], COMPANIONS[:-1]})
+RESERVED: Final = "is reserved in this group: servers of earlier releases keep records where its objects would be stored"
+"""Why a CRD is refused."""
+_RESERVED_PLURALS: Final = frozenset({REPLICAS[:-1], COMPANIONS[:-1]})
 
 
 def root(prefix: str) -> str:
@@ -38,7 +40,7 @@ def former_root(prefix: str) -> str:
 
 def is_reserved(resource: GroupResource) -> bool:
     """Report whether instances of a resource would lie where servers of earlier releases keep records."""
-    return resource.group == FORMER_SEGMENT and resource.resource in _RESERVED
+    return resource.group == FORMER_SEGMENT and resource.resource in _RESERVED_PLURALS
 
 
 def is_record(key: str) -> bool:

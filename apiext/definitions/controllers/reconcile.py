@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions import approval, conditions
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
 from apiext.definitions.controllers.naming import AcceptedNames, accept_names, needs_names
-from apiext.definitions.validation.spec import RESERVED
 from apiext.meta import field
 from apiext.meta.gvk import GroupResource
-from apiext.storage.server_keys import is_reserved
+from apiext.storage.server_keys import RESERVED, is_reserved
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object

@@ -15,7 +15,7 @@ from apiext.meta.gvk import GroupResource
 from apiext.meta.names import dns1035_label, dns1123_subdomain
 from apiext.meta.objectmeta.validation import IMMUTABLE
 from apiext.schema.keywords import KEYWORDS
-from apiext.storage.server_keys import is_reserved
+from apiext.storage.server_keys import RESERVED, is_reserved
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _EXTENSIONS: Final = tuple(each.name for each in KEYWORDS if each.name.startswith("x-kubernetes-") and each.name != "x-kubernetes-map-type")
-
-
-RESERVED: Final = "is reserved in this group: servers of earlier releases keep records where its objects would be stored"
 
 
 def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
