@@ -155,7 +155,10 @@ async def recorded_offset(records: HostRecords) -> int | None:
     Raises:
         BackendError: the store does not answer, or its record is invalid.
     """
-    offsets = [record.get(OFFSET_MEMBER) for record in await records.records(OFFSET_RECORD)]
-    if any(type(offset) is not int or offset < 0 for offset in offsets):
-        raise BackendError(f"invalid revision offset in {records.key(OFFSET_RECORD)}: not a positive integer")
+    offsets: list[int] = []
+    for record in await records.records(OFFSET_RECORD):
+        offset = record.get(OFFSET_MEMBER)
+        if type(offset) is not int or offset < 0:
+            raise BackendError(f"invalid revision offset in {records.key(OFFSET_RECORD)}: not a positive integer")
+        offsets.append(offset)
     return max(offsets, default=None)

@@ -109,7 +109,7 @@ class Replicas:
         if not self.has_former:
             return [member.replica for member in await self._folder.call(self._seconds)]
         present, former = await asyncio.gather(self._folder.call(self._seconds), self._former.call(self._seconds))
-        if not self.has_former:
+        if not self._former.has_former:
             # the call may have come after they had gone
             await self._records.move()
         return [*(member.replica for member in present), *(member.replica for member in former if not member.is_copy)]

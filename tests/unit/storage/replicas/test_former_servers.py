@@ -75,8 +75,9 @@ async def test_an_earlier_release_starts_later(start: Start, backend: MemoryBack
 async def test_the_end_of_the_earlier_release(start: Start, former: FormerServer, backend: MemoryBackend) -> None:
     """Write nothing at the former place any more, and leave nothing there, when the last server of an earlier release has gone."""
     servers = [await start(), await start()]
-    for asking in (*servers, former):
-        await asking.roll_call()
+    for server in servers:
+        await server.roll_call()
+    await former.roll_call()
     await former.close()
     await until(lambda: not former_keys(backend))
     before = await backend.revision()
