@@ -18,7 +18,9 @@ MAX_RECEIVED_AHEAD_BYTES: Final = 64 * 1024
 Linux begins; it would grow to megabytes while a client sends, and 150 such clients then hold the event loop for 0.1 s at a time.
 """
 MAX_UNAUTHENTICATED_CONNECTIONS: Final = 512
-"""Open connections that have not authenticated a request. Beyond, the one that waits longest for its client makes room for a new one."""
+"""Open connections that have not authenticated a request, fewer where the process may open less than 2,048 files. Beyond, the one that
+waits longest for its client makes room for a new one.
+"""
 MAX_PIPELINED_REQUESTS: Final = 2
 """Requests of a connection that are parsed while an earlier one is served. A head of the maximum size takes several times its bytes."""
 MAX_DRAINED_BYTES: Final = 256 * 1024

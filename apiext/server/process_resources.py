@@ -33,6 +33,12 @@ def raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
+def share_of_open_files(share: int) -> int:
+    """Return a part of the limit of open files of the process: one in `share`."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit // share
+
+
 class FullCollections:
     """Collects reference cycles of old objects, such as those of former definitions, when the process has grown."""
 

@@ -6,12 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
+from apiext.server.process_resources import share_of_open_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PATIENCE: Final = 0.25
 """Seconds that a client has for its next message, even when there is no room: several round trips of an honest client."""
+_SHARE: Final = 4
+"""One in so many of the process's descriptors is for them at most: files, processes and other clients need the others."""
 
 
 class UnauthenticatedConnection:
@@ -56,6 +59,8 @@ class UnauthenticatedConnections:
         """The connections that wait for their clients, with the time since when, the longest waiting one first."""
         self.processes = 1
         """Processes that share the maximum of members."""
+        self._affordable = share_of_open_files(_SHARE)
+        """The maximum of members for which the process has descriptors."""
         self.on_leave: Callable[[], None] = _do_nothing
         """Called when a connection has left."""
 
@@ -69,7 +74,7 @@ class UnauthenticatedConnections:
     @property
     def has_room(self) -> bool:
         """Report whether a new connection fits beside the others."""
-        return len(self.members) < MAX_UNAUTHENTICATED_CONNECTIONS // self.processes
+        return len(self.members) < min(MAX_UNAUTHENTICATED_CONNECTIONS // self.processes, self._affordable)
 
     def make_room(self) -> bool:
         """Close the longest waiting connections, each after _PATIENCE, until there is room for a new one. Return whether there is."""

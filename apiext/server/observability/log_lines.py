@@ -23,10 +23,11 @@ _SHORTEST_CUT: Final = 32
 _HIDES_RICH: Final = "rich" not in sys.modules
 if _HIDES_RICH:
     sys.modules["rich"] = None  # type: ignore[assignment]  # an import fails then
-import structlog  # noqa: E402
-
-if _HIDES_RICH:
-    del sys.modules["rich"]
+try:
+    import structlog
+finally:
+    if _HIDES_RICH:
+        del sys.modules["rich"]
 
 
 def line_formatter(common: Mapping[str, object]) -> structlog.stdlib.ProcessorFormatter:

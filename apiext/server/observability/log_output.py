@@ -5,7 +5,13 @@ from __future__ import annotations
 import functools
 import logging
 import sys
-from typing import Final
+import time
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.limits import MAX_LOG_LINE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _DEBUG_VERBOSITY: Final = 4
 """`-v` from which debug lines are logged."""
@@ -31,20 +37,51 @@ def configure_logging(verbosity: int, *, worker: int | None = None) -> None:
     logging.getLogger("kopf").setLevel(logging.ERROR)
 
 
+class PlainFormatter(logging.Formatter):
+    """Formats a record as logfmt without importing anything. All lines have the `common` fields."""
+
+    def __init__(self, common: Mapping[str, object]) -> None:
+        super().__init__()
+        self._common = common
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, with the exception in flight instead of its traceback."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        words = {"timestamp": f"{moment}.{int(record.msecs):03}Z", "level": record.levelname.lower(), "logger": record.name}
+        words["event"] = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            words["exception"] = repr(record.exc_info[1])
+        words |= {name: str(value) for name, value in {**self._common, **getattr(record, "fields", {})}.items()}
+        line = " ".join(f"{name}={_quoted(text)}" for name, text in words.items())
+        return line if len(line) <= MAX_LOG_LINE_BYTES else f"{line[: MAX_LOG_LINE_BYTES // 4]}..."
+
+
+def _quoted(text: str) -> str:
+    """Return a value as logfmt."""
+    text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{text}"' if " " in text or "=" in text or "\\" in text else text
+
+
 class LineFormatter(logging.Formatter):
     """Formats a record as a line of at most MAX_LOG_LINE_BYTES (log_lines.py)."""
 
     def __init__(self, worker: int | None = None) -> None:
         """Create the formatter. Lines have the number of the worker process, if there are several."""
         super().__init__()
-        self._worker = worker
+        self._common = {} if worker is None else {"worker": worker}
+        self._plain = PlainFormatter(self._common)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; cut its longest fields if it is too long."""
-        return self._formatter.format(record)
+        try:
+            formatter = self._formatter
+        except (OSError, ImportError):
+            # without file descriptors nothing can be imported: the next line tries again
+            formatter = self._plain
+        return formatter.format(record)
 
     @functools.cached_property
     def _formatter(self) -> logging.Formatter:
         from apiext.server.observability.log_lines import line_formatter
 
-        return line_formatter({} if self._worker is None else {"worker": self._worker})
+        return line_formatter(self._common)

@@ -22,6 +22,24 @@ def _line(event: str = "request failed", failure: Exception | None = None, **fie
     return LineFormatter().format(record)
 
 
+def test_writes_lines_without_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write plain lines while no file can be opened, and so no module imported; a file that is free again changes that."""
+
+    def fail(_formatter: LineFormatter) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LineFormatter, "_formatter", property(fail))
+        line = _line(failure=ValueError("a\nb"), path="/apis", text='a "b"')
+        long = _line(text="x" * 3_000_000)
+
+    head, _, rest = line.partition(" level=")
+    assert head.startswith("timestamp=20")
+    assert rest == ('error logger=apiext.test event="request failed" exception="ValueError(\'a\\\\nb\')" path=/apis text="a \\"b\\""')
+    assert len(long.encode()) <= MAX_LOG_LINE_BYTES
+    assert _line().endswith('event="request failed"')
+
+
 def test_writes_fields() -> None:
     """Write time, level, logger and event before the fields."""
     line = _line(path="/apis", code=500, text="a b")
