@@ -26,7 +26,7 @@ class HeavyWorkError(Exception):
 class InlineWork:
     """Measures the work of a request on the event loop. `current_work` returns it inside its `with` block."""
 
-    __slots__ = ("_begun", "_left", "_steps", "_token", "memory", "trusting")
+    __slots__ = ("_begun", "_left", "_steps", "_token", "is_committed", "memory", "trusting")
     is_limited: ClassVar = True
     """Whether the work must not hold the event loop for long."""
 
@@ -37,6 +37,8 @@ class InlineWork:
         self._left = MAX_INLINE_SECONDS
         self._steps = math.inf if trusting else MAX_INLINE_STEPS
         self._token: Token[InlineWork] | None = None
+        self.is_committed = False
+        """Whether the request has written something."""
         self.memory: Memory | None = None
         """What the request keeps for an attempt in a worker process; made when something is kept."""
 
@@ -119,6 +121,19 @@ def unlimited_work() -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+def commit() -> None:
+    """Note that the current request has written something. It takes its time from now on, since it must not start again."""
+    work = _CURRENT.get()
+    work.is_committed = True
+    if work.is_limited:
+        _CURRENT.set(_UNLIMITED)
+
+
+def elsewhere() -> InlineWork:
+    """Return the work of a request that another process executes, and which has no limit here."""
+    return _UnlimitedWork()
 
 
 @contextmanager

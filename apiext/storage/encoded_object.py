@@ -17,6 +17,8 @@ class EncodedObject:
     """The object in CBOR, if stored in CBOR."""
     is_checked: bool = False
     """Whether the object surely satisfies all keywords of its schema. `revision_at` is then known."""
+    is_converted: bool = False
+    """Whether the object is stored in another version than that of the codec. Its rendering may fail."""
     shown: bytes = b""
     """The rendered object without resourceVersion, with a final newline, if it differs from `data`."""
 

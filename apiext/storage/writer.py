@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from apiext.meta.encoding.json_codec import Object
 from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
 from apiext.meta.objectmeta.raw_metadata import read_metadata
+from apiext.scheduling.inline_work import commit
 from apiext.scheduling.side_thread import aside
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject
@@ -52,7 +53,7 @@ class WriteEncoding:
     encoded: EncodedObject
     source: Object
     draft: Item | None = None
-    """Its rendering without resourceVersion, for a codec with conversion."""
+    """Its rendering without resourceVersion, if it is stored in another version."""
 
 
 def check_preconditions(preconditions: Preconditions | None, obj: Object, key: str) -> None:
@@ -130,7 +131,7 @@ class Writer:
         if codec.conversion is None:
             encoded = await aside(partial(codec.encode, obj)) if is_long else codec.encode(obj)
             encoded.data = compact(encoded.data)
-            return WriteEncoding(encoded, obj)
+            return WriteEncoding(encoded, obj, self.renderer.item(codec, key, encoded.data, 0) if encoded.is_converted else None)
         encoded = codec.encode(await codec.conversion.to_storage(obj))
         return WriteEncoding(encoded, obj, await self.renderer.read_item(codec, key, encoded.data, 0))
 
@@ -170,6 +171,7 @@ class Writer:
         encoding, result = await self._write(codec, key, encoding, partial(self._commit, codec, key, expected=0))
         if not result.succeeded:
             raise KeyExistsError(self._backend_key(key), "key exists")
+        commit()
         item = self._item(codec, key, encoding, result.revision)
         self.written(codec, item)
         return item
@@ -198,6 +200,7 @@ class Writer:
             write = partial(self._replace, codec, key, state, options)
             encoding, outcome = await self._write(codec, key, encoding, write, keep_managers=options.keep_managers)
             if isinstance(outcome, int):
+                commit()
                 item = self._item(codec, key, encoding, outcome)
                 self.written(codec, item)
                 return item, not state.revision
@@ -274,6 +277,7 @@ class Writer:
                 return self._removed(codec, key, state, state.revision)
             result = await self._writes.delete(self._backend_key(key), expected=state.revision)
             if result.succeeded:
+                commit()
                 return self._removed(codec, key, state, result.revision)
             state = self._state(key, result.current, options)
 
@@ -320,6 +324,8 @@ class _ServerStore:
     async def commit(self, key: str, raw: bytes, expected: int, draft: EncodedDraft | Item | None) -> WriteResult:
         """Implement ServerStore.commit."""
         result = await self._put(self._codec, key, raw, expected, draft if isinstance(draft, Item) else None)
+        if result.succeeded:
+            commit()
         if result.succeeded and draft is not None:
             # before the event of the write arrives, which would be rendered otherwise
             item = at_revision(draft, result.revision) if isinstance(draft, Item) else written_item(draft, result.revision)
@@ -328,7 +334,10 @@ class _ServerStore:
 
     async def delete(self, key: str, expected: int) -> WriteResult:
         """Implement ServerStore.delete."""
-        return await self._writes.delete(key, expected)
+        result = await self._writes.delete(key, expected)
+        if result.succeeded:
+            commit()
+        return result
 
     async def written(self, item: Item) -> None:
         """Implement ServerStore.written."""

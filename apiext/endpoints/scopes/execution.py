@@ -50,7 +50,9 @@ async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: 
         try:
             with work:
                 return await execute(scope, call)
-        except HeavyWorkError:
+        except HeavyWorkError as error:
+            if work.is_committed:
+                raise AssertionError("a write that was committed would start again") from error
             del call.warnings[known:]
             if call.record is not None:
                 call.record.forget()

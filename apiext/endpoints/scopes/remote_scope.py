@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 
 from apiext.endpoints.responsewriters.warning_headers import shortened
 from apiext.meta.errors import StatusError
+from apiext.scheduling.inline_work import elsewhere
 from apiext.workers.restarts import CallsAside
 
 if TYPE_CHECKING:
@@ -36,9 +37,16 @@ class RemoteScope:
 
     async def run(self, workers: WorkerPool, execute: Execute[T], call: WriteCall) -> T:
         """Implement ScopeCopies.run."""
-        user = call.user.name
+        user, work = call.user.name, elsewhere()
         answers = self.answers(CallsAside(workers, user))
-        outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=answers, user=user)
+        try:
+            with work:
+                outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=answers, user=user)
+        except StatusError as error:
+            if work.is_committed:
+                # the process was lost: a client that repeats the write would find its own object
+                raise StatusError(error.code, error.reason, f"{error.message}; the write is stored") from error
+            raise
         call.warnings[:] = outcome.warnings
         if call.record is not None and outcome.record is not None:
             call.record.replace(outcome.record)

@@ -310,7 +310,7 @@ class CustomResourceCodec:
             raise errors.bad_request(f"the object cannot be written as JSON: {error}") from error
         marked = data.find(_MARK_BYTES)
         if marked < 0:
-            return EncodedObject(data, cbor=cbor)
+            return EncodedObject(data, cbor=cbor, is_converted=self._api_version != self._storage_api_version)
         place = marked - len(_BEFORE_MARK)
         data = data[:place] + data[marked + len(_MARK_BYTES) + len(_AFTER_MARK) :]
         return EncodedObject(data, place, cbor, is_checked=self._schemas.is_checked(obj))
