@@ -33,6 +33,7 @@ from apiext.storage.backends.measured_backend import MeasuredBackend
 from apiext.storage.errors import StorageError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.replicas.host_records import HostRecords
+from apiext.storage.store_history import StoreHistory
 from apiext.storage.stored_object import NOT_DECRYPTED
 from apiext.workers.pool import WorkerPool
 
@@ -232,6 +233,19 @@ class App:
             raise UnhealthyError("process is shutting down")
 
 
+def _follow_history(backend: MeasuredBackend, stores: StoreFactory, stack: AsyncExitStack) -> HealthCheck:
+    """Go on with the store's data when it is replaced, until `stack` closes. Return a check that fails meanwhile."""
+    history = StoreHistory(backend, stores.prefix, stores.feed)
+    history.start()
+    stack.push_async_callback(history.close)
+
+    async def probe() -> None:
+        if history.problem:
+            raise UnhealthyError(f"{history.problem}: the objects are being read again")
+
+    return HealthCheck("store-history", probe)
+
+
 def _metrics(api: API, parts: ChainParts, certificates: Callable[[], Mapping[str, float]], more: Sequence[Collector]) -> Metrics:
     return Metrics(
         stats=parts.stats,
@@ -311,6 +325,7 @@ async def open_app(
             await delegation.lookup.recall(HostRecords(backend, storage.prefix))
         await stores.start()
         stack.push_async_callback(stores.close)
+        history = _follow_history(measured, stores, stack)
         api = await open_api(stores, options, role, clients, workers, access, stack)
     except (BackendError, StorageError, StatusError) as error:
         raise _unreadable(error, storage) from error
@@ -328,7 +343,7 @@ async def open_app(
         *(options, api, measured, parts),
         certificates=credentials.expirations,
         encryption=open_encryption_parts(storage, encryption, role.url, stack),
-        readiness=access.readiness,
+        readiness=[*access.readiness, history],
         whole=role.whole,
     )
 

@@ -131,6 +131,16 @@ class CompactedError(BackendError):
         self.compact_revision = compact_revision
 
 
+class HistoryLostError(CompactedError):
+    """The store's data went back, or other data took its place: no revision that was read before leads to its present state."""
+
+    def __init__(self, reason: str, *, is_known: bool = False) -> None:
+        """Give the reason. `is_known`: the caller of `Backend.start_over` knows it already."""
+        super().__init__(0)
+        self.args = (reason,)
+        self.is_known = is_known
+
+
 class FutureRevisionError(BackendError):
     """The requested revision is greater than the store's revision."""
 
@@ -204,6 +214,7 @@ class Backend(Protocol):
 
         Raises:
             CompactedError: `start`, the revision to resume from, or a requested replaced value is compacted.
+            HistoryLostError: the store's data was replaced.
         """
         ...
 
@@ -251,6 +262,22 @@ class Backend(Protocol):
 
         Raises:
             BackendError: writes fail. The message has the reason.
+        """
+        ...
+
+    def check_history(self) -> None:
+        """Check, without a request, that the store's data is not known to have been replaced. Takes microseconds; call it once a second.
+
+        Raises:
+            HistoryLostError: it was. Call `start_over`.
+        """
+        ...
+
+    async def start_over(self) -> int:
+        """Take the store's present data, whatever was read before, and return its revision. End open watches with HistoryLostError.
+
+        Raises:
+            BackendError: the data cannot be read. Call it again.
         """
         ...
 

@@ -206,6 +206,11 @@ class StoreFactory:
         return await self.stored_versions(resource).counts()
 
     @property
+    def feed(self) -> BackendFeed | None:
+        """Return the watch of all caches, None without watch caches."""
+        return self._feed if self._watch_cache else None
+
+    @property
     def cache_revision(self) -> int | None:
         """Return the revision that all loaded watch caches have reached, None without watch caches."""
         return self._feed.revision if self._watch_cache else None

@@ -84,10 +84,13 @@ async def test_fails_writes_when_the_disk_hangs(path: Path) -> None:
             writes.append(asyncio.ensure_future(backend.create(PREFIX + "d", b"")))
             outcomes = await asyncio.gather(*writes, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [UnavailableError] * 3
+        told = [str(outcome).rpartition("; ")[2] for outcome in outcomes]
+        assert told == [*["the outcome of the write is unknown: it may be stored"] * 2, "nothing was written"]
         assert (await backend.get(PREFIX + "a"))[0] is not None
         awake.set()
         async with asyncio.timeout(30):
             assert (await backend.create(PREFIX + "e", b"")).succeeded
+        assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + name for name in "abce"]
 
 
 async def test_fails_writes_when_the_disk_is_full(path: Path) -> None:
@@ -253,9 +256,15 @@ async def test_a_file_that_is_replaced_while_open(path: Path) -> None:
     async with opened(path) as backend:
         await backend.create(PREFIX + "a", b"1")
         _put_another_in_place(path)
-        with pytest.raises(StoreLostError, match="replaced"):
-            await backend.create(PREFIX + "b", b"1")
+        outcomes = []
+        for name in "bc":
+            with pytest.raises(StoreLostError, match="replaced") as refused:
+                await backend.create(PREFIX + name, b"1")
+            outcomes.append(str(refused.value).rpartition("; ")[2])
+        assert outcomes == ["the outcome of the write is unknown: it may be stored", "nothing was written"]
         assert (await backend.get(PREFIX + "a"))[0] is not None
+    async with opened(path.with_name("moved.db")) as backend:
+        assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "a", PREFIX + "b"]
 
 
 @pytest.mark.parametrize("is_replaced", [False, True], ids=["deleted", "replaced"])

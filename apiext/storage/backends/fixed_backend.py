@@ -69,6 +69,13 @@ class FixedBackend(ReadOnlyBackend):
     async def writable(self) -> None:
         """Implement Backend.writable: nothing is ever written."""
 
+    def check_history(self) -> None:
+        """Implement Backend.check_history: the objects never change."""
+
+    async def start_over(self) -> int:
+        """Implement Backend.start_over."""
+        return self._revision
+
     async def close(self) -> None:
         """Implement Backend.close."""
 

@@ -50,6 +50,14 @@ class ForwardingBackend:
         """Implement Backend.writable."""
         await self.inner.writable()
 
+    def check_history(self) -> None:
+        """Implement Backend.check_history."""
+        self.inner.check_history()
+
+    async def start_over(self) -> int:
+        """Implement Backend.start_over."""
+        return await self.inner.start_over()
+
     async def close(self) -> None:
         """Implement Backend.close."""
         await self.inner.close()

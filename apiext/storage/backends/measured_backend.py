@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, TypeVar
 
@@ -45,13 +45,20 @@ class CallStatistics:
 
 
 class MeasuredBackend(ForwardingBackend):
-    """Implements Backend in front of another one. Measures reads and writes."""
+    """Implements Backend in front of another one. Measures reads and writes, and notices a store whose revision goes back.
+
+    Every call is linearizable, so an answer has at least the revision that any answer had before the call.
+    """
 
     def __init__(self, backend: Backend, prefix: str) -> None:
         """Measure the calls of a backend; `prefix` is that of all keys."""
         super().__init__(backend)
         self._root = keys.root(prefix)
         self._newest = 0
+        self.reached: Callable[[], int] = int
+        """Returns the revision up to which changes were read elsewhere, by watches."""
+        self.on_lost: Callable[[str], None] = _ignore
+        """Called with the reason when an answer shows that the store's data went back."""
         self.statistics: Final = CallStatistics()
 
     @property
@@ -61,14 +68,16 @@ class MeasuredBackend(ForwardingBackend):
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """Implement Backend.get."""
-        found = await self._measure("get", key, self.inner.get(key))
-        self._saw(found[1])
+        inner, floor = self.inner, self._newest
+        found = await self._measure("get", key, inner.get(key))
+        self._saw(found[1], floor, inner)
         return found
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
         """Implement Backend.list."""
-        found = await self._measure("list", prefix, self.inner.list(prefix, start=start, revision=revision, limit=limit))
-        self._saw(found.revision)
+        inner, floor = self.inner, 0 if revision else self._newest
+        found = await self._measure("list", prefix, inner.list(prefix, start=start, revision=revision, limit=limit))
+        self._saw(found.revision, floor, inner)
         return found
 
     def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
@@ -98,26 +107,30 @@ class MeasuredBackend(ForwardingBackend):
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.create."""
-        written = await self._measure("create", key, self.inner.create(key, value, guard=guard))
-        self._saw(written.revision)
+        inner, floor = self.inner, self._newest
+        written = await self._measure("create", key, inner.create(key, value, guard=guard))
+        self._saw(written.revision, floor, inner)
         return written
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.update."""
-        written = await self._measure("update", key, self.inner.update(key, value, expected=expected, guard=guard))
-        self._saw(written.revision)
+        inner, floor = self.inner, self._newest
+        written = await self._measure("update", key, inner.update(key, value, expected=expected, guard=guard))
+        self._saw(written.revision, floor, inner)
         return written
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.delete."""
-        written = await self._measure("delete", key, self.inner.delete(key, expected=expected, guard=guard))
-        self._saw(written.revision)
+        inner, floor = self.inner, self._newest
+        written = await self._measure("delete", key, inner.delete(key, expected=expected, guard=guard))
+        self._saw(written.revision, floor, inner)
         return written
 
     async def revision(self) -> int:
         """Implement Backend.revision."""
-        revision = await self._measure("getCurrentResourceVersion", "", self.inner.revision())
-        self._saw(revision)
+        inner, floor = self.inner, max(self._newest, self.reached())
+        revision = await self._measure("getCurrentResourceVersion", "", inner.revision())
+        self._saw(revision, floor, inner)
         return revision
 
     async def _measure(self, operation: str, key: str, call: Awaitable[_Answer]) -> _Answer:
@@ -144,5 +157,13 @@ class MeasuredBackend(ForwardingBackend):
         histogram.observe(time.perf_counter() - begin)
         return labels
 
-    def _saw(self, revision: int) -> None:
-        self._newest = max(self._newest, revision)
+    def _saw(self, revision: int, floor: int, inner: Backend) -> None:
+        """Take the store's revision in an answer of `inner`. Below `floor`, which was known before the call, no history goes on."""
+        if revision > self._newest:
+            self._newest = revision
+        elif revision < floor and inner is self.inner:
+            self.on_lost(f"the store's revision went back from {floor} to {revision}")
+
+
+def _ignore(_reason: str) -> None:
+    """Do nothing."""

@@ -18,6 +18,7 @@ from apiext.storage.backend import (
     CompactedError,
     FutureRevisionError,
     Guard,
+    HistoryLostError,
     KeyValue,
     RangeResult,
     WatchBatch,
@@ -39,25 +40,25 @@ class OffsetBackend(ForwardingBackend):
 
     def __init__(self, backend: Backend, offset: int) -> None:
         super().__init__(backend)
-        self._offset = offset
+        self.offset: Final = offset
 
     def _inner(self, revision: int) -> int:
         """Return a revision without the offset; 0 stays 0. Raise CompactedError if it is not above the offset."""
         if not revision:
             return 0
-        if revision <= self._offset:
-            raise CompactedError(self._offset + 1)
-        return revision - self._offset
+        if revision <= self.offset:
+            raise CompactedError(self.offset + 1)
+        return revision - self.offset
 
     def _expected(self, revision: int) -> int:
         """Return the expected revision of a key without the offset."""
-        return revision and (revision - self._offset if revision > self._offset else _NEVER)
+        return revision and (revision - self.offset if revision > self.offset else _NEVER)
 
     def _pair(self, pair: KeyValue | None) -> KeyValue | None:
-        return None if pair is None else KeyValue(pair.key, pair.value, pair.revision + self._offset)
+        return None if pair is None else KeyValue(pair.key, pair.value, pair.revision + self.offset, pair.stale)
 
     def _outer_result(self, result: WriteResult) -> WriteResult:
-        return WriteResult(result.succeeded, result.revision + self._offset, self._pair(result.current), result.guard_failed)
+        return WriteResult(result.succeeded, result.revision + self.offset, self._pair(result.current), result.guard_failed)
 
     def _guard(self, guard: Guard | None) -> Guard | None:
         return guard and Guard(guard.key, self._expected(guard.expected), guard.is_large)
@@ -67,21 +68,23 @@ class OffsetBackend(ForwardingBackend):
         try:
             yield
         except FutureRevisionError as error:
-            raise FutureRevisionError(error.current + self._offset) from error
+            raise FutureRevisionError(error.current + self.offset) from error
+        except HistoryLostError:
+            raise
         except CompactedError as error:
-            raise CompactedError(error.compact_revision + self._offset) from error
+            raise CompactedError(error.compact_revision + self.offset) from error
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """Implement Backend.get."""
         pair, revision = await self.inner.get(key)
-        return self._pair(pair), revision + self._offset
+        return self._pair(pair), revision + self.offset
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
         """Implement Backend.list."""
-        offset, at = self._offset, self._inner(revision)
+        offset, at = self.offset, self._inner(revision)
         with self._outer_errors():
             found = await self.inner.list(prefix, start=start, revision=at, limit=limit)
-        items = [KeyValue(pair.key, pair.value, pair.revision + offset) for pair in found.items]
+        items = [KeyValue(pair.key, pair.value, pair.revision + offset, pair.stale) for pair in found.items]
         return RangeResult(items, found.revision + offset, found.count)
 
     def stream(self, prefix: str, *, start: str, revision: int) -> AsyncGenerator[Sequence[KeyValue]] | None:
@@ -93,7 +96,7 @@ class OffsetBackend(ForwardingBackend):
         with self._outer_errors():
             async with contextlib.aclosing(stream):
                 async for items in stream:
-                    yield [KeyValue(pair.key, pair.value, pair.revision + self._offset) for pair in items]
+                    yield [KeyValue(pair.key, pair.value, pair.revision + self.offset, pair.stale) for pair in items]
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.create."""
@@ -111,28 +114,45 @@ class OffsetBackend(ForwardingBackend):
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """Implement Backend.watch."""
-        begin = self._inner(start)
+        try:
+            begin = self._inner(start)
+        except CompactedError as error:
+            raise HistoryLostError(f"the revision {start} is that of other data", is_known=True) from error
         with self._outer_errors():
             async with contextlib.aclosing(self.inner.watch(prefix, start=begin, previous=previous)) as batches:
                 async for batch in batches:
-                    yield WatchBatch([self._event(event) for event in batch.events], batch.revision + self._offset)
+                    yield WatchBatch([self._event(event) for event in batch.events], batch.revision + self.offset)
 
     def _event(self, event: BackendEvent) -> BackendEvent:
-        return BackendEvent(event.key, event.revision + self._offset, event.value, self._pair(event.previous))
+        return BackendEvent(event.key, event.revision + self.offset, event.value, self._pair(event.previous))
 
     async def revision(self) -> int:
         """Implement Backend.revision."""
-        return await self.inner.revision() + self._offset
+        return await self.inner.revision() + self.offset
 
     def known_revision(self) -> int | None:
         """Implement Backend.known_revision."""
         known = self.inner.known_revision()
-        return None if known is None else known + self._offset
+        return None if known is None else known + self.offset
 
     async def compact(self, revision: int) -> None:
         """Implement Backend.compact."""
         with self._outer_errors():
-            await self.inner.compact(max(revision - self._offset, 1))
+            await self.inner.compact(max(revision - self.offset, 1))
+
+    async def start_over(self) -> int:
+        """Implement Backend.start_over."""
+        return await self.inner.start_over() + self.offset
+
+
+def offset_of(backend: Backend) -> int:
+    """Return the offset in a chain of backends, 0 without one."""
+    link: object = backend
+    while isinstance(link, ForwardingBackend):
+        if isinstance(link, OffsetBackend):
+            return link.offset
+        link = link.inner
+    return 0
 
 
 async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:

@@ -130,8 +130,13 @@ class Dispatcher:
         for group in self._all_groups():
             after = group.interest.after
             if first <= after < end:
-                for watch in tuple(group.watchers):
-                    watch.fail(errors.expired(f"too old resource version: {after} ({end})"))
+                _expire(group, after, end)
+
+    def expire_all(self, reached: int, end: int) -> None:
+        """End all watches with 410: no change leads from their state at the revision `reached` to that at `end`."""
+        self._flush()
+        for group in self._all_groups():
+            _expire(group, max(group.interest.after, reached), end)
 
     def end(self) -> None:
         """End all watches after sending the pending changes."""
@@ -145,3 +150,8 @@ class Dispatcher:
 
     def _all_groups(self) -> list[WatcherGroup]:
         return [group for groups in self._groups.values() for group in groups]
+
+
+def _expire(group: WatcherGroup, after: int, end: int) -> None:
+    for watch in tuple(group.watchers):
+        watch.fail(errors.expired(f"too old resource version: {after} ({end})"))

@@ -14,7 +14,15 @@ from apiext.meta import errors
 from apiext.meta.log import get_logger
 from apiext.scheduling.backoff import Backoff
 from apiext.scheduling.tasks import end_tasks
-from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, ProgressUnreliableError, WatchBatch
+from apiext.storage.backend import (
+    Backend,
+    BackendError,
+    BackendEvent,
+    CompactedError,
+    HistoryLostError,
+    ProgressUnreliableError,
+    WatchBatch,
+)
 
 MAX_WAIT: Final = 3.0
 """Seconds that a read waits for the caches to reach a revision."""
@@ -36,8 +44,8 @@ class FeedFollower(Protocol):
         """Apply changes in order. Ignore repeated ones, which come after a restart."""
         ...
 
-    async def reload(self, revision: int) -> None:
-        """Replace lost changes by a list at a revision.
+    async def reload(self, revision: int, *, anew: bool = False) -> None:
+        """Replace lost changes by a list at a revision. `anew`: the store's data was replaced, and no changes lead to it.
 
         Raises:
             BackendError: the backend does not answer.
@@ -65,6 +73,8 @@ class BackendFeed:
         self._task: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] | None = None
         self._backoff = Backoff(_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS)
+        self.on_lost: Callable[[str], None] = lambda _reason: None
+        """Called with the reason when the watch finds that the store's data was replaced."""
         self.revision = 0
         """Every change up to this revision was delivered."""
 
@@ -117,8 +127,11 @@ class BackendFeed:
             try:
                 await self._follow()
                 why = "ended"
-            except CompactedError:
-                await self._catch_up()
+            except CompactedError as error:
+                is_lost = isinstance(error, HistoryLostError)
+                if isinstance(error, HistoryLostError) and not error.is_known:
+                    self.on_lost(str(error))
+                await self._catch_up(anew=is_lost)
                 continue
             except BackendError as error:
                 if self._started is not None and not self._started.done():
@@ -191,14 +204,14 @@ class BackendFeed:
                 if not waiter.done():
                     waiter.set_result(None)
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self, *, anew: bool) -> None:
         """Reload every follower at one revision."""
         while True:
             try:
                 revision = await self._backend.revision()
                 _LOG.warning("store watch compacted, relisting", after=self.revision, up_to=revision)
                 for follower in (*self._followers.values(), *self._taps):
-                    await follower.reload(revision)
+                    await follower.reload(revision, anew=anew)
                 self._report(())
             except BackendError as error:
                 _LOG.warning("store list failed, retrying", error=str(error), retry_after=_MIN_RETRY_SECONDS)
@@ -207,6 +220,8 @@ class BackendFeed:
                 _LOG.exception("store list processing failed, retrying", revision=self.revision)
                 await asyncio.sleep(_MIN_RETRY_SECONDS)
             else:
+                if anew:
+                    self.revision = revision
                 self._advance(revision)
                 return
 

@@ -25,6 +25,6 @@ class FirstChange:
         self._feed.unfollow(self._prefix, self)
         self._report()
 
-    async def reload(self, revision: int) -> None:
+    async def reload(self, revision: int, *, anew: bool = False) -> None:
         """Report that there may have been a change."""
         self.apply(())

@@ -179,18 +179,21 @@ class WatchCache:
                 with suppress(CorruptObjectError):
                     view.item(entry)
 
-    async def reload(self, revision: int) -> None:
-        """Implement FeedFollower.reload: dispatch the differences as changes."""
+    async def reload(self, revision: int, *, anew: bool = False) -> None:
+        """Implement FeedFollower.reload: dispatch the differences as changes, or if all is `anew`, end all watches."""
         if self._loading is not None:
             await asyncio.wait([self._loading])
         # a later list already includes the lost changes
-        if not self.loaded or self._base >= revision:
+        if not self.loaded or (self._base >= revision and not anew):
             return
         before = self.revision
         state, _ = await self._list(revision)
         changes = await lost_changes.derive(self.entries, before, state, revision)
-        # their clients know a state in the middle of the lost changes
-        self.dispatcher.expire(before, revision)
+        if anew:
+            self.dispatcher.expire_all(before, revision)
+        else:
+            # their clients know a state in the middle of the lost changes
+            self.dispatcher.expire(before, revision)
         self._base = revision
         self._commit(changes)
         self.changed_at = revision

@@ -10,6 +10,7 @@ from apiext.storage.backend import (
     CompactedError,
     FutureRevisionError,
     Guard,
+    HistoryLostError,
     KeyValue,
     ProgressUnreliableError,
     RangeResult,
@@ -24,6 +25,7 @@ from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
 from apiext.storage.etcd.companions import Companions
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.errors import MessageTooLargeError, RevisionAhead, RevisionCompacted
+from apiext.storage.etcd.lineage import Cluster
 from apiext.storage.etcd.progress_support import ProgressSupport
 from apiext.storage.etcd.range_stream import RangeStreams
 from apiext.storage.etcd.servers import Servers
@@ -54,6 +56,7 @@ class EtcdBackend:
         self._calls = Calls(self._servers, config.deadline, config.attempt_timeout)
         self._streams = RangeStreams(self._servers, min(config.attempt_timeout, config.deadline))
         self._compaction = _CompactionClock()
+        self._cluster = Cluster()
         self._watchers: set[Watcher] = set()
         self._companions = Companions(config.prefix)
         self._probe_key = messages.encode(config.prefix.rstrip("/") + "/health")
@@ -153,7 +156,9 @@ class EtcdBackend:
         """See `Backend.watch`. The stream's window blocks etcd while the reader is slow; etcd then reads from its log."""
         self._servers.raise_if_closed()
         seconds = min(self._config.attempt_timeout, self._config.deadline)
-        watcher = Watcher(self._servers, prefix, start, seconds, previous=previous, may_request_progress=self._progress_reliable)
+        watcher = Watcher(
+            *(self._servers, self._cluster, prefix, start, seconds), previous=previous, may_request_progress=self._progress_reliable
+        )
         self._watchers.add(watcher)
         try:
             async with aclosing(watcher.batches()) as batches:
@@ -207,6 +212,17 @@ class EtcdBackend:
 
     async def writable(self) -> None:
         """Implement Backend.writable: unknown, since etcd refuses writes only when asked."""
+
+    def check_history(self) -> None:
+        """See `Backend.check_history`: watches check it when they resume, since etcd has to start for other data."""
+
+    async def start_over(self) -> int:
+        """See `Backend.start_over`."""
+        revision = await self.revision()
+        self._compaction, self._cluster = _CompactionClock(), Cluster()
+        for watcher in tuple(self._watchers):
+            watcher.lose(HistoryLostError("the store's data was replaced", is_known=True))
+        return revision
 
     async def close(self) -> None:
         """See `Backend.close`."""

@@ -8,12 +8,13 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from apiext.scheduling.backoff import Backoff
-from apiext.storage.backend import BackendError, BackendEvent, CompactedError, UnavailableError, WatchBatch
+from apiext.storage.backend import BackendError, BackendEvent, CompactedError, HistoryLostError, UnavailableError, WatchBatch
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
 from apiext.storage.etcd.http2.channel import Channel
 from apiext.storage.etcd.http2.grpc_status import RpcError
 from apiext.storage.etcd.http2.streams import DuplexStream
+from apiext.storage.etcd.lineage import Cluster, Lineage
 from apiext.storage.etcd.messages import event, range_end, range_start
 from apiext.storage.etcd.servers import Servers
 
@@ -29,7 +30,15 @@ class Watcher:
     """One watch: its current stream, and the start revision of the next stream."""
 
     def __init__(
-        self, servers: Servers, prefix: str, start: int, seconds: float, *, previous: bool, may_request_progress: Callable[[], bool]
+        self,
+        servers: Servers,
+        cluster: Cluster,
+        prefix: str,
+        start: int,
+        seconds: float,
+        *,
+        previous: bool,
+        may_request_progress: Callable[[], bool],
     ) -> None:
         self._servers = servers
         self._key = range_start(prefix)
@@ -44,11 +53,19 @@ class Watcher:
         self._may_request_progress = may_request_progress
         self._progress_requested = False
         """Whether a progress request has not been answered."""
+        self._lineage = Lineage(cluster, range_start(prefix))
+        self._lost: HistoryLostError | None = None
+
+    def lose(self, error: HistoryLostError) -> None:
+        """End the watch with an error."""
+        self._lost = error
+        if self._stream is not None:
+            self._stream.cancel()
 
     async def batches(self) -> AsyncGenerator[WatchBatch]:
         """See `Backend.watch`."""
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while True:
+        while self._lost is None:
             with contextlib.suppress(UnavailableError):
                 channel = await self._servers.connected(self._seconds)
                 async with contextlib.aclosing(self._follow(channel)) as batches:
@@ -58,6 +75,7 @@ class Watcher:
             if self._servers.closed:
                 return
             await backoff.pause()
+        raise self._lost
 
     def request_progress(self) -> None:
         """Request a batch with the reached revision. Repeat the request on the next stream if this one ends."""
@@ -75,11 +93,13 @@ class Watcher:
         Raises:
             UnavailableError: the stream ended; another one may succeed.
             CompactedError: the start revision was compacted.
+            HistoryLostError: etcd does not continue the history that was read.
             BackendError: etcd refused the watch.
         """
         stream: DuplexStream | None = None
         try:
             self._parts = []
+            await self._lineage.check(channel, self._seconds)
             stream = await channel.duplex(_PATH, _METADATA, self._seconds)
             stream.send(self._request())
             async with asyncio.timeout(self._seconds):
@@ -125,8 +145,10 @@ class Watcher:
         """Check etcd's confirmation. Return the first batch of a watch that starts now: it has the revision."""
         if response.canceled:
             self._raise_cancelled(response)
+        self._lineage.cluster.compare(response.header)
         if self._start:
             return None
+        self._lineage.reached = response.header.revision
         self._start = response.header.revision + 1
         return WatchBatch((), response.header.revision)
 
@@ -144,6 +166,7 @@ class Watcher:
                 continue
             if self._parts:
                 events += [event(part, previous=self._previous) for part in self._parts]
+                self._lineage.last = events[-1]
                 reached = events[-1].revision
                 self._parts = []
             else:
@@ -153,6 +176,7 @@ class Watcher:
 
     def _batch(self, events: list[BackendEvent], reached: int) -> WatchBatch:
         self._start = max(self._start, reached + 1)
+        self._lineage.reached = max(self._lineage.reached, reached)
         return WatchBatch(events, reached)
 
     def _raise_cancelled(self, response: Any) -> NoReturn:

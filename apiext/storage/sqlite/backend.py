@@ -5,10 +5,20 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
-from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.backend import (
+    FutureRevisionError,
+    Guard,
+    HistoryLostError,
+    KeyValue,
+    RangeResult,
+    UnavailableError,
+    WatchBatch,
+    WriteResult,
+)
 from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.conditional_write import Write
 from apiext.storage.sqlite.database_file import StoreFile
@@ -26,13 +36,17 @@ class SQLiteBackend:
 
     def __init__(self, file: StoreFile, *, deadline: float) -> None:
         """Take an open file. Callers use `open`."""
+        self._deadline = deadline
+        self._take(file)
+
+    def _take(self, file: StoreFile) -> None:
         self._file = file
         self._reads = Reads(file.reader)
         self._broadcaster = Broadcaster(self._reads.latest)
         self._writer = GroupCommitWriter(
             file.writer,
             revision=self._reads.latest,
-            deadline=deadline,
+            deadline=self._deadline,
             on_commit=self._broadcaster.publish,
             verify=file.verify,
         )
@@ -170,13 +184,47 @@ class SQLiteBackend:
         if self._writer.failure is not None:
             await self._writer.run(_statements((schema.CHANGE, ()), (schema.CHANGE_BACK, ())))
 
+    def check_history(self) -> None:
+        """See `Backend.check_history`: another file may have the name, or another program may have written to the file."""
+        self._check()
+        settled = self._writer.settled_revision
+        if settled is None:
+            return
+        self._file.check_unchanged()
+        try:
+            stored = self._reads.stored_revision()
+        except sqlite3.Error as error:
+            raise translate(error) from error
+        if stored != settled:
+            raise HistoryLostError(f"the store's revision changed from {settled} to {stored} by another program")
+
+    async def start_over(self) -> int:
+        """See `Backend.start_over`: close the file, and open the one that has the name now.
+
+        Raises:
+            StoreFileError: that file is missing or not a store, or cannot be opened. A missing one changes nothing.
+        """
+        if not self._closed:
+            self._file.check_successor()
+            self._broadcaster.is_lost = True
+            await self._shut()
+        self._take(StoreFile(self._file.path))
+        return self.known_revision()
+
     async def close(self) -> None:
         """See `Backend.close`. Commit queued writes first."""
-        if self._closed:
-            return
+        if not self._closed:
+            await self._shut()
+
+    async def _shut(self) -> None:
         self._closed = True
         self._broadcaster.close()
         self._reads.close()
+        if self._broadcaster.is_lost:
+            # a connection that stays open would show new ones the former log
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._deadline):
+                    await self._reads.drain()
         await self._writer.close(self._file.close)
 
     def _check(self) -> None:

@@ -14,6 +14,7 @@ from apiext.meta.log import get_logger
 from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError, StoreLostError, unusable
 from apiext.storage.sqlite.log_file import lacks_commits
+from apiext.storage.sqlite.successor import OpenFile
 
 _LOG: Final = get_logger(__name__)
 _MAGIC: Final = b"SQLite format 3\x00"
@@ -55,6 +56,7 @@ class StoreFile:
             if not _size(_log_of(path)):
                 _begin_log(self.writer)
             self._identity = _identity(path), _identity(_log_of(path))
+            self._open_file = OpenFile(path)
             _describe_owner(self._lock, is_open=True)
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
@@ -97,12 +99,22 @@ class StoreFile:
         if found != self._identity[0]:
             raise StoreLostError(f"{self.path} was deleted or replaced while the server runs: back up the objects through the server")
 
+    def check_unchanged(self) -> None:
+        """See OpenFile.check."""
+        self._open_file.check()
+
+    def check_successor(self) -> None:
+        """See OpenFile.check_successor."""
+        self._open_file.check_successor()
+
     def close(self) -> None:
         """Close the writer, which checkpoints the write-ahead log, and release the lock. Close all readers before."""
-        with suppress(OSError):
-            _describe_owner(self._lock, is_open=False)
-        self.writer.close()
-        os.close(self._lock)
+        try:
+            with suppress(OSError):
+                _describe_owner(self._lock, is_open=False)
+            self._open_file.close(self.writer, self._identity[1])
+        finally:
+            os.close(self._lock)
 
     def _open(self) -> sqlite3.Connection:
         _check_header(self.path)

@@ -37,3 +37,15 @@ def translate(error: sqlite3.Error | UnicodeError) -> BackendError:
     if isinstance(error, UnicodeError):
         return BackendError(f"the key cannot be stored: {error}")
     return UnavailableError(f"the store's file: {error}")
+
+
+def may_be_stored(error: BackendError) -> BackendError:
+    """Return an error of a commit, which says that the outcome of the write is unknown: the file may have it, now or after a restart."""
+    told = type(error)(f"{error}; the outcome of the write is unknown: it may be stored")
+    told.__cause__ = error.__cause__
+    return told
+
+
+def not_stored(error: BackendError) -> BackendError:
+    """Return an error of the file, for a write that was not begun."""
+    return type(error)(f"{error}; nothing was written")

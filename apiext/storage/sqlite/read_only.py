@@ -117,6 +117,13 @@ class ReadOnlySQLite(ReadOnlyBackend):
     async def writable(self) -> None:
         """Implement Backend.writable: nothing is ever written."""
 
+    def check_history(self) -> None:
+        """Implement Backend.check_history: each read is of the present file."""
+
+    async def start_over(self) -> int:
+        """Implement Backend.start_over."""
+        return await self.revision()
+
     async def close(self) -> None:
         """Implement Backend.close."""
         self._reads.close()

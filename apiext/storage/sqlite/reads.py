@@ -62,6 +62,15 @@ class Reads:
         self._read_latest(self._reader)
         self.compacted = self._reader.execute(schema.COMPACTED).fetchone()[0]
 
+    def stored_revision(self) -> int:
+        """Return the latest revision in the file."""
+        return int(self._reader.execute(schema.REVISION).fetchone()[0] or schema.FIRST_REVISION)
+
+    async def drain(self) -> None:
+        """Wait until no read uses its own connection any more. Later reads fail, after `close`."""
+        for _ in range(_MAX_READERS):
+            await self._permits.acquire()
+
     def deleted_up_to(self) -> int:
         """Return the revision up to which compaction has deleted rows. It is below `compacted` after an interruption."""
         return int(self._reader.execute(schema.DELETED_UP_TO).fetchone()[0])

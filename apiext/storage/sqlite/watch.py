@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Final
 
-from apiext.storage.backend import BackendEvent, CompactedError, WatchBatch
+from apiext.storage.backend import BackendEvent, CompactedError, HistoryLostError, WatchBatch
 from apiext.storage.sqlite.errors import translate
 from apiext.storage.sqlite.reads import Reads
 
@@ -97,6 +97,8 @@ class Broadcaster:
     def __init__(self, revision: int) -> None:
         self.revision = revision
         """The newest published revision."""
+        self.is_lost = False
+        """Whether the watches ended because the store's data was replaced."""
         self._subscriptions: set[Subscription] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -161,6 +163,8 @@ async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int,
                 batch = _live(subscription, position)
                 position = max(position, batch.revision)
                 yield batch
+        if broadcaster.is_lost:
+            raise HistoryLostError("the store's data was replaced", is_known=True)
     except (sqlite3.Error, UnicodeError) as error:
         raise translate(error) from error
     finally:

@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from apiext.storage.backend import BackendError, BackendEvent, UnavailableError, ValueTooLargeError, WriteResult
+from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.conditional_write import Write, apply
-from apiext.storage.sqlite.errors import StoreLostError, translate
+from apiext.storage.sqlite.errors import StoreLostError, may_be_stored, not_stored, translate
 
 _MAX_BATCH_WRITES: Final = 128
 _MAX_BATCH_BYTES: Final = 1 << 20
@@ -68,6 +69,11 @@ class GroupCommitWriter:
         self._idle: asyncio.Future[None] | None = None
         self._closed = False
 
+    @property
+    def settled_revision(self) -> int | None:
+        """Return the revision of the last transaction, None while another one is under way."""
+        return None if self._busy else self._revision
+
     def write(self, write: Write) -> asyncio.Future[WriteResult]:
         """Queue a write for the next transaction. The future gets the result once the write is on disk.
 
@@ -76,7 +82,7 @@ class GroupCommitWriter:
         """
         future: asyncio.Future[WriteResult] = self._loop.create_future()
         if self._closed or self._lost is not None:
-            future.set_exception(self._lost or UnavailableError("the store is closed"))
+            future.set_exception(not_stored(self._lost) if self._lost is not None else UnavailableError("the store is closed"))
             return future
         if not self._writes and not self._busy:
             # Deferred: other writes of this iteration of the event loop then share the transaction.
@@ -163,6 +169,10 @@ class GroupCommitWriter:
         outcomes: list[_Outcome] = []
         events: list[BackendEvent] = []
         try:
+            (latest,) = connection.execute(schema.REVISION).fetchone()
+            if (latest or schema.FIRST_REVISION) != self._revision:
+                self._refuse_batch()
+                return
             revision = self._apply_batch(outcomes, events)
         except sqlite3.Error as error:
             self._end(outcomes, error)
@@ -183,22 +193,33 @@ class GroupCommitWriter:
             if failure is None or isinstance(failure, StoreLostError):
                 self._revision = revision
                 self._on_commit(events, revision)
-            self._set_outcomes(outcomes, failure)
+            self._set_outcomes(outcomes, failure and _uncertain(failure))
             self._next()
 
         self._occupy([future for future, _ in outcomes])
         self._worker.run(call, done)
+
+    def _refuse_batch(self) -> None:
+        """Fail the queued writes: another program has written to the file, so the conditions of the writes are those of other data."""
+        error = UnavailableError("the store's data was replaced; nothing was written")
+        refused = [(future, error) for _, future in self._writes]
+        self._writes.clear()
+        self._end(refused, None)
 
     def _note(self, failure: Exception | None) -> None:
         """Remember the outcome of a transaction. If the file is lost, fail all queued writes and jobs."""
         self.failure = failure
         if isinstance(failure, StoreLostError):
             self._lost = failure
-            waiting: list[asyncio.Future[Any]] = [*(future for _, future in self._writes), *(future for _, future in self._jobs)]
-            self._writes.clear()
-            self._jobs.clear()
-            for future in waiting:
-                _set_outcome(future, failure)
+            self._refuse_waiting(not_stored(failure))
+
+    def _refuse_waiting(self, failure: BackendError) -> None:
+        """Fail all queued writes and jobs."""
+        waiting: list[asyncio.Future[Any]] = [*(future for _, future in self._writes), *(future for _, future in self._jobs)]
+        self._writes.clear()
+        self._jobs.clear()
+        for future in waiting:
+            _set_outcome(future, failure)
 
     def _end(self, outcomes: Sequence[_Outcome], failure: sqlite3.Error | None) -> None:
         """End a transaction without changes."""
@@ -272,11 +293,10 @@ class GroupCommitWriter:
         """Fail all waiting writes and jobs: the disk does not answer. The worker keeps the connection until it does."""
         self._deadline_timer = None
         self.failure = UnavailableError(f"the store's file did not take a write within {self._deadline:g} s")
-        waiting = [*self._in_transaction, *(future for _, future in self._writes), *(future for _, future in self._jobs)]
-        self._writes.clear()
-        self._jobs.clear()
-        for future in waiting:
-            _set_outcome(future, UnavailableError(f"the store's file did not take the write within {self._deadline:g} s"))
+        late = UnavailableError(f"the store's file did not take the write within {self._deadline:g} s")
+        for begun in self._in_transaction:
+            _set_outcome(begun, may_be_stored(late))
+        self._refuse_waiting(not_stored(late))
 
     def _set_outcomes(
         self,
@@ -288,6 +308,15 @@ class GroupCommitWriter:
                 _set_outcome(future, failure or outcome)  # type: ignore[arg-type] # one of the two is an exception
             elif not future.done():
                 future.set_result(outcome)
+
+
+def _uncertain(failure: Exception) -> Exception:
+    """Return the error of writes whose commit failed. A failed sync, unlike a full disk, may leave them in the log for a restart."""
+    if isinstance(failure, sqlite3.Error) and getattr(failure, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR:
+        error = translate(failure)
+        error.__cause__ = failure
+        return may_be_stored(error)
+    return may_be_stored(failure) if isinstance(failure, BackendError) else failure
 
 
 def _set_outcome(future: asyncio.Future[Any], failure: Exception | None) -> None:

@@ -9,6 +9,7 @@ from apiext.storage.backend import (
     CompactedError,
     FutureRevisionError,
     Guard,
+    HistoryLostError,
     KeyValue,
     RangeResult,
     UnavailableError,
@@ -31,6 +32,7 @@ class MemoryBackend:
         self._progress = 0
         self._waiting = 0
         self._closed = False
+        self._epoch = 0
         self.calls: dict[str, int] = {}
         self.gate = asyncio.Event()
         """While not set, calls wait, as for a backend that answers late or never."""
@@ -128,9 +130,12 @@ class MemoryBackend:
         if not start:
             yield WatchBatch(events=[], revision=sent)
         progress = self._progress
+        epoch = self._epoch
         while not self._closed:
             if self.broken:
                 raise UnavailableError("the backend is broken")
+            if self._epoch != epoch:
+                raise HistoryLostError("the data was replaced", is_known=True)
             first = bisect_left(self._log, sent + 1, key=lambda event: event.revision)
             events = [event for event in self._log[first:] if event.key.startswith(prefix)]
             # Changes outside the prefix only become progress at a caller's request.
@@ -188,6 +193,24 @@ class MemoryBackend:
 
     async def writable(self) -> None:
         """Implement Backend.writable: memory takes every write."""
+
+    def check_history(self) -> None:
+        """Implement Backend.check_history: only `start_over` tells."""
+
+    async def start_over(self) -> int:
+        """Implement Backend.start_over."""
+        await self._enter("start_over")
+        self._epoch += 1
+        await self._tell()
+        return self._revision
+
+    async def go_back(self, revision: int) -> None:
+        """Restore the data of a revision. As in etcd, open watches break, and others from future revisions wait."""
+        self._state = self._at(revision)
+        self._log = [event for event in self._log if event.revision <= revision]
+        self._revision = revision
+        await self.change(broken=True)
+        await self.change(broken=False)
 
     async def close(self) -> None:
         """Implement Backend.close."""

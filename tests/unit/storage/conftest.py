@@ -1,9 +1,11 @@
 """A backend in memory, and stores of widgets over it."""
 
+import logging
 from collections.abc import AsyncIterator
 
 import pytest
 
+from apiext.storage.cacher import feed
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Store
@@ -44,3 +46,12 @@ def writer(backend: MemoryBackend) -> Store:
 def codec() -> WidgetCodec:
     """Return a codec of widgets."""
     return WidgetCodec()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Retry at once, and suppress the log."""
+    monkeypatch.setattr(feed, "_MIN_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(feed, "_PROGRESS_AFTER_SECONDS", 0.001)
+    monkeypatch.setattr(feed, "_PROGRESS_INTERVAL_SECONDS", 0.001)
+    caplog.set_level(logging.CRITICAL)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from apiext.backup.errors import BackupError
-from apiext.backup.revision_base import next_offset
+from apiext.storage.backend import BackendError
+from apiext.storage.backends.next_offset import next_offset
 
 NOW = 1_800_000_000.0
 
@@ -26,7 +26,7 @@ def test_an_offset_is_above_all_known_revisions(highest: int, now: float, expect
 
 def test_offsets_stay_exact_in_json() -> None:
     """Refuse an offset that a JSON parser would round."""
-    with pytest.raises(BackupError, match="cannot grow"):
+    with pytest.raises(BackendError, match="cannot grow"):
         next_offset(2**53 - 10**12, NOW)
 
     assert json.loads(json.dumps(float(next_offset(500, NOW)))) == next_offset(500, NOW)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.backup.errors import BackupError
+from apiext.storage.backend import BackendError
 
 _MARGIN: Final = 10**12
 """Distance from the highest revision known, for a clock that is wrong: thirty years of a thousand writes a second."""
@@ -21,9 +21,9 @@ def next_offset(highest: int, now: float) -> int:
     """Return the offset above the highest known revision, at a time in seconds since 1970.
 
     Raises:
-        BackupError: there is none that is exact in JSON.
+        BackendError: there is none that is exact in JSON.
     """
     offset = max(int(now * 1_000_000), highest + _MARGIN)
     if offset > _MAX:
-        raise BackupError(f"the store's revisions cannot grow above {highest}: JSON parsers would round them")
+        raise BackendError(f"the store's revisions cannot grow above {highest}: JSON parsers would round them")
     return offset
