@@ -72,6 +72,7 @@ def test_defaults_leave_the_event_loop(name: str, special: dict[str, Any]) -> No
     members = {"items": {"a": [{} for _ in range(50)]}, "nulls": {"a": [None] * 50}}.get(name, {})
     obj = {"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"}, **members}
 
+    filled: dict[str, Any] = {}
     for attempt in range(2):
         # many small defaults are soon copied once they are pruned
         with InlineWork(), pytest.raises(HeavyWorkError) if name != "many" or not attempt else nullcontext():
@@ -87,7 +88,12 @@ def test_a_default_is_pruned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prune the default that stands for nulls once, not for each of them."""
     pruned: list[Any] = []
     prune_node = prune.pruned_default
-    monkeypatch.setattr(prune, "pruned_default", lambda node: pruned.append(node) or prune_node(node))
+
+    def count(node: model.Structural) -> Any:
+        pruned.append(node)
+        return prune_node(node)
+
+    monkeypatch.setattr(prune, "pruned_default", count)
     compiled = CompiledSchema({"type": "object", "properties": _DEFAULTS["nulls"]})
 
     compiled.default({"a": [None] * 50})
