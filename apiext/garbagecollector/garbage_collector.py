@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.definition_informer import FAILURES
-from apiext.garbagecollector.graph import Graph, State, owner_id
+from apiext.garbagecollector.graph import Graph, OwnerState, owner_id
 from apiext.garbagecollector.graph_builder import GraphBuilder
 from apiext.meta import errors
 from apiext.meta.log import get_logger
@@ -24,10 +24,10 @@ from apiext.scheduling.workqueue import RequeueError, WorkQueue
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from apiext.garbagecollector.graph import Node, Owner
+    from apiext.garbagecollector.graph import GraphNode, NamedOwner
     from apiext.garbagecollector.invalid_owners import InvalidOwners
-    from apiext.garbagecollector.object_links import Reference
-    from apiext.garbagecollector.served_objects import Kinds, ServedObjects, StoredObject
+    from apiext.garbagecollector.object_links import OwnerReference
+    from apiext.garbagecollector.served_objects import Kinds, LatestObject, ServedObjects
     from apiext.storage.backend import Backend
 
 _LOG: Final = get_logger(__name__)
@@ -117,9 +117,9 @@ class GarbageCollector:
         owner = self.graph.owners.get(name)
         if owner is None:
             return
-        if owner.state is State.UNKNOWN and owner.key:
+        if owner.state is OwnerState.UNKNOWN and owner.key:
             await self._look_up(owner)
-        if owner.state is State.INVALID:
+        if owner.state is OwnerState.INVALID:
             self._invalid.add(owner)
         if owner.concerns_dependents:
             async for node in paced(list(owner.dependents)):
@@ -128,13 +128,13 @@ class GarbageCollector:
                 else:
                     self._attempts.add(node.key)
 
-    async def _look_up(self, owner: Owner) -> None:
+    async def _look_up(self, owner: NamedOwner) -> None:
         found = await self._objects.read(owner.key)
         if found is None:
             self.graph.set_absent(owner)
         elif found.links is not None:
             self.graph.set_found(owner, found.links)
-        if owner.state is State.ABSENT:
+        if owner.state is OwnerState.ABSENT:
             self._invalid.add(owner)
 
     # --- dependents and owners under deletion ---------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class GarbageCollector:
         elif not node.is_terminating:
             await self._collect(node)
 
-    async def _collect(self, node: Node) -> None:
+    async def _collect(self, node: GraphNode) -> None:
         """Delete an object without owners, or remove the references to owners that are gone."""
         found = await self._objects.read_known(node.key, node.uid)
         if found is None or not found.references:
@@ -167,7 +167,7 @@ class GarbageCollector:
             if error.code != 404:
                 raise
 
-    async def _act(self, node: Node, found: StoredObject, verdicts: _Verdicts) -> None:
+    async def _act(self, node: GraphNode, found: LatestObject, verdicts: _Verdicts) -> None:
         if verdicts.solid:
             unwanted = verdicts.dangling | verdicts.waiting
             if unwanted:
@@ -180,26 +180,26 @@ class GarbageCollector:
         else:
             await self._delete(found, _policy(found.finalizers))
 
-    async def _delete(self, found: StoredObject, policy: str) -> None:
+    async def _delete(self, found: LatestObject, policy: str) -> None:
         _LOG.debug("garbage deleted", key=found.key, propagation_policy=policy)
         await self._objects.delete(found, policy)
 
-    async def _verdicts(self, node: Node, found: StoredObject) -> _Verdicts | None:
+    async def _verdicts(self, node: GraphNode, found: LatestObject) -> _Verdicts | None:
         """Classify the owner references. Return None if a kind is not served: the object is processed again when it is."""
         verdicts = _Verdicts(solid=int(found.links is not None and found.links.is_cut))
         for reference in found.references:
             state = await self._state_of(reference, node.namespace, many=len(found.references) > _MANY)
             if state is None:
                 return None
-            if state is State.ABSENT:
+            if state is OwnerState.ABSENT:
                 verdicts.dangling.add(reference.uid)
-            elif state is State.WAITING:
+            elif state is OwnerState.WAITING:
                 verdicts.waiting.add(reference.uid)
             else:
                 verdicts.solid += 1
         return verdicts
 
-    async def _state_of(self, reference: Reference, namespace: str, *, many: bool) -> State | None:
+    async def _state_of(self, reference: OwnerReference, namespace: str, *, many: bool) -> OwnerState | None:
         """Return the state of an owner in the store; None if its kind is not served, or an object may not have it as owner.
 
         Of an object with `many` owners, their states in the graph count.
@@ -207,43 +207,43 @@ class GarbageCollector:
         place = self._kinds.locate(reference.api_version, reference.kind)
         within = namespace if place is None or place.namespaced else ""
         owner = self.graph.owners.get(owner_id(reference, within))
-        if owner is not None and owner.state is State.ABSENT:
-            return State.ABSENT
+        if owner is not None and owner.state is OwnerState.ABSENT:
+            return OwnerState.ABSENT
         if many and owner is not None and place is not None:
-            if owner.state is State.UNKNOWN:
+            if owner.state is OwnerState.UNKNOWN:
                 # it is looked up once for all dependents
                 raise RequeueError
-            return None if owner.state is State.INVALID else owner.state
+            return None if owner.state is OwnerState.INVALID else owner.state
         if place is None or (place.namespaced and not namespace):
             return None
         key = f"{place.prefix}{within}/{reference.name}" if place.namespaced else f"{place.prefix}{reference.name}"
         found = await self._objects.read(key)
         if found is None:
-            return State.ABSENT
+            return OwnerState.ABSENT
         if found.links is None:
             # it cannot be read, and may be the owner
-            return State.PRESENT
+            return OwnerState.PRESENT
         if found.links.uid != reference.uid:
-            return State.ABSENT
-        return State.WAITING if found.links.waits_for_dependents else State.PRESENT
+            return OwnerState.ABSENT
+        return OwnerState.WAITING if found.links.waits_for_dependents else OwnerState.PRESENT
 
-    async def _remove_owners(self, found: StoredObject, uids: set[str]) -> None:
+    async def _remove_owners(self, found: LatestObject, uids: set[str]) -> None:
         kept = [one for one in found.owner_references if one.get("uid") not in uids]
         await self._objects.patch(found, {"ownerReferences": kept or None})
 
-    async def _unblock(self, found: StoredObject) -> None:
+    async def _unblock(self, found: LatestObject) -> None:
         """Let no owner wait for an object."""
         references: list[Any] = [{**one, "blockOwnerDeletion": False} for one in found.owner_references]
         await self._objects.patch(found, {"ownerReferences": references})
 
-    async def _orphan_dependents(self, node: Node) -> None:
+    async def _orphan_dependents(self, node: GraphNode) -> None:
         """Remove the owner from all its dependents, then let it go."""
         dependents = self.graph.dependents(node.uid)
         for first in range(0, len(dependents), _TOGETHER):
             await asyncio.gather(*(self._orphan(dependent, node.uid) for dependent in dependents[first : first + _TOGETHER]))
         await self._remove_finalizer(node, FINALIZER_ORPHAN)
 
-    async def _orphan(self, dependent: Node, uid: str) -> None:
+    async def _orphan(self, dependent: GraphNode, uid: str) -> None:
         found = await self._objects.read_known(dependent.key, dependent.uid)
         if found is None or all(one.uid != uid for one in found.references):
             return
@@ -253,7 +253,7 @@ class GarbageCollector:
             if error.code != 404:
                 raise
 
-    async def _remove_finalizer(self, node: Node, name: str) -> None:
+    async def _remove_finalizer(self, node: GraphNode, name: str) -> None:
         for attempt in range(1, _CONFLICTS + 1):
             found = await self._objects.read_known(node.key, node.uid)
             if found is None or name not in found.finalizers:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apiext.garbagecollector.object_links import Links, Reference
+    from apiext.garbagecollector.object_links import Links, OwnerReference
 
 
-class State(Enum):
+class OwnerState(Enum):
     """What is known of an owner."""
 
     UNKNOWN = auto()
@@ -31,17 +31,17 @@ class State(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Owner:
+class NamedOwner:
     """An owner as its dependents name it: upstream's coordinates."""
 
     id: str
-    reference: Reference
+    reference: OwnerReference
     namespace: str
     """The namespace of the dependents; empty for a cluster-scoped owner."""
     key: str = ""
     """Its key in the store; empty while its kind is not served."""
-    state: State = State.UNKNOWN
-    dependents: dict[Node, bool] = field(default_factory=dict)
+    state: OwnerState = OwnerState.UNKNOWN
+    dependents: dict[GraphNode, bool] = field(default_factory=dict)
     """The dependents, and whether each blocks the deletion in foreground."""
 
     @property
@@ -52,24 +52,24 @@ class Owner:
     @property
     def concerns_dependents(self) -> bool:
         """Return whether dependents may have to be deleted or changed."""
-        return self.state in {State.ABSENT, State.WAITING}
+        return self.state in {OwnerState.ABSENT, OwnerState.WAITING}
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class GraphNode:
     """An object that has owners or whose deletion waits for the collector."""
 
     key: str
     uid: str
     namespace: str
-    owners: tuple[Owner, ...] = ()
+    owners: tuple[NamedOwner, ...] = ()
     is_terminating: bool = False
     orphans: bool = False
     waits_for_dependents: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KindPlace:
     """Where the objects of a kind are stored."""
 
     prefix: str
@@ -83,23 +83,23 @@ class _Owners:
     __slots__ = ("absent", "others")
 
     def __init__(self) -> None:
-        self.others: dict[str, Owner] = {}
+        self.others: dict[str, NamedOwner] = {}
         """Those that are not known to be absent, by id."""
-        self.absent: dict[str, dict[str, Owner]] = {}
+        self.absent: dict[str, dict[str, NamedOwner]] = {}
         """By uid, then by id."""
 
-    def concerned(self, uid: str) -> list[Owner]:
+    def concerned(self, uid: str) -> list[NamedOwner]:
         """Return the owners whose state may change with an object of this uid."""
         return [*self.others.values(), *self.absent.get(uid, {}).values()]
 
-    def put(self, owner: Owner) -> None:
+    def put(self, owner: NamedOwner) -> None:
         """Add an owner."""
-        places = self.absent.setdefault(owner.uid, {}) if owner.state is State.ABSENT else self.others
+        places = self.absent.setdefault(owner.uid, {}) if owner.state is OwnerState.ABSENT else self.others
         places[owner.id] = owner
 
-    def drop(self, owner: Owner) -> bool:
+    def drop(self, owner: NamedOwner) -> bool:
         """Remove an owner, before its state changes. Report whether none is left."""
-        if owner.state is not State.ABSENT:
+        if owner.state is not OwnerState.ABSENT:
             del self.others[owner.id]
         elif len(same := self.absent[owner.uid]) > 1:
             del same[owner.id]
@@ -108,7 +108,7 @@ class _Owners:
         return not self.others and not self.absent
 
 
-def owner_id(reference: Reference, namespace: str) -> str:
+def owner_id(reference: OwnerReference, namespace: str) -> str:
     """Return the id of an owner with these coordinates."""
     return f"{reference.uid} {reference.api_version} {reference.kind} {namespace}/{reference.name}"
 
@@ -120,29 +120,31 @@ class Graph:
     may have to be processed, `check` with the id of an owner that must be looked up, or whose dependents must be processed.
     """
 
-    def __init__(self, locate: Callable[[str, str], Place | None], attempt: Callable[[str], None], check: Callable[[str], None]) -> None:
-        self.nodes: dict[str, Node] = {}
+    def __init__(
+        self, locate: Callable[[str, str], KindPlace | None], attempt: Callable[[str], None], check: Callable[[str], None]
+    ) -> None:
+        self.nodes: dict[str, GraphNode] = {}
         """By key in the store."""
-        self.owners: dict[str, Owner] = {}
+        self.owners: dict[str, NamedOwner] = {}
         """By id."""
         self._locate = locate
         self._attempt = attempt
         self._check = check
         self._by_key: dict[str, _Owners] = {}
-        self._by_uid: dict[str, dict[str, Owner]] = {}
+        self._by_uid: dict[str, dict[str, NamedOwner]] = {}
         """By uid, then by id: dependents may name one uid in several ways."""
         self._blocking: Counter[str] = Counter()
         """Numbers of references that block the deletion of an object in foreground, by its uid."""
-        self._unserved: dict[tuple[str, str], dict[str, Owner]] = {}
+        self._unserved: dict[tuple[str, str], dict[str, NamedOwner]] = {}
         """Owners by apiVersion and kind, then by id, whose kind is not served."""
-        self._waiting: dict[str, Node] = {}
+        self._waiting: dict[str, GraphNode] = {}
         """Nodes by uid that wait for their dependents."""
 
     def concerns(self, key: str) -> bool:
         """Report whether every change of a key matters."""
         return key in self.nodes or key in self._by_key
 
-    def dependents(self, uid: str) -> list[Node]:
+    def dependents(self, uid: str) -> list[GraphNode]:
         """Return all dependents that name an owner with a uid, each once."""
         return list(dict.fromkeys(node for owner in self._by_uid.get(uid, {}).values() for node in owner.dependents))
 
@@ -168,7 +170,7 @@ class Graph:
                 self._remove(node)
             return
         if node is None:
-            node = self.nodes[key] = Node(key, links.uid, links.namespace)
+            node = self.nodes[key] = GraphNode(key, links.uid, links.namespace)
         self._relate(node, links.references)
         self._take_transitions(node, links)
 
@@ -176,18 +178,18 @@ class Graph:
         """Take the deletion of an object."""
         owners = self._by_key.get(key)
         for owner in tuple(owners.others.values()) if owners is not None else ():
-            self._set_state(owner, State.ABSENT)
+            self._set_state(owner, OwnerState.ABSENT)
         node = self.nodes.get(key)
         if node is not None:
             self._remove(node)
 
-    def set_absent(self, owner: Owner) -> None:
+    def set_absent(self, owner: NamedOwner) -> None:
         """Take the result of a lookup: the owner does not exist."""
-        self._set_state(owner, State.ABSENT)
+        self._set_state(owner, OwnerState.ABSENT)
 
-    def set_found(self, owner: Owner, links: Links) -> None:
+    def set_found(self, owner: NamedOwner, links: Links) -> None:
         """Take the result of a lookup, unless the owner's state is known meanwhile."""
-        if owner.state is State.UNKNOWN:
+        if owner.state is OwnerState.UNKNOWN:
             self._see(owner, links)
 
     def locate_again(self, api_version: str, kind: str) -> None:
@@ -198,13 +200,13 @@ class Graph:
 
     # --- changes of one object ------------------------------------------------------------------------------------------
 
-    def _see(self, owner: Owner, links: Links) -> None:
+    def _see(self, owner: NamedOwner, links: Links) -> None:
         if links.uid != owner.uid:
-            self._set_state(owner, State.ABSENT)
+            self._set_state(owner, OwnerState.ABSENT)
         else:
-            self._set_state(owner, State.WAITING if links.waits_for_dependents else State.PRESENT)
+            self._set_state(owner, OwnerState.WAITING if links.waits_for_dependents else OwnerState.PRESENT)
 
-    def _set_state(self, owner: Owner, state: State) -> None:
+    def _set_state(self, owner: NamedOwner, state: OwnerState) -> None:
         if owner.state is state:
             return
         owners = self._by_key.get(owner.key)
@@ -216,7 +218,7 @@ class Graph:
         if owner.concerns_dependents:
             self._check(owner.id)
 
-    def _take_transitions(self, node: Node, links: Links) -> None:
+    def _take_transitions(self, node: GraphNode, links: Links) -> None:
         begins_orphaning = links.orphans and not node.orphans
         begins_waiting = links.waits_for_dependents and not node.waits_for_dependents
         node.is_terminating, node.orphans, node.waits_for_dependents = links.is_terminating, links.orphans, links.waits_for_dependents
@@ -227,16 +229,16 @@ class Graph:
         if begins_orphaning or begins_waiting:
             self._attempt(node.key)
 
-    def _remove(self, node: Node) -> None:
+    def _remove(self, node: GraphNode) -> None:
         del self.nodes[node.key]
         self._waiting.pop(node.uid, None)
         self._relate(node, ())
 
     # --- owners of one object -------------------------------------------------------------------------------------------
 
-    def _relate(self, node: Node, references: Iterable[Reference]) -> None:
+    def _relate(self, node: GraphNode, references: Iterable[OwnerReference]) -> None:
         """Set the owners of a node."""
-        wanted: dict[Owner, bool] = {}
+        wanted: dict[NamedOwner, bool] = {}
         for reference in references:
             owner = self._owner(reference, node.namespace)
             wanted[owner] = wanted.get(owner, False) or reference.blocks
@@ -248,7 +250,7 @@ class Graph:
             if owner not in wanted:
                 self._detach(owner, node)
 
-    def _owner(self, reference: Reference, namespace: str) -> Owner:
+    def _owner(self, reference: OwnerReference, namespace: str) -> NamedOwner:
         """Return the owner with the coordinates of a reference. It is forgotten with its last dependent."""
         place = self._locate(reference.api_version, reference.kind)
         if place is not None and not place.namespaced:
@@ -256,31 +258,31 @@ class Graph:
         name = owner_id(reference, namespace)
         owner = self.owners.get(name)
         if owner is None:
-            owner = self.owners[name] = Owner(name, reference, namespace)
+            owner = self.owners[name] = NamedOwner(name, reference, namespace)
             self._by_uid.setdefault(owner.uid, {})[name] = owner
             self._place(owner)
             self._check(name)
         return owner
 
-    def _place(self, owner: Owner) -> None:
+    def _place(self, owner: NamedOwner) -> None:
         """Find the key of an owner."""
         reference = owner.reference
         place = self._locate(reference.api_version, reference.kind)
         if place is None:
             self._unserved.setdefault((reference.api_version, reference.kind), {})[owner.id] = owner
         elif place.namespaced and not owner.namespace:
-            owner.state = State.INVALID
+            owner.state = OwnerState.INVALID
         else:
             owner.key = f"{place.prefix}{owner.namespace}/{reference.name}" if place.namespaced else f"{place.prefix}{reference.name}"
             self._by_key.setdefault(owner.key, _Owners()).put(owner)
 
-    def _attach(self, owner: Owner, node: Node, *, blocks: bool) -> None:
+    def _attach(self, owner: NamedOwner, node: GraphNode, *, blocks: bool) -> None:
         if node not in owner.dependents and owner.concerns_dependents:
             self._attempt(node.key)
         self._block(owner.uid, blocks - owner.dependents.get(node, False))
         owner.dependents[node] = blocks
 
-    def _detach(self, owner: Owner, node: Node) -> None:
+    def _detach(self, owner: NamedOwner, node: GraphNode) -> None:
         self._block(owner.uid, -owner.dependents.pop(node))
         if not owner.dependents:
             self._forget(owner)
@@ -297,7 +299,7 @@ class Graph:
         if waiting is not None:
             self._attempt(waiting.key)
 
-    def _forget(self, owner: Owner) -> None:
+    def _forget(self, owner: NamedOwner) -> None:
         del self.owners[owner.id]
         same = self._by_uid[owner.uid]
         del same[owner.id]

@@ -26,8 +26,8 @@ from apiext.storage.paged_reads import latest_pages
 
 if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import Scope
-    from apiext.garbagecollector.graph import Owner
-    from apiext.garbagecollector.object_links import Reference
+    from apiext.garbagecollector.graph import NamedOwner
+    from apiext.garbagecollector.object_links import OwnerReference
     from apiext.garbagecollector.served_objects import Kinds, ServedObjects
     from apiext.meta.encoding.json_codec import Object
     from apiext.storage.backend import Backend
@@ -64,13 +64,13 @@ class InvalidOwners:
         self._backend = backend
         self._events = events
         self._workers = workers
-        self._pending: dict[str, dict[str, list[tuple[Reference, list[_Dependent]]]]] = {}
+        self._pending: dict[str, dict[str, list[tuple[OwnerReference, list[_Dependent]]]]] = {}
         """References with their dependents by the prefix of the owner's keys, then by its name."""
         self._queue = WorkQueue(
             self._search, log=_LOG, event="search for owners in other namespaces failed, retrying", key_field="prefix", retryable=FAILURES
         )
 
-    def add(self, owner: Owner) -> None:
+    def add(self, owner: NamedOwner) -> None:
         """Search for an owner that is not where its dependents say."""
         place = self._kinds.locate(owner.reference.api_version, owner.reference.kind)
         if place is None or not place.namespaced:
@@ -97,12 +97,12 @@ class InvalidOwners:
                 for reference, dependents in wanted.get(pair.key.rpartition("/")[2], ()):
                     await self._compare(pair.key, reference, dependents)
 
-    async def _compare(self, key: str, reference: Reference, dependents: list[_Dependent]) -> None:
+    async def _compare(self, key: str, reference: OwnerReference, dependents: list[_Dependent]) -> None:
         if await self._objects.read_known(key, reference.uid) is not None:
             for dependent in dependents:
                 await self._record(reference, dependent)
 
-    async def _record(self, reference: Reference, dependent: _Dependent) -> None:
+    async def _record(self, reference: OwnerReference, dependent: _Dependent) -> None:
         """Create an event about a dependent; a refused one is only logged."""
         served = self._kinds.scope_of(dependent.key)
         if served is None:
@@ -118,7 +118,7 @@ class InvalidOwners:
             _LOG.info("event of the garbage collector refused", key=dependent.key, error=str(error))
 
 
-def _event(scope: Scope, name: str, reference: Reference, dependent: _Dependent) -> Object:
+def _event(scope: Scope, name: str, reference: OwnerReference, dependent: _Dependent) -> Object:
     """Return the event as client-go's recorder makes it."""
     moment = time.now()
     about = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version, "name": name, "uid": dependent.uid}

@@ -21,7 +21,7 @@ _DELETION: Final = b"deletionTimestamp"
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class OwnerReference:
     """An owner reference."""
 
     api_version: str
@@ -38,7 +38,7 @@ class Links:
 
     uid: str
     namespace: str
-    references: tuple[Reference, ...] = ()
+    references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
     is_terminating: bool = False
     is_cut: bool = False
@@ -93,12 +93,12 @@ def metadata_of(value: bytes) -> Object | None:
     return metadata if type(metadata) is dict and metadata else None
 
 
-def references_of(metadata: Object) -> Iterator[Reference]:
+def references_of(metadata: Object) -> Iterator[OwnerReference]:
     """Yield the owner references of an object. Skip malformed ones, which only other writers can have stored."""
     for one in _items(metadata.get("ownerReferences")):
         if type(one) is dict and (uid := _text(one.get("uid"))):
             api_version, kind, name = (_text(one.get(member)) for member in ("apiVersion", "kind", "name"))
-            yield Reference(api_version, kind, name, uid, blocks=one.get("blockOwnerDeletion") is True)
+            yield OwnerReference(api_version, kind, name, uid, blocks=one.get("blockOwnerDeletion") is True)
 
 
 def _items(value: Any) -> list[Any]:

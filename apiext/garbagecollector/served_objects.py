@@ -27,8 +27,8 @@ from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
     from apiext.endpoints.scopes.scope import Scope
-    from apiext.garbagecollector.graph import Place
-    from apiext.garbagecollector.object_links import Links, Reference
+    from apiext.garbagecollector.graph import KindPlace
+    from apiext.garbagecollector.object_links import Links, OwnerReference
     from apiext.meta.encoding.json_codec import Object
     from apiext.storage.backend import Backend
     from apiext.workers.pool import WorkerPool
@@ -42,7 +42,7 @@ MANAGER: Final = "kube-controller-manager"
 class Kinds(Protocol):
     """The kinds that the server serves and stores."""
 
-    def locate(self, api_version: str, kind: str) -> Place | None:
+    def locate(self, api_version: str, kind: str) -> KindPlace | None:
         """Return where the objects of a kind are stored, None if it is not served in this version."""
         ...
 
@@ -52,7 +52,7 @@ class Kinds(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredObject:
+class LatestObject:
     """An object in its latest state."""
 
     key: str
@@ -67,7 +67,7 @@ class StoredObject:
         return None if self.links is None else self.links.uid
 
     @property
-    def references(self) -> tuple[Reference, ...]:
+    def references(self) -> tuple[OwnerReference, ...]:
         """Return the owner references."""
         return () if self.links is None else self.links.references
 
@@ -96,28 +96,28 @@ class ServedObjects:
         self._backend = backend
         self._workers = workers
 
-    async def read(self, key: str) -> StoredObject | None:
+    async def read(self, key: str) -> LatestObject | None:
         """Return an object, None if it does not exist."""
         pair, _ = await self._backend.get(key)
         if pair is None:
             return None
         small = len(pair.value) <= MAX_INLINE_BYTES
         metadata = metadata_of(pair.value) if small else await aside(partial(metadata_of, pair.value))
-        return StoredObject(key, pair.revision, metadata or {}, None if metadata is None else links_in(metadata))
+        return LatestObject(key, pair.revision, metadata or {}, None if metadata is None else links_in(metadata))
 
-    async def read_known(self, key: str, uid: str) -> StoredObject | None:
+    async def read_known(self, key: str, uid: str) -> LatestObject | None:
         """Return the object of a uid, None if there is another one, none, or an unreadable one."""
         found = await self.read(key)
         return None if found is None or found.uid != uid else found
 
-    async def patch(self, found: StoredObject, metadata: Object) -> None:
+    async def patch(self, found: LatestObject, metadata: Object) -> None:
         """Change the metadata of an object, if it is still in this state."""
         scope, namespace, name = self._scope(found.key)
         body = {"metadata": {"resourceVersion": str(found.revision), **metadata}}
         call = WriteCall(USER, namespace, "", name, WriteQuery(), MANAGER, MERGE_PATCH, json_codec.dumps(body))
         await perform_own(self._workers, scope, patch_stored, call)
 
-    async def delete(self, found: StoredObject, policy: str) -> None:
+    async def delete(self, found: LatestObject, policy: str) -> None:
         """Delete an object with a propagation policy, unless its owner references have changed."""
         try:
             await self._delete(found, policy, str(found.revision))
@@ -132,7 +132,7 @@ class ServedObjects:
             # frequent changes of other fields must not keep it alive
             await self._delete(found, policy, None)
 
-    async def _delete(self, found: StoredObject, policy: str, revision: str | None) -> None:
+    async def _delete(self, found: LatestObject, policy: str, revision: str | None) -> None:
         scope, namespace, name = self._scope(found.key)
         query = DeleteQuery(propagation_policy=policy, preconditions=Preconditions(found.uid, revision))
         await perform(self._workers, scope, delete_stored, WriteCall(USER, namespace, "", name, query))

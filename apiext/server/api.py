@@ -39,18 +39,16 @@ from apiext.server.composition.admission import OpenAdmission, open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
 from apiext.server.composition.builtin_kinds import (
     NO_KINDS,
-    constant_services,
+    fixed_endpoints,
     open_builtin_kinds,
     start_control_plane,
     with_constant_services,
 )
 from apiext.server.composition.conversion_status import StoredStatuses
-from apiext.server.composition.flow_control import serve_bootstrap_objects
-from apiext.server.composition.garbage_collection import GarbageCollection, start_garbage_collection
 from apiext.server.composition.reviews import serve_reviews
 from apiext.server.composition.rules_in_use import RecordedRules
-from apiext.server.composition.storage_version_migrations import start_migrations
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
+from apiext.server.composition.store_controllers import start_store_controllers
 from apiext.server.composition.version_map import VersionMapParts
 from apiext.server.lazy_imports import LazyHandler
 from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
@@ -78,6 +76,7 @@ if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.definitions.definition import Definition
     from apiext.endpoints.request import Handler
+    from apiext.garbagecollector.garbage_collection import GarbageCollection
     from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
     from apiext.migration.migration_controller import MigrationController
@@ -212,10 +211,7 @@ async def open_api(
     admission = (opened := await open_admission(options, role.url, stores, clients, access, stack)).chain
     builtins, catalog, watches = _builtins(options), Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
-    guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
-    converters = ConverterFactory(options.service_addresses)
-    cache = ServingCache(stores, admission, guards, converters, workers, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
-    stack.push_async_callback(cache.close)
+    cache = _open_cache(stores, informer, admission, options, workers, watches, stack)
     definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
     replicas = await start_replicas(options.storage, role.name, catalog, cache, stack)
     start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
@@ -224,16 +220,12 @@ async def open_api(
     await _start_core_controllers([*endpoints, *further.endpoints], catalog, cache, options, stack)
     own = [*map(with_remote_builtin, endpoints), definitions]
     await start_storage_versions(own, options.storage, role.name, catalog, cache, stack)
-    migration = start_migrations([*own, *further.endpoints], catalog, cache, workers, replicas, options.storage, stack)
-    kinds = [*own, *further.endpoints]
-    collection = start_garbage_collection(kinds, catalog, cache, workers, replicas, options, stack)
+    migration, collection = start_store_controllers([*own, *further.endpoints], catalog, cache, workers, replicas, options, stack)
     versions = VersionMapParts(catalog, cache, workers, watches, opened, access.authorize, own, migration, options.migrates, stack)
     served, openid = _with_reviews(options, role.url, own, access, admission)
-    fixed, builtins = _fixed_endpoints(builtins, stores, admission, watches), further.beside(builtins)
+    fixed, builtins = fixed_endpoints(builtins, options, role.url, stores, admission, watches), further.beside(builtins)
     if options.builtin_kinds:
         await start_control_plane([*endpoints, *further.endpoints], builtins, options, role, stores, access, stack)
-    elif options.host is None:
-        fixed.append(constant_services(role.url, stores, admission, watches))
     opened.serve_resources(stored := [*served, *further.endpoints], catalog, cache, workers, stack)
     return API(
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*stored, *fixed]), workers, _refresh(informer, role)),
@@ -246,11 +238,28 @@ async def open_api(
         watches=watches,
         builtins=builtins,
         workers=workers,
-        converters=converters,
+        converters=cache.converters,
         admission=opened,
         migrations=migration,
         garbage_collection=collection,
     )
+
+
+def _open_cache(
+    stores: StoreFactory,
+    informer: DefinitionInformer,
+    admission: Admission,
+    options: ServerOptions,
+    workers: WorkerPool,
+    watches: Watches,
+    stack: AsyncExitStack,
+) -> ServingCache:
+    """Return the cache of what serves the definitions; `stack` closes it."""
+    guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
+    converters = ConverterFactory(options.service_addresses)
+    cache = ServingCache(stores, admission, guards, converters, workers, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
+    stack.push_async_callback(cache.close)
+    return cache
 
 
 def _refresh(informer: DefinitionInformer, role: ProcessRole) -> RefreshDefinition | None:
@@ -348,16 +357,6 @@ def _with_reviews(
     served, tokens = serve_reviews(options, own, access, admission)
     documents = OpenIDDocuments(tokens, url)
     return served, {".well-known": documents, "openid": documents}
-
-
-def _fixed_endpoints(
-    builtins: tuple[BuiltinGroupVersion, ...], stores: StoreFactory, admission: Admission, watches: Watches
-) -> list[BuiltinEndpoint]:
-    """Return the endpoints of the resources whose objects are not stored."""
-    if FLOWCONTROL_V1 not in builtins:
-        return []
-    serve_bootstrap_objects(stores)
-    return endpoints_of([FLOWCONTROL_V1], stores, admission, watches)
 
 
 def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]) -> Handler:

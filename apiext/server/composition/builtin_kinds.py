@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from apiext.meta.builtin_resources import BUILTINS, CORE_V1, INTERNAL_V1ALPHA1, SERVICES
 from apiext.meta.encoding import json_codec
+from apiext.server.composition.flow_control import bootstrap_endpoints
 from apiext.serving.builtin.endpoints import BuiltinEndpoint
 from apiext.serving.builtin.kubernetes_service import constant_service, kubernetes_service
 from apiext.serving.builtin.lazy_scopes import DeferredScopes
@@ -54,6 +55,16 @@ def open_builtin_kinds(stores: StoreFactory, admission: Admission, watches: Watc
 
     groups = further_resources((*BUILTINS, INTERNAL_V1ALPHA1))
     return BuiltinKinds(groups, tuple(further_endpoints(groups, stores, admission, watches)))
+
+
+def fixed_endpoints(
+    groups: Sequence[BuiltinGroupVersion], options: ServerOptions, url: str, stores: StoreFactory, admission: Admission, watches: Watches
+) -> list[BuiltinEndpoint]:
+    """Return the endpoints of a standalone server whose objects are not stored."""
+    found = bootstrap_endpoints(groups, stores, admission, watches)
+    if options.host is None and not options.builtin_kinds:
+        found.append(_constant_services(url, stores, admission, watches))
+    return found
 
 
 async def start_control_plane(
@@ -103,7 +114,7 @@ def _port(url: str) -> int:
     return urlsplit(url).port or 0
 
 
-def constant_services(url: str, stores: StoreFactory, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+def _constant_services(url: str, stores: StoreFactory, admission: Admission, watches: Watches) -> BuiltinEndpoint:
     """Return the read-only endpoint of Services, with that of the server: `kubectl cluster-info` asks for them."""
     encoded = {"default/kubernetes": json_codec.dumps(constant_service(_port(url)))}
     stores.hold(SERVICES.stored_resource, encoded, revision=_SERVICE_REVISION)

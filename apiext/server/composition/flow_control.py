@@ -9,16 +9,22 @@ from apiext.flowcontrol.configuration.bootstrap import bootstrap_flow_schemas, b
 from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
 from apiext.flowcontrol.estimation.work_estimator import ObjectStats
 from apiext.flowcontrol.flow_control import FlowControl
-from apiext.meta.builtin_resources import BUILTINS, FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS
+from apiext.meta.builtin_resources import BUILTINS, FLOW_SCHEMAS, FLOWCONTROL_V1, PRIORITY_LEVEL_CONFIGURATIONS
 from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource
 from apiext.scheduling.tasks import run_until_closed
+from apiext.serving.builtin.kinds import endpoints_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
+    from apiext.admission.attributes import Admission
+    from apiext.endpoints.scopes.open_watches import Watches
+    from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
+    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
 
 _STORED: Final = {one.resource.group_resource: one.stored_resource for group in BUILTINS for one in group.resources}
@@ -59,8 +65,13 @@ def _objects(stores: StoreFactory, group: str, resource: str) -> ObjectStats | N
     return ObjectStats(number, stored_bytes // number if number else 0)
 
 
-def serve_bootstrap_objects(stores: StoreFactory) -> None:
-    """Serve the bootstrap objects of a standalone server, which are not in its store."""
+def bootstrap_endpoints(
+    builtins: Sequence[BuiltinGroupVersion], stores: StoreFactory, admission: Admission, watches: Watches
+) -> list[BuiltinEndpoint]:
+    """Return the endpoints of the bootstrap objects of a standalone server, which are not in its store."""
+    if FLOWCONTROL_V1 not in builtins:
+        return []
     for resource, objects in ((FLOW_SCHEMAS, bootstrap_flow_schemas()), (PRIORITY_LEVEL_CONFIGURATIONS, bootstrap_priority_levels())):
         encoded = {obj["metadata"]["name"]: json_codec.dumps(obj) for obj in objects}
         stores.hold(resource.stored_resource, encoded, revision=_REVISION)
+    return endpoints_of([FLOWCONTROL_V1], stores, admission, watches)

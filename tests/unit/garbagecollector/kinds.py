@@ -2,8 +2,8 @@
 
 from typing import Any, Final, cast
 
-from apiext.garbagecollector.graph import Place
-from apiext.garbagecollector.served_objects import ServedObjects, StoredObject
+from apiext.garbagecollector.graph import KindPlace
+from apiext.garbagecollector.served_objects import LatestObject, ServedObjects
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupResource
@@ -20,9 +20,9 @@ class Kinds:
     """Implements served_objects.Kinds."""
 
     def __init__(self) -> None:
-        self.places = {("v1", "Thing"): Place(THINGS, namespaced=True), ("v1", "Plan"): Place(PLANS, namespaced=False)}
+        self.places = {("v1", "Thing"): KindPlace(THINGS, namespaced=True), ("v1", "Plan"): KindPlace(PLANS, namespaced=False)}
 
-    def locate(self, api_version: str, kind: str) -> Place | None:
+    def locate(self, api_version: str, kind: str) -> KindPlace | None:
         """Implement Kinds.locate."""
         return self.places.get((api_version, kind))
 
@@ -65,7 +65,7 @@ class Objects(ServedObjects):
         self.conflicts = 0
         """Number of the next patches that fail."""
 
-    async def patch(self, found: StoredObject, metadata: dict[str, Any]) -> None:
+    async def patch(self, found: LatestObject, metadata: dict[str, Any]) -> None:
         """Implement ServedObjects.patch."""
         if self.conflicts:
             self.conflicts -= 1
@@ -77,7 +77,7 @@ class Objects(ServedObjects):
         else:
             await self._backend.update(found.key, json_codec.dumps({"metadata": changed}), expected=found.revision)
 
-    async def delete(self, found: StoredObject, policy: str) -> None:
+    async def delete(self, found: LatestObject, policy: str) -> None:
         """Implement ServedObjects.delete."""
         self.deleted.append((found.metadata["name"], policy))
         others = [name for name in found.finalizers if name not in {"foregroundDeletion", "orphan"}]

@@ -6,15 +6,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.garbagecollector.graph import Graph, State
-from apiext.garbagecollector.object_links import Links, Reference, links_of, may_matter
+from apiext.garbagecollector.graph import Graph, OwnerState
+from apiext.garbagecollector.object_links import Links, OwnerReference, links_of, may_matter
 from tests.unit.garbagecollector.kinds import PLANS, THINGS, Kinds, owner, thing
 
 NAMES = ("x", "y", "z")
 UIDS = ("1", "2", "3")
 KEYS = [f"{THINGS}{namespace}/{name}" for namespace in ("a", "b") for name in NAMES] + [f"{PLANS}{name}" for name in NAMES]
 REFERENCES = st.builds(
-    Reference,
+    OwnerReference,
     st.sampled_from(("v1", "v1", "v1", "v2")),
     st.sampled_from(("Thing", "Plan", "Other")),
     st.sampled_from(NAMES),
@@ -43,7 +43,7 @@ class Watched:
         self.checks: list[str] = []
         self.graph = Graph(self.kinds.locate, self.attempts.append, self.checks.append)
 
-    def change(self, key: str, state: tuple[str, Sequence[Reference], Sequence[str], bool] | None) -> None:
+    def change(self, key: str, state: tuple[str, Sequence[OwnerReference], Sequence[str], bool] | None) -> None:
         """Put or remove an object, and do what the collector does with owners."""
         if state is None:
             self.objects.pop(key, None)
@@ -61,7 +61,7 @@ class Watched:
             found = self.graph.owners.get(name)
             if found is None:
                 continue
-            if found.state is State.UNKNOWN and found.key:
+            if found.state is OwnerState.UNKNOWN and found.key:
                 links = self.objects.get(found.key)
                 if links is None:
                     self.graph.set_absent(found)
@@ -144,7 +144,7 @@ def test_forgets_with_the_last_dependent() -> None:
     """Have nothing left when all dependents are gone."""
     watched = Watched()
     for number, key in enumerate(KEYS):
-        watched.change(key, (str(number), [Reference("v1", "Thing", "x", "1", True), Reference("v9", "No", "x", "1")], (), False))
+        watched.change(key, (str(number), [OwnerReference("v1", "Thing", "x", "1", True), OwnerReference("v9", "No", "x", "1")], (), False))
 
     for key in KEYS:
         watched.change(key, None)
@@ -157,7 +157,7 @@ def test_forgets_with_the_last_dependent() -> None:
 def test_locates_kinds_later() -> None:
     """Look up the owners of a kind once it is served."""
     watched = Watched()
-    watched.change(KEYS[0], ("1", [Reference("v2", "Late", "y", "2")], (), False))
+    watched.change(KEYS[0], ("1", [OwnerReference("v2", "Late", "y", "2")], (), False))
     watched.kinds.places["v2", "Late"] = watched.kinds.places["v1", "Thing"]
 
     watched.graph.locate_again("v2", "Late")
@@ -170,9 +170,9 @@ def test_a_cluster_scoped_object_has_no_namespaced_owner() -> None:
     """Never delete a cluster-scoped object for a namespaced owner."""
     watched = Watched()
 
-    watched.change(f"{PLANS}x", ("1", [Reference("v1", "Thing", "y", "2")], (), False))
+    watched.change(f"{PLANS}x", ("1", [OwnerReference("v1", "Thing", "y", "2")], (), False))
 
-    assert [one.state for one in watched.graph.owners.values()] == [State.INVALID]
+    assert [one.state for one in watched.graph.owners.values()] == [OwnerState.INVALID]
     assert watched.attempts == []
 
 
@@ -183,7 +183,9 @@ def test_reads_stored_objects() -> None:
     links = links_of(value)
 
     assert may_matter(value)
-    assert links == Links("1", "a", (Reference("v1", "Thing", "2", "2", True), Reference("v1", "Thing", "4", "4")), ("orphan",), True)
+    assert links == Links(
+        "1", "a", (OwnerReference("v1", "Thing", "2", "2", True), OwnerReference("v1", "Thing", "4", "4")), ("orphan",), True
+    )
     assert links.orphans
     assert not links.waits_for_dependents
     assert not may_matter(thing("1", finalizers=("orphan",)))

@@ -9,7 +9,7 @@ import pytest
 
 from apiext.migration.definition_status import DefinitionStatus
 from apiext.migration.migration_controller import MigrationController
-from apiext.server.composition.storage_version_migrations import ServedResources
+from apiext.server.composition.store_controllers import ServedResources
 from tests.support.builders.crds import crd, version
 from tests.support.servers.in_process import CRDS, InProcess
 
