@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from apiext.backup.errors import BackupError
 from apiext.backup.logical_pairs import DEFINITIONS
+from apiext.backup.owner_order import rounds_after_owners
 from apiext.conversion.rules.model import API_VERSION, GROUP, PLURAL
 from apiext.conversion.rules.reporting.status import VALID
 from apiext.definitions.codec import GVK, RESOURCE, CRDCodec
@@ -76,7 +77,9 @@ class ServerTarget:
         self._outcome = ServerOutcome()
 
     async def restore(self, pairs: Callable[[], Iterator[tuple[str, bytes]]]) -> ServerOutcome:
-        """Create missing definitions, Conversions, then other objects. `pairs` yields the keys, relative to the prefix, at each call.
+        """Create missing definitions, Conversions, then other objects, owners before their dependents.
+
+        `pairs` yields the keys, relative to the prefix, at each call.
 
         Raises:
             BackupError: the server does not answer, is not apiext, refuses a definition, or does not use a Conversion.
@@ -89,10 +92,18 @@ class ServerTarget:
                 conversions.append((key, value))
         for key, value in conversions:
             await self._put_conversion(key, value)
-        objects = ((key, value) for key, value in pairs() if not key.startswith((DEFINITIONS, _CONVERSIONS)))
+        later = rounds_after_owners(pairs())
+        dependents = frozenset[str]().union(*later)
+        await self._put_all((key, value) for key, value in pairs() if key not in dependents)
+        for keys in later:
+            await self._put_all((key, value) for key, value in pairs() if key in keys)
+        return self._outcome
+
+    async def _put_all(self, pairs: Iterator[tuple[str, bytes]]) -> None:
+        """Put the objects among pairs: neither definitions nor Conversions."""
+        objects = ((key, value) for key, value in pairs if not key.startswith((DEFINITIONS, _CONVERSIONS)))
         while batch := list(islice(objects, _TOGETHER)):
             await asyncio.gather(*(self._put(key, value) for key, value in batch))
-        return self._outcome
 
     async def _define(self, value: bytes) -> None:
         """Create a definition unless it exists, and wait until the server serves it."""
