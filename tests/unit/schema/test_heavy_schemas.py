@@ -69,7 +69,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 def test_defaults_leave_the_event_loop(name: str, special: dict[str, Any]) -> None:
     """Stop the setting of defaults that are large or many, and set them elsewhere."""
     compiled = CompiledSchema({"type": "object", "properties": {**_DEFAULTS[name], **special}})
-    members = {"items": {"a": [{} for _ in range(50)]}, "nulls": {"a": [None] * 50}}.get(name, {})
+    special_members: dict[str, dict[str, Any]] = {"items": {"a": [{} for _ in range(50)]}, "nulls": {"a": [None] * 50}}
+    members = special_members.get(name, {})
     obj = {"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"}, **members}
 
     filled: dict[str, Any] = {}
