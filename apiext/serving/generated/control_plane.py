@@ -20,8 +20,8 @@ from apiext.registry.watch_loop import follow
 from apiext.scheduling.tasks import end_tasks
 from apiext.scheduling.ticks import until_tick
 from apiext.scheduling.workqueue import WorkQueue
+from apiext.serving.builtin.own_objects import create_object, ensure_object, find_object
 from apiext.serving.generated import control_plane_objects as objects
-from apiext.serving.own_objects import create_object, ensure_object, find_object
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import EventType, WatchOptions
 

@@ -18,7 +18,7 @@ from apiext.managedfields.field_manager import SERVER
 from apiext.meta import errors
 from apiext.meta.log import get_logger
 from apiext.registry.request_context import DeleteOptions, RequestContext, UpdateOptions
-from apiext.serving.own_objects import create_object
+from apiext.serving.builtin.own_objects import create_object
 from apiext.storage.interface import ListOptions, Preconditions
 
 if TYPE_CHECKING:
