@@ -16,12 +16,13 @@ import orjson
 
 from apiext.backup.errors import BackupError
 from apiext.backup.stored_pairs import KUBE_APISERVERS, is_content
-from apiext.storage import keys, server_keys
+from apiext.storage import keys
 from apiext.storage.backend import BackendError, Guard, ValueTooLargeError
 from apiext.storage.backends.next_offset import next_offset
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD, recorded_offset
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
 from apiext.storage.paged_reads import latest_pages
+from apiext.storage.replicas import server_keys
 from apiext.storage.replicas.host_records import HostRecords
 from apiext.storage.replicas.roll_call import Replicas
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.backup.errors import BackupError
 from apiext.backup.logical_pairs import DEFINITIONS
 from apiext.backup.stored_pairs import contents, is_encrypted
-from apiext.storage.server_keys import is_record
+from apiext.storage.replicas.server_keys import is_record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

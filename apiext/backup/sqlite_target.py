@@ -15,10 +15,11 @@ import orjson
 from apiext.backup.errors import BackupError
 from apiext.meta import time
 from apiext.server.atomic_files import sync
-from apiext.storage import keys, server_keys
+from apiext.storage import keys
 from apiext.storage.backend import BackendError
 from apiext.storage.backends.next_offset import next_offset
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+from apiext.storage.replicas import server_keys
 from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.database_file import lock_of, locked_store
 

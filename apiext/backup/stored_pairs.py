@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 import orjson
 
 from apiext.backup.errors import BackupError
-from apiext.storage import server_keys, stored_object
+from apiext.storage import stored_object
 from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
-from apiext.storage.server_keys import COMPANIONS, FORMER_SEGMENT, REPLICAS, SEGMENT
+from apiext.storage.replicas import server_keys
+from apiext.storage.replicas.server_keys import COMPANIONS, FORMER_SEGMENT, REPLICAS, SEGMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

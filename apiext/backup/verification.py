@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from apiext.backup.errors import BackupError
 from apiext.backup.stored_pairs import summarize
-from apiext.storage.server_keys import FORMER_SEGMENT, SEGMENT
+from apiext.storage.replicas.server_keys import FORMER_SEGMENT, SEGMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

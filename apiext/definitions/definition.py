@@ -10,7 +10,7 @@ from apiext.definitions import conditions
 from apiext.meta import host_annotations
 from apiext.meta.encoding import json_codec
 from apiext.meta.gvk import GroupKind, GroupResource
-from apiext.storage import server_keys
+from apiext.storage.replicas import server_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -86,7 +86,7 @@ class GraphBuilder:
                 self._append(key, value)
                 self._wanted.set()
 
-    async def reload(self, _revision: int, *, anew: bool = False) -> None:  # noqa: ARG002 -- every loss makes a new graph
+    async def reload(self, _revision: int, *, anew: bool = False) -> None:
         """Note that changes were lost."""
         self.is_outdated.set()
 

@@ -24,7 +24,7 @@ from apiext.storage.backend import BackendError, WriteResult
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.replicas.roll_call import Replicas
-from apiext.storage.server_keys import is_record
+from apiext.storage.replicas.server_keys import is_record
 from hack.lib.reference import binaries
 from hack.lib.servers.etcd import Etcd
 from tests.unit.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, content, embedded, fill

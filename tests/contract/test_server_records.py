@@ -110,7 +110,7 @@ async def test_the_greater_offset_counts(backend: Backend, prefix: str) -> None:
             offsets += [await with_offset(backend, root, begin=begin) for begin in (True, False)]
             await put(backend, root, {f"{OTHER[place]}/{OFFSET_RECORD}": b'{"base":9}\n'})
             offsets.append(await with_offset(backend, root, begin=False))
-    found = [one._offset for one in offsets if isinstance(one, OffsetBackend)]
+    found = [one.offset for one in offsets if isinstance(one, OffsetBackend)]
 
     assert found == [5, 5, 9, REVISION_BASE + 5, REVISION_BASE + 5, REVISION_BASE + 5] * 2
 

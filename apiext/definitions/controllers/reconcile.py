@@ -14,7 +14,7 @@ from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, ESTABLIS
 from apiext.definitions.controllers.naming import AcceptedNames, accept_names, needs_names
 from apiext.meta import field
 from apiext.meta.gvk import GroupResource
-from apiext.storage.server_keys import RESERVED, is_reserved
+from apiext.storage.replicas.server_keys import RESERVED, is_reserved
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object

@@ -15,7 +15,7 @@ from apiext.meta.gvk import GroupResource
 from apiext.meta.names import dns1035_label, dns1123_subdomain
 from apiext.meta.objectmeta.validation import IMMUTABLE
 from apiext.schema.keywords import KEYWORDS
-from apiext.storage.server_keys import RESERVED, is_reserved
+from apiext.storage.replicas.server_keys import RESERVED, is_reserved
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object

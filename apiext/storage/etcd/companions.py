@@ -18,10 +18,11 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
-from apiext.storage import keys, server_keys
+from apiext.storage import keys
 from apiext.storage.backend import Guard
 from apiext.storage.backends import transaction
 from apiext.storage.etcd import messages
+from apiext.storage.replicas import server_keys
 
 _MAX_CONDITIONS: Final = 1024
 

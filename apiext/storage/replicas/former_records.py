@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
-from apiext.storage import server_keys
 from apiext.storage.paged_reads import latest_pages
+from apiext.storage.replicas import server_keys
 from apiext.storage.replicas.host_records import HostRecords
 from apiext.storage.replicas.replica import is_server_record
 

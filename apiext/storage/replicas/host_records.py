@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from apiext.storage import server_keys
 from apiext.storage.backend import Backend, BackendError, KeyValue
+from apiext.storage.replicas import server_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable

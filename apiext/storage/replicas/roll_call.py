@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import time
 from apiext.scheduling.tasks import SharedWork, end_tasks
-from apiext.storage import server_keys
 from apiext.storage.backend import BackendError
+from apiext.storage.replicas import server_keys
 from apiext.storage.replicas.call_folder import CallFolder
 from apiext.storage.replicas.former_records import FormerRecords
 from apiext.storage.replicas.replica import Replica

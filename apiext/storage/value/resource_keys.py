@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1, BuiltinGroupVersion
 from apiext.meta.gvk import GroupResource
-from apiext.storage import keys, server_keys
+from apiext.storage import keys
+from apiext.storage.replicas import server_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

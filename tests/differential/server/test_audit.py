@@ -357,6 +357,7 @@ def test_webhooks_that_outlast_the_request(servers: AuditedPair) -> None:
 
 
 def _outlasted(servers: AuditedPair, label: str) -> list[str]:
+    found: list[str] = []
     for attempt in range(_ATTEMPTS):
         case = recorded(f"{label}-{attempt}", "POST", f"{WIDGETS}?timeout=1s", made("outlasted"))
         if not (found := servers.differences([case])):

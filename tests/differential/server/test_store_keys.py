@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from apiext.storage import server_keys
+from apiext.storage.replicas import server_keys
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 

@@ -13,8 +13,9 @@ from apiext.definitions.validation.definition import validate_create
 from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1
 from apiext.meta.generated.resources import further_resources
 from apiext.meta.gvk import GroupResource
-from apiext.storage import keys, server_keys
+from apiext.storage import keys
 from apiext.storage.backend import Guard, KeyValue, RangeResult, WatchBatch, WriteResult
+from apiext.storage.replicas import server_keys
 from apiext.storage.replicas.former_records import KEPT
 from tests.support.builders.crds import crd
 from tests.support.event_loop import until_answered
