@@ -25,7 +25,7 @@ _AUDIENCE: Final = "go-jose/go-jose/jwt: expected string or array value to unmar
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ObjectClaim:
     """An object that a token names."""
 
     name: str = ""
@@ -44,8 +44,8 @@ class Claims:
     issued_at: int | None = None
     token_id: str = ""
     namespace: str = ""
-    service_account: Reference = Reference()
-    bound: Mapping[str, Reference]
+    service_account: ObjectClaim = ObjectClaim()
+    bound: Mapping[str, ObjectClaim]
     """The objects to which the token is bound, by kind in lower case."""
 
     def check_times(self, now: float) -> None:
@@ -78,7 +78,7 @@ def decode(document: Mapping[str, Any]) -> Claims:
         issued_at=public.get("iat"),
         token_id=public.get("jti", ""),
         namespace=private.get("namespace", ""),
-        service_account=private.get("serviceaccount", Reference()),
+        service_account=private.get("serviceaccount", ObjectClaim()),
         bound={kind: private[kind] for kind in _BOUND if private.get(kind) is not None},
     )
 
@@ -110,8 +110,8 @@ def _struct(type_name: str, fields: Mapping[str, Read]) -> Read:
     return read
 
 
-def _reference(value: Any) -> Reference:
-    return Reference(**_REFERENCE(value))
+def _reference(value: Any) -> ObjectClaim:
+    return ObjectClaim(**_REFERENCE(value))
 
 
 def _optional(read: Read) -> Read:

@@ -24,7 +24,7 @@ from apiext.meta.time import parse as time_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from apiext.authentication.serviceaccount.claims import Reference
+    from apiext.authentication.serviceaccount.claims import ObjectClaim
     from apiext.authentication.serviceaccount.keys import SigningKey, VerifyingKey
     from apiext.meta.encoding.json_codec import Object
 
@@ -152,7 +152,7 @@ class ServiceAccountTokens:
         extra = {CREDENTIAL_ID: (f"JTI={claims.token_id}",)} if claims.token_id else {}
         return UserInfo(f"{USER_PREFIX}{namespace}:{name}", groups, uid, extra)
 
-    async def _check_bound(self, bound: Mapping[str, Reference], namespace: str) -> None:
+    async def _check_bound(self, bound: Mapping[str, ObjectClaim], namespace: str) -> None:
         """Check that the objects to which a token is bound exist. Raises TokenError."""
         named = bound.get("secret")
         if named is not None:
