@@ -28,6 +28,7 @@ CLUSTER_WIDE: Final = {
     SERVER: {
         "create subjectaccessreviews.authorization.k8s.io",
         "create tokenreviews.authentication.k8s.io",
+        "get /metrics",
         "get,list,watch configmaps",
         "get,list,watch customresourcedefinitions.apiextensions.k8s.io",
         "get,list,watch namespaces",
@@ -48,6 +49,7 @@ CLUSTER_WIDE: Final = {
         "create,delete,get,list,patch,update validatingadmissionpolicies.admissionregistration.k8s.io",
         "create,delete,get,update validatingadmissionpolicybindings.admissionregistration.k8s.io",
         "delete,get,list,patch,watch customresourcedefinitions.apiextensions.k8s.io",
+        "get /metrics",
         "get /readyz/*",
         "get /stored/versions/*",
         "patch customresourcedefinitions/status.apiextensions.k8s.io",
