@@ -95,8 +95,10 @@ class GarbageCollection:
                     backoff.reset()
                 finally:
                     end()
-            except Exception as error:  # noqa: BLE001 -- garbage would stay until the server restarts
+            except BackendError as error:
                 _LOG.warning("garbage collection failed, retrying", error=str(error), retry_after=backoff.next)
+            except Exception:  # noqa: BLE001 -- garbage would stay until the server restarts
+                _LOG.exception("garbage collection failed, retrying", retry_after=backoff.next)
             finally:
                 self._failures = self.failures
                 self._current = None

@@ -93,11 +93,13 @@ class GarbageCollector:
         self.builder = GraphBuilder(backend, root, self.graph, reach=reach, is_ignored=is_ignored)
 
     async def run(self) -> None:
-        """Collect garbage until changes are lost: then a new collector is needed."""
-        building = asyncio.create_task(self.builder.run(), name="garbage-collector-graph")
-        tasks = [building, asyncio.create_task(self._work(), name="garbage-collector")]
+        """Collect garbage until changes are lost: then a new collector is needed. Raises what makes the graph incomplete."""
+        work = {"graph": self.builder.run(), "work": self._work(), "lost-changes": self.builder.is_outdated.wait()}
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(one, name=f"garbage-collector-{name}") for name, one in work.items()]
         try:
-            await self.builder.is_outdated.wait()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             await end_tasks(*tasks)
 

@@ -139,6 +139,9 @@ class GraphBuilder:
             except (BackendError, StatusError) as error:
                 self.failures += 1
                 _LOG.warning("garbage collector cannot read all objects, retrying", error=str(error), retry_after=backoff.next)
+            except Exception:  # noqa: BLE001 -- garbage would stay until the server restarts
+                self.failures += 1
+                _LOG.exception("garbage collector cannot read all objects, retrying", retry_after=backoff.next)
             await backoff.pause()
         self._append(_END, None)
 

@@ -88,7 +88,7 @@ def metadata_of(value: bytes) -> Object | None:
             metadata = stored_object.loads(value).get("metadata")
         else:
             return None
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     return metadata if type(metadata) is dict and metadata else None
 

@@ -247,3 +247,19 @@ async def test_many_owners(monkeypatch: pytest.MonkeyPatch, count: int, deleted:
         assert collection.objects.deleted == [("child", "Background")]
         assert backend.calls["get"] < 2 * count + 50
         assert collection.objects.patches == (0 if deleted else 1)
+
+
+async def test_fails_with_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise what stops the graph, so that another collector starts."""
+    backend = MemoryBackend()
+    async with running_stores(backend) as stores:
+        collection = Collection(backend, stores)
+        monkeypatch.setattr(collection.graph, "put", lambda *_: 1 / 0)
+        end = await stores.follow_all(collection.collector.builder)
+        running = asyncio.create_task(collection.collector.run())
+        await settle()
+        await backend.create(f"{THINGS}a/child", thing("child", owner("gone")))
+
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(running, 30)
+        end()
