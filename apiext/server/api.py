@@ -51,7 +51,7 @@ from apiext.server.composition.storage_versions import start_replicas, start_sto
 from apiext.server.composition.store_controllers import start_store_controllers
 from apiext.server.composition.version_map import VersionMapParts
 from apiext.server.lazy_imports import LazyHandler
-from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
+from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE, WATCH_COMPRESSION_GATE
 from apiext.server.routes.openid import CONFIGURATION, KEYS, OpenIDDocuments
 from apiext.server.routes.own_paths import OwnPaths
 from apiext.server.routes.version import GIT_VERSION
@@ -209,7 +209,7 @@ async def open_api(
         StatusError, BackendError, StorageError: the store cannot be read.
     """
     admission = (opened := await open_admission(options, role.url, stores, clients, access, stack)).chain
-    builtins, catalog, watches = _builtins(options), Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
+    builtins, catalog, watches = _builtins(options), Catalog(), _watches(options)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     cache = _open_cache(stores, informer, admission, options, workers, watches, stack)
     definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
@@ -281,6 +281,10 @@ def _others(
         "apiext": OwnPaths(ImportHandler(cache, workers), LazyHandler(versions.open)),
         "stored": StoredHandler(catalog, cache, workers, replicas.roll_call),
     }
+
+
+def _watches(options: ServerOptions) -> Watches:
+    return Watches(min_seconds=options.limits.min_request_timeout, compresses=options.feature_gates.enabled(WATCH_COMPRESSION_GATE))
 
 
 def _builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:

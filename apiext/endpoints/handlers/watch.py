@@ -13,9 +13,11 @@ from apiext.endpoints.parameters.query_parameters import parse_query
 from apiext.endpoints.parameters.selector_budget import selector_budget
 from apiext.endpoints.parameters.shard_selector import shard_selector
 from apiext.endpoints.request import INFO, SERVES_CBOR, WATCH_INITIALIZED
+from apiext.endpoints.responsewriters.cached_document import accepts_gzip
+from apiext.endpoints.responsewriters.content_encoding import is_added_by_proxy
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.object_response import table_form
-from apiext.endpoints.responsewriters.response import ResponseStream
+from apiext.endpoints.responsewriters.response import NO_HEADERS, ResponseStream
 from apiext.endpoints.responsewriters.watch_encoder import (
     CBOREncoder,
     EncodeError,
@@ -37,6 +39,9 @@ from apiext.storage.rendering.watch_queue import failed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_COMPRESSED_INLINE: Final = 64 * 1024
+"""Bytes that the event loop compresses, in a millisecond; a thread compresses more."""
+_GZIP: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
 _STREAM_TYPES: Final = {JSON: JSON, CBOR: CBOR_SEQUENCE}
 
 
@@ -66,7 +71,8 @@ async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery, shard
         if asks_for_websocket(request):
             return await serve_frames(request, running, encoder.line, seconds, binary=media.type != JSON)
         content_type = _STREAM_TYPES.get(media.type) or f"{media.type};stream=watch"
-        return await _serve(request, running, encoder, seconds, content_type)
+        compressed = scope.watches.compresses and query.send_initial_events is True and query.allow_bookmarks
+        return await _serve(request, running, encoder, seconds, content_type, compressed=compressed and _accepts_gzip(request))
     finally:
         running.close()
         scope.watches.discard(running)
@@ -100,8 +106,14 @@ def _encoder(request: web.BaseRequest, scope: Scope, media: MediaType) -> EventE
     return UntypedEncoder(encoder) if SERVES_CBOR in request else encoder
 
 
-async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder, seconds: float, content_type: str) -> web.StreamResponse:
-    stream = ResponseStream(content_type=content_type)
+def _accepts_gzip(request: web.BaseRequest) -> bool:
+    return accepts_gzip(request) and not is_added_by_proxy(request)
+
+
+async def _serve(
+    request: web.BaseRequest, running: Watch, encoder: EventEncoder, seconds: float, content_type: str, *, compressed: bool = False
+) -> web.StreamResponse:
+    stream = ResponseStream(content_type=content_type, headers=_GZIP if compressed else NO_HEADERS)
     await stream.prepare(request)
     timer = asyncio.get_running_loop().call_later(seconds, running.close)
     try:
@@ -109,7 +121,7 @@ async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder
             async for events in running:
                 if encoder.is_slow:
                     await encoder.ready(events)
-                await _send(stream, encoder, events)
+                await _send(stream, encoder, events, compressed=compressed)
                 # an idle watch must not keep what it has sent
                 del events
         await stream.write_eof()
@@ -120,8 +132,11 @@ async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder
     return stream
 
 
-async def _send(stream: ResponseStream, encoder: EventEncoder, events: Sequence[Event]) -> None:
+async def _send(stream: ResponseStream, encoder: EventEncoder, events: Sequence[Event], *, compressed: bool) -> None:
     for number, piece in enumerate(encoder.pieces(events)):
         if number:
             await asyncio.sleep(0)
+        if compressed:
+            small = len(piece.data) <= _COMPRESSED_INLINE
+            piece = piece.compressed() if small else await asyncio.to_thread(piece.compressed)  # noqa: PLW2901
         await stream.write_shared(piece)

@@ -73,7 +73,7 @@ async def send(
         parts = await share((media.type, media.pretty), partial(format_parts, request, media, parts))
     size = sum(map(len, parts))
     headers = {}
-    if size > GZIP_THRESHOLD and accepts_gzip(request) and not _is_added_by_proxy(request):
+    if size > GZIP_THRESHOLD and accepts_gzip(request) and not is_added_by_proxy(request):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         parts = await share((media.type, media.pretty, "gzip"), partial(_compressed, parts))
         size = sum(map(len, parts))
@@ -88,7 +88,7 @@ async def send(
     return reply
 
 
-def _is_added_by_proxy(request: web.BaseRequest) -> bool:
+def is_added_by_proxy(request: web.BaseRequest) -> bool:
     """Return whether a front proxy, not its client, asks for compression: it would decompress the response for the client.
 
     kube-apiserver sends the headers of the client and its own in alphabetical order, then those that Go's HTTP client adds.

@@ -25,16 +25,18 @@ class Watches:
     A server that shuts down refuses new watches (`drain`) before it ends the others (`end`): an informer lists again after a
     watch of less than a second without an event, but not after a 429.
 
-    `parent` contains every watch too. `min_seconds` is the least duration of a watch without timeoutSeconds.
+    `parent` contains every watch too. `min_seconds` is the least duration of a watch without timeoutSeconds; with `compresses`, watches
+    that begin with a list are compressed for clients that accept it.
     """
 
-    __slots__ = ("_draining", "_error", "_open", "_parent", "closed", "encoder", "min_seconds")
+    __slots__ = ("_draining", "_error", "_open", "_parent", "closed", "compresses", "encoder", "min_seconds")
 
-    def __init__(self, parent: Watches | None = None, *, min_seconds: float = MIN_SECONDS) -> None:
+    def __init__(self, parent: Watches | None = None, *, min_seconds: float = MIN_SECONDS, compresses: bool = True) -> None:
         self._open: set[Watch] = set()
         self._parent = parent
         self.encoder = SharedEncoder()
         self.min_seconds: float = parent.min_seconds if parent is not None else min_seconds
+        self.compresses: bool = parent.compresses if parent is not None else compresses
         self.closed = False
         self._draining = False
         self._error: StatusError | None = None

@@ -30,6 +30,7 @@ VIRTUAL_RESOURCES_GATE: Final = "ExcludeAdmissionWebhookVirtualResources"
 MUTATING_POLICY_GATE: Final = "MutatingAdmissionPolicy"
 STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
 SHARDS_GATE: Final = "ShardedListAndWatch"
+WATCH_COMPRESSION_GATE: Final = "WatchListCompression"
 RANGE_STREAM_GATE: Final = "EtcdRangeStream"
 _MISTYPED: Final = 0.85
 """Similarity of a mistyped name, by difflib."""
@@ -41,6 +42,7 @@ _GATES: Final = {
     SHARDS_GATE: _Gate(default=False, stage=_ALL_ALPHA),
     MIGRATOR_GATE: _Gate(default=True, stage=""),
     RANGE_STREAM_GATE: _Gate(default=True, stage=_ALL_BETA),
+    WATCH_COMPRESSION_GATE: _Gate(default=True, stage=_ALL_BETA),
     MANIFEST_GATE: _Gate(default=True, stage=_ALL_BETA),
     VIRTUAL_RESOURCES_GATE: _Gate(default=True, stage=_ALL_BETA),
     MUTATING_POLICY_GATE: _Gate(default=True, stage=""),

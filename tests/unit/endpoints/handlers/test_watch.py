@@ -1,6 +1,7 @@
 """What a watch keeps between events, and how it writes them."""
 
 import asyncio
+import gzip
 import weakref
 from collections.abc import AsyncIterator
 from unittest import mock
@@ -73,22 +74,26 @@ class Socket:
         return await asyncio.Event().wait()
 
 
+@pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("make_encoder", [EventEncoder, SharedEncoder])
-async def test_an_idle_watch_keeps_no_events(make_encoder: type[EventEncoder]) -> None:
+async def test_an_idle_watch_keeps_no_events(make_encoder: type[EventEncoder], compressed: bool) -> None:  # noqa: FBT001
     """Send events in small writes, and refer to none of them while the watch waits for the next ones."""
     writer, written, encoder = mock.create_autospec(AbstractStreamWriter, instance=True), [], make_encoder()
     writer.write.side_effect = lambda data: written.append(bytes(data))
     batch = Batch(Event(type=EventType.ADDED, item=None, revision=1, line=line) for line in LINES)
     sent, running = weakref.ref(batch), IdleWatch(batch)
     del batch
-    serving = asyncio.create_task(watch._serve(make_mocked_request("GET", "/", writer=writer), running, encoder, 3600, "application/json"))
+    request = make_mocked_request("GET", "/", writer=writer)
+    serving = asyncio.create_task(watch._serve(request, running, encoder, 3600, "application/json", compressed=compressed))
     await until(lambda: running.is_idle)
     # batches are shared for a second
     advance(2)
     await settle()
 
     assert sent() is None
-    assert b"".join(LINES) in b"".join(written)
+    _, *chunks = written
+    sent_bytes = b"".join(chunk.partition(b"\r\n")[2][:-2] for chunk in chunks)
+    assert b"".join(LINES) == gzip.decompress(sent_bytes) if compressed else b"".join(LINES) in b"".join(written)
     assert max(map(len, written)) <= 48 * 1024
     serving.cancel()
 

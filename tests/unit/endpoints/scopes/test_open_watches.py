@@ -51,3 +51,10 @@ def test_refuses_watches_before_the_end(*, is_closed: bool) -> None:
 
     assert (raised.value.code, raised.value.retry_after) == (429, 1)
     assert earlier.finished == is_closed
+
+
+@pytest.mark.parametrize("compresses", [True, False])
+def test_compression_is_of_the_server(compresses: bool) -> None:  # noqa: FBT001
+    """Compress the watches of all definitions as the server does."""
+    assert Watches().compresses
+    assert Watches(Watches(Watches(compresses=compresses))).compresses is compresses

@@ -27,6 +27,7 @@ def test_sets_all_gates_of_a_stage() -> None:
     assert not gates.enabled("ConstrainedImpersonation")
     assert not gates.enabled("EtcdRangeStream")
     assert FeatureGates().enabled("EtcdRangeStream")
+    assert (FeatureGates().enabled("WatchListCompression"), gates.enabled("WatchListCompression")) == (True, False)
     assert gates.enabled("StorageVersionMigrator")
 
 
