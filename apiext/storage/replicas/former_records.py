@@ -20,7 +20,8 @@ KEPT: Final = ("host", "revision-base")
 """Records that stay at the former place, too. They never change, and a server of an earlier release that is started again would record
 other ones: another cluster's definitions, or revisions that go back. No object has such a key: that of a CRD has a further segment."""
 _MOVED: Final = ("conversion-rules-in-use", "event-expiry", "host-authentication", "host-conversions")
-_LOCKS: Final = ("migration", "storage-version-migrations")
+LOCKS: Final = ("migration", "storage-version-migrations")
+"""The locks that servers of earlier releases take."""
 _TOGETHER: Final = 64
 """Concurrent deletions."""
 
@@ -45,7 +46,7 @@ class FormerRecords:
             return
         for name in (*KEPT, *_MOVED):
             await self._copy(name)
-        useless = [await self._stored(name) for name in (*_MOVED, *_LOCKS)]
+        useless = [await self._stored(name) for name in (*_MOVED, *LOCKS)]
         done = await self._delete([pair for pair in useless if pair is not None])
         async for page in latest_pages(self._backend, f"{self._root}{server_keys.COMPANIONS}"):
             done += await self._delete([pair for pair in page if not pair.value])

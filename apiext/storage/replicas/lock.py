@@ -10,6 +10,7 @@ import orjson
 
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas.call_folder import FAREWELL_SECONDS
+from apiext.storage.replicas.former_records import LOCKS
 from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 class ReplicaLock:
     """A record with the server that does the work. Another server takes over when that one is gone.
 
-    While servers of earlier releases run, the holder also has the record that they look at. A server that seemed dead may continue beside
-    its successor, and so may one that held the lock when an earlier release was started again. The work must tolerate that.
+    While servers of earlier releases run, the holder also has the record that they look at, if they know the lock. A server that seemed
+    dead may continue beside its successor, and so may one that held the lock when an earlier release was started again. The work must
+    tolerate that.
     """
 
     def __init__(self, backend: Backend, prefix: str, replicas: Replicas, name: str) -> None:
@@ -29,6 +31,8 @@ class ReplicaLock:
         self._replicas = replicas
         records = HostRecords(backend, prefix)
         self._key, self._former_key = records.key(name), records.former_key(name)
+        self._is_known = name in LOCKS
+        """Whether servers of earlier releases take the lock, too."""
         self._record = _record(replicas.id)
 
     async def acquire(self) -> bool:
@@ -39,10 +43,14 @@ class ReplicaLock:
         """
         if not await self._take(self._key):
             return False
-        if self._replicas.has_former and not await self._take(self._former_key):
+        if self._is_shared and not await self._take(self._former_key):
             await self._free(self._key)
             return False
         return True
+
+    @property
+    def _is_shared(self) -> bool:
+        return self._is_known and self._replicas.has_former
 
     async def _take(self, key: str) -> bool:
         pair, _ = await self._backend.get(key)
@@ -61,7 +69,7 @@ class ReplicaLock:
         """Free the lock if this server holds it and the store answers soon."""
         with suppress(BackendError, TimeoutError):
             async with asyncio.timeout(FAREWELL_SECONDS):
-                if self._replicas.has_former:
+                if self._is_shared:
                     await self._free(self._former_key)
                 await self._free(self._key)
 

@@ -143,33 +143,43 @@ async def test_objects_are_no_servers(start: Start, backend: MemoryBackend, valu
 
 
 async def _hold(backend: MemoryBackend, holder: str) -> None:
-    pair, _ = await backend.get(f"{FOLDER}work")
+    pair, _ = await backend.get(f"{FOLDER}migration")
     value = b'{"holder":"%s"}\n' % holder.encode()
     if pair is None:
-        await backend.create(f"{FOLDER}work", value)
+        await backend.create(f"{FOLDER}migration", value)
     else:
-        await backend.update(f"{FOLDER}work", value, expected=pair.revision)
+        await backend.update(f"{FOLDER}migration", value, expected=pair.revision)
 
 
 async def test_a_lock_of_both_releases(start: Start, former: FormerServer, backend: MemoryBackend) -> None:
     """Leave a lock to a live server of an earlier release, and show it what this server holds, until it releases it."""
     one = await start(answer_seconds=0.2)
-    lock = ReplicaLock(backend, "/registry", one, "work")
+    lock = ReplicaLock(backend, "/registry", one, "migration")
     await _hold(backend, former.id)
     assert not await lock.acquire()
-    assert "/registry/apiext/work" not in backend._state
+    assert "/registry/apiext/migration" not in backend._state
     await _hold(backend, "dead")
     assert await lock.acquire()
-    holders = [backend._state[key].value for key in ("/registry/apiext/work", f"{FOLDER}work")]
+    holders = [backend._state[key].value for key in ("/registry/apiext/migration", f"{FOLDER}migration")]
     await lock.release()
 
     assert holders == [b'{"holder":"%s"}\n' % one.id.encode()] * 2
-    assert not any(key.endswith("/work") for key in backend._state)
+    assert not any(key.endswith("/migration") for key in backend._state)
 
 
 async def test_a_lock_of_this_release_only(start: Start, backend: MemoryBackend) -> None:
     """Write no lock at the former place without a server of an earlier release."""
     one = await start()
-    assert await ReplicaLock(backend, "/registry", one, "work").acquire()
+    assert await ReplicaLock(backend, "/registry", one, "migration").acquire()
 
     assert former_keys(backend) == []
+
+
+@pytest.mark.usefixtures("former")
+async def test_a_lock_that_earlier_releases_lack(start: Start, backend: MemoryBackend) -> None:
+    """Write no lock at the former place that no earlier release takes: nobody would remove it."""
+    one = await start()
+    assert await ReplicaLock(backend, "/registry", one, "work").acquire()
+
+    assert one.has_former
+    assert not [key for key in former_keys(backend) if not key.startswith("replicas/")]
