@@ -1,5 +1,6 @@
 """Strategies and defaults of roles and bindings."""
 
+import json
 from typing import Any
 
 import pytest
@@ -35,11 +36,12 @@ def test_validates_rules(rule: dict[str, Any], fields: list[str]) -> None:
 
 
 def test_stores_no_empty_rules() -> None:
-    """Store no rules as null, as Protobuf does."""
+    """Show admission an empty list of rules, and store it as null, as Protobuf does."""
     role = _role()
     ROLE_KIND.strategy.canonicalize(role)
 
-    assert role["rules"] is None
+    assert role["rules"] == []
+    assert json.loads(ROLE_KIND.codec().encode(role).data)["rules"] is None
 
 
 def test_keeps_invalid_selectors() -> None:
