@@ -6,8 +6,8 @@ Mirrors apiserver pkg/endpoints/handlers/responsewriters.
 
 from __future__ import annotations
 
-import gzip
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from email.utils import formatdate
 from functools import lru_cache
@@ -31,6 +31,8 @@ PIECE_BYTES: Final = 96 * 1024
 
 _GZIP_LEVEL: Final = 1
 """That of the reference."""
+_GZIP_WBITS: Final = 31
+"""A window of 32 KiB, with gzip's header and trailer."""
 _WRITE_BYTES: Final = 48 * 1024
 """Bytes of a write. TLS keeps a buffer of the largest write of a connection until it ends; with smaller writes, lists cost more time."""
 
@@ -255,9 +257,13 @@ class Piece:
         self._compressed: Piece | None = None
 
     def compressed(self) -> Piece:
-        """Return the data as a gzip member of its own: streams begin at different pieces."""
+        """Return the data as a gzip member of its own: streams begin at different pieces.
+
+        It is flushed before its end: Go returns what is read up to the end of a member only when the next member begins.
+        """
         if self._compressed is None:
-            self._compressed = Piece(gzip.compress(self.data, _GZIP_LEVEL, mtime=0))
+            gzip = zlib.compressobj(_GZIP_LEVEL, wbits=_GZIP_WBITS)
+            self._compressed = Piece(gzip.compress(self.data) + gzip.flush(zlib.Z_SYNC_FLUSH) + gzip.flush())
         return self._compressed
 
 
