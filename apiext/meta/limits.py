@@ -189,6 +189,10 @@ MAX_INLINE_EVALUATION_COST: Final = 4_000
 MAX_INLINE_RULE_COST: Final = 10_000
 """Cost units of all rules of an object above which worker processes evaluate them."""
 
+INLINE_STRETCH: Final = 8
+"""Factor of these limits for writes, apart from those of evaluations, while the start of a worker process is late: the event loop is held
+for some 25 ms then."""
+
 MAX_INLINE_RENDERING_BYTES: Final = 128 * 1024
 """Bytes of a stored object above which a worker process renders it for its first reader, and of an object that a webhook has converted
 above which a worker process reads it. Either takes about 4 ms from here on."""
@@ -236,7 +240,11 @@ MAX_WORKERS: Final = 2
 MAX_WAITING_JOBS: Final = 64
 """Jobs of one user that wait for a worker process; each may hold a body. Beyond, requests are answered 429."""
 MAX_JOB_SECONDS: Final = 60.0
-"""Seconds of one job; the default of the request timeout. A request that ends earlier ends its job."""
+"""Seconds of one job from its beginning in a process; the default of the request timeout. A request that ends earlier ends its job."""
+MAX_SHORT_JOB_SECONDS: Final = 0.25
+"""Seconds after which a job gives its turn to others and goes on beside them; with so much processor time it gets a lower priority."""
+MAX_LONG_JOBS: Final = 3
+"""Such jobs, each in a process beyond MAX_WORKERS. One user has all but one, and one for each kind of write to a resource."""
 MAX_BLOCKED_WORKER_SECONDS: Final = 0.2
 """Seconds that a job may wait for another server, such as a webhook, before its turn goes to another job."""
 MAX_BLOCKED_RENDERING_SECONDS: Final = 0.05
@@ -250,7 +258,7 @@ MAX_WORKER_BYTES: Final = 1 << 30
 MAX_IDLE_WORKER_BYTES: Final = 256 << 20
 """Bytes of memory that a worker process may have used once and stay for the next job."""
 WORKER_IDLE_SECONDS: Final = 30.0
-"""Seconds after which an idle worker process ends; its start costs half a second of processor time."""
+"""Seconds after which an idle worker process ends that has worked. A new one takes 10 ms of processor time, and then compiles schemas."""
 
 # --- CEL --------------------------------------------------------------------------------------------------------------
 

@@ -26,16 +26,20 @@ class HeavyWorkError(Exception):
 class InlineWork:
     """Measures the work of a request on the event loop. `current_work` returns it inside its `with` block."""
 
-    __slots__ = ("_begun", "_left", "_steps", "_token", "is_committed", "memory", "trusting")
+    __slots__ = ("_begun", "_left", "_seconds", "_steps", "_token", "is_committed", "memory", "stretch", "trusting")
     is_limited: ClassVar = True
     """Whether the work must not hold the event loop for long."""
 
-    def __init__(self, *, trusting: bool = False) -> None:
-        """Begin the work. `trusting` marks the server's own work: it may skip checks of stored data after its time is used up."""
+    def __init__(self, *, trusting: bool = False, stretch: int = 1) -> None:
+        """Begin the work. `trusting` marks the server's own work: it may skip checks of stored data after its time is used up.
+
+        `stretch` is a factor of the limits.
+        """
         self.trusting = trusting
+        self.stretch = stretch
         self._begun = time.thread_time()
-        self._left = MAX_INLINE_SECONDS
-        self._steps = math.inf if trusting else MAX_INLINE_STEPS
+        self._left = self._seconds = MAX_INLINE_SECONDS * stretch
+        self._steps = math.inf if trusting else MAX_INLINE_STEPS * stretch
         self._token: Token[InlineWork] | None = None
         self.is_committed = False
         """Whether the request has written something."""
@@ -61,7 +65,7 @@ class InlineWork:
 
         The processor time of the thread is an upper bound, and takes too long to read for each piece of work.
         """
-        self._left = MAX_INLINE_SECONDS - (time.thread_time() - self._begun)
+        self._left = self._seconds - (time.thread_time() - self._begun)
         return self._left
 
     def step(self, count: int = 1) -> None:
@@ -80,7 +84,7 @@ class InlineWork:
         Raises:
             HeavyWorkError: the size is greater.
         """
-        if size > limit:
+        if size > limit * self.stretch:
             raise HeavyWorkError
 
     def __enter__(self) -> None:

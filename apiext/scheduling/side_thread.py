@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,10 @@ async def aside(work: Callable[[], T]) -> T:
 @cache
 def _thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside")
+
+
+# a forked process has no thread
+os.register_at_fork(after_in_child=_thread.cache_clear)
 
 
 def _with_short_turns(work: Callable[[], T]) -> T:

@@ -16,7 +16,7 @@ from apiext.server.composition.storage_backend import describe_storage, encrypti
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.observability.tracing import open_tracing
 from apiext.server.options.feature_gates import CBOR_GATE, SHARDS_GATE
-from apiext.server.preparation import RequestPreparation
+from apiext.server.preparation import REHEARSAL, RequestPreparation
 from apiext.server.routes.admission_metrics import AdmissionMetrics
 from apiext.server.routes.conversion_metrics import ConversionMetrics
 from apiext.server.routes.definition_metrics import DefinitionMetrics
@@ -87,7 +87,7 @@ class App:
         self.shutting_down = False
         """Whether readyz fails because the server shuts down."""
         enabled = options.feature_gates.enabled
-        self.preparation = RequestPreparation(cbor=enabled(CBOR_GATE), shards=enabled(SHARDS_GATE))
+        self.preparation = RequestPreparation(api.workers.keep_ready, cbor=enabled(CBOR_GATE), shards=enabled(SHARDS_GATE))
         """To run once the server is ready."""
         self._options = options
         self._api = api
@@ -315,7 +315,7 @@ async def open_app(
     backend = await open_backend(storage, follows_host=options.crd_selector is not None)
     stack.push_async_callback(backend.close)
     encryption = encryption_of(backend)
-    workers = WorkerPool()
+    workers = WorkerPool(preload=REHEARSAL)
     stack.push_async_callback(workers.close)
     measured, stores = _stores(backend, storage, encryption, audited=auditing is not None and not auditing.records_nothing)
     access = open_access(options, clients, credentials, delegation)

@@ -14,13 +14,14 @@ from apiext.meta.log import get_logger
 from apiext.scheduling.side_thread import aside
 
 _LOG: Final = get_logger(__name__)
+REHEARSAL: Final = "apiext.server.rehearsal"
 _MODULES: Final = (
     "apiext.openapi.handler",
     "apiext.server.observability.log_lines",
 )
 """Modules for the first request of kubectl and log event."""
 PRELOADED: Final = (
-    "apiext.server.rehearsal",
+    REHEARSAL,
     "apiext.definitions.validation.definition",
     "apiext.definitions.validation.warnings",
     *_MODULES,
@@ -34,8 +35,9 @@ _READS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 class RequestPreparation:
     """Imports, compiles and caches what most servers need soon."""
 
-    def __init__(self, *, cbor: bool = False, shards: bool = False) -> None:
-        """Prepare nothing yet. Include CBOR and shard selectors only if they are served."""
+    def __init__(self, keep_ready: Callable[[], None], *, cbor: bool = False, shards: bool = False) -> None:
+        """Prepare nothing yet. Include CBOR and shard selectors only if they are served. `keep_ready` is `WorkerPool.keep_ready`."""
+        self._keep_ready = keep_ready
         self._modules = _MODULES + (_CBOR if cbor else ()) + (_SHARDS if shards else ())
         self._rehearsal: asyncio.Task[None] | None = None
         """While writes wait for it."""
@@ -56,13 +58,18 @@ class RequestPreparation:
         return await handler(request)
 
     async def run(self) -> None:
-        """Serve a sample definition, and import what other requests need."""
-        self._rehearsal = asyncio.create_task(_attempt(_rehearse))
+        """Serve a sample definition, prepare worker processes, and import what other requests need."""
+        self._rehearsal = asyncio.create_task(self._prepare_writes())
         try:
             await self._rehearsal
         finally:
             self._rehearsal = None
         await _attempt(lambda: _import(self._modules))
+
+    async def _prepare_writes(self) -> None:
+        await _attempt(_rehearse)
+        # no write is under way yet, and no thread imports or compiles, so that no lock is held that the fork needs
+        self._keep_ready()
 
 
 async def _attempt(work: Callable[[], None]) -> None:
@@ -73,9 +80,7 @@ async def _attempt(work: Callable[[], None]) -> None:
 
 
 def _rehearse() -> None:
-    from apiext.server.rehearsal import rehearse
-
-    rehearse()
+    importlib.import_module(REHEARSAL).rehearse()
 
 
 def _import(modules: Sequence[str]) -> None:

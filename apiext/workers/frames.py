@@ -32,6 +32,8 @@ class JobReport(IntEnum):
     """None; precedes a RESULT or ERROR if the process ends afterwards."""
     NOTICE = 4
     """A JobQuestion without an answer; precedes a RESULT or ERROR."""
+    BEGUN = 5
+    """None; precedes all others of a job."""
 
 
 class _Pickler(pickle.Pickler):
@@ -81,13 +83,15 @@ class Frames:
             self._received(value)
 
 
-def receive(connection: socket.socket) -> Any:
-    """Return the value of the next frame of a blocking socket.
+def receive(connection: socket.socket, *, begun: Callable[[], None] | None = None) -> Any:
+    """Return the value of the next frame of a blocking socket. Call `begun` at its beginning.
 
     Raises:
         EOFError: the other end is closed.
     """
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    if begun is not None:
+        begun()
     return pickle.loads(_exactly(connection, length))  # noqa: S301 -- see the module
 
 

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from apiext.meta import errors, limits
 from apiext.meta.log import get_logger
 from apiext.scheduling.tasks import shared_task
-from apiext.workers.fair_slots import FairSlots
+from apiext.workers.fair_slots import FairSlots, Flow
+from apiext.workers.process_supply import ProcessSupply
 from apiext.workers.server_link import Job
-from apiext.workers.worker import Worker
+from apiext.workers.turn import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable
 
     from apiext.workers.server_link import Answers, ServerLink
+    from apiext.workers.worker import Worker
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _GRACE: Final = 1.0
-"""Seconds in which a job may end after its caller was cancelled: a new process costs about as much."""
+"""Seconds in which a job may end after its caller was cancelled."""
+_BEGIN_SECONDS: Final = (1.0, 4.0, limits.MAX_JOB_SECONDS)
+"""Seconds in which a process must begin a job before another one gets it: the machine may be busy."""
 _LOG: Final = get_logger(__name__)
+_TURN: Final[ContextVar[Turn]] = ContextVar("turn")
 
 
 class WorkerPool:
-    """Runs functions in worker processes, which start on demand and end when idle.
+    """Runs functions in worker processes.
 
     Arguments and results are copied: large ones must be bytes, since the event loop pickles them.
 
     Raises:
         StatusError: from `call` and `converse`: 413 if the job needs too much memory, 429 if too many jobs of the user wait, 500 if its
-            process ended, 503 after `close`, 504 if the job takes longer than MAX_JOB_SECONDS.
+            process ended, 503 after `close`, 504 if the job takes longer than MAX_JOB_SECONDS from its beginning in a process.
     """
 
     def __init__(
@@ -40,20 +46,20 @@ class WorkerPool:
         *,
         processes: int = limits.MAX_WORKERS,
         waiting: int = limits.MAX_WAITING_JOBS,
+        long: int = limits.MAX_LONG_JOBS,
         idle_seconds: float = limits.WORKER_IDLE_SECONDS,
         job_seconds: float = limits.MAX_JOB_SECONDS,
         grace: float = _GRACE,
+        preload: str = "",
     ) -> None:
+        """Create the pool; processes start on demand until `keep_ready`. `preload` names the module whose `rehearse` prepares jobs."""
         self.killed = 0
         """Processes that were killed in the middle of a job."""
-        self._slots = FairSlots(slots=processes, waiting=waiting)
-        self._idle: dict[Worker, asyncio.TimerHandle] = {}
-        self._idle_seconds = idle_seconds
+        self._slots = FairSlots(slots=processes, waiting=waiting, long=long)
+        self._supply = ProcessSupply(preload, idle_seconds)
         self._job_seconds = job_seconds
         self._grace = grace
         self._working: set[Worker] = set()
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._closed = False
         self._aside = 0
 
     @property
@@ -66,30 +72,45 @@ class WorkerPool:
         """Return the number of waiting jobs."""
         return self._slots.waiting
 
-    async def call(self, function: Callable[[*Ts], T], *args: *Ts, user: str = "") -> T:
+    @property
+    def inline_stretch(self) -> int:
+        """Return the factor of the limits of inline work: greater than 1 while the start of a process is late."""
+        return limits.INLINE_STRETCH if self._supply.is_late else 1
+
+    def keep_ready(self) -> None:
+        """Fork the template of processes from this one, which has done what jobs need, and keep a process ready from now on."""
+        self._supply.keep_ready()
+
+    async def call(self, function: Callable[[*Ts], T], *args: *Ts, user: str = "", kind: Hashable = None) -> T:
         """Run a function of a module in a worker process and return its result. The job counts for `user`; "" is the server itself.
 
+        Jobs of a user and a `kind`, by default the function, may wait for each other, however long they take.
         If the caller is cancelled, the pool drops a waiting job, and kills a running one after a short time.
 
         Raises:
             Exception: the function raised it.
         """
-        result: T = await self._run(Job(function, args, asks=False), {}, user)
+        result: T = await self._run(Job(function, args, asks=False), {}, Flow(user, function if kind is None else kind))
         return result
 
     async def converse(
-        self, function: Callable[[ServerLink, *Ts], Coroutine[Any, Any, T]], *args: *Ts, answers: Answers, user: str = ""
+        self,
+        function: Callable[[ServerLink, *Ts], Coroutine[Any, Any, T]],
+        *args: *Ts,
+        answers: Answers,
+        user: str = "",
+        kind: Hashable = None,
     ) -> T:
-        """Run a coroutine function in a worker process; `answers` has the methods that it may call by its ServerLink.
+        """Run a coroutine function as `call`; `answers` has the methods that it may call by its ServerLink.
 
         Raises:
             Exception: the function raised it.
         """
-        result: T = await self._run(Job(function, args, asks=True), answers, user)
+        result: T = await self._run(Job(function, args, asks=True), answers, Flow(user, function if kind is None else kind))
         return result
 
-    async def wait_aside(self, waiting: Awaitable[T], user: str) -> T:
-        """Await `waiting` for a running job of a user, and return its result. If that takes long, another job runs meanwhile.
+    async def wait_aside(self, waiting: Awaitable[T]) -> T:
+        """Await `waiting` for the running job, and return its result. If that takes long, another job runs meanwhile.
 
         Raises:
             StatusError: 429, if too many jobs wait this way.
@@ -101,12 +122,13 @@ class WorkerPool:
             if not task.done():
                 if self._aside >= limits.MAX_WORKERS_ASIDE:
                     raise errors.too_many_requests("too many large requests wait for other servers, please try again later", 1)
+                turn = _TURN.get()
                 self._aside += 1
-                self._slots.release(user)
+                turn.end()
                 try:
                     await asyncio.wait([task])
                 finally:
-                    self._slots.resume(user)
+                    turn.resume()
                     self._aside -= 1
             return task.result()
         finally:
@@ -114,93 +136,72 @@ class WorkerPool:
             # avoid a reference cycle through the traceback of the task's exception
             del task
 
-    async def _run(self, job: Job, answers: Answers, user: str) -> Any:
-        await self._slots.acquire(user)
+    async def _run(self, job: Job, answers: Answers, flow: Flow) -> Any:
+        await self._slots.acquire(flow)
+        turn = Turn(self._slots, flow)
         try:
-            worker = await self._take()
+            worker = await self._begun(job, answers)
         except BaseException:
-            self._slots.release(user)
+            turn.end()
             raise
-        limit = asyncio.timeout(self._job_seconds)
+        limit, token = asyncio.timeout(self._job_seconds), _TURN.set(turn)
+        turn.begin()
         try:
             async with limit:
-                return await worker.run(job, answers)
+                return await worker.run()
         except TimeoutError as error:
             if limit.expired():
                 raise errors.timeout("the request needs too much processor time") from error
             raise
         finally:
-            self._do(self._finish(worker, job, user)) if worker.busy else self._put_back(worker, user)
+            _TURN.reset(token)
+            if worker.busy:
+                self._supply.do(self._finish(worker, job, turn))
+            else:
+                self._put_back(worker)
+                turn.end()
 
-    async def _take(self) -> Worker:
-        """Return an idle worker, or a new one."""
-        if self._closed:
-            raise errors.service_unavailable("the server is shutting down")
-        while self._idle:
-            worker, timer = self._idle.popitem()
-            timer.cancel()
-            if not worker.leaving:
-                self._working.add(worker)
-                return worker
-            self._do(self._end(worker))
-        starting = self._do(Worker.start())
-        try:
-            worker = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            self._do(self._end_started(starting))
-            raise
-        except OSError as error:
-            raise errors.internal(f"cannot start a worker process: {error.strerror}") from error
-        self._working.add(worker)
-        return worker
+    async def _begun(self, job: Job, answers: Answers) -> Worker:
+        """Return a process that has begun the job. One that does not is replaced: until then, a job has no effect."""
+        for patience in _BEGIN_SECONDS:
+            worker = await self._supply.take()
+            self._working.add(worker)
+            try:
+                async with asyncio.timeout(patience):
+                    begun = await worker.begin(job, answers)
+            except TimeoutError:
+                _LOG.warning("worker process does not begin its job, replacing it", pid=worker.pid, job=job.function.__qualname__)
+                self.killed += 1
+                worker.leaving = True
+            except BaseException:
+                self._supply.do(self._finish(worker, job, None))
+                raise
+            else:
+                if begun:
+                    return worker
+            self._put_back(worker)
+        raise errors.internal("no worker process begins the request")
 
-    async def _end_started(self, starting: asyncio.Task[Worker]) -> None:
-        await self._end(await starting)
-
-    async def _finish(self, worker: Worker, job: Job, user: str) -> None:
+    async def _finish(self, worker: Worker, job: Job, turn: Turn | None) -> None:
         """Wait a short time for the end of a cancelled job, then kill its process."""
         try:
             async with asyncio.timeout(self._grace):
                 await worker.settle()
         except TimeoutError:
             self.killed += 1
-            _LOG.warning("worker process killed, its job ran past the deadline", pid=worker.process.pid, job=job.function.__qualname__)
-            await worker.end()
-        self._put_back(worker, user)
+            worker.leaving = True
+            _LOG.warning("worker process killed, its job ran past the deadline", pid=worker.pid, job=job.function.__qualname__)
+        self._put_back(worker)
+        if turn is not None:
+            turn.end()
 
-    def _put_back(self, worker: Worker, user: str) -> None:
+    def _put_back(self, worker: Worker) -> None:
         self._working.discard(worker)
-        if worker.leaving or self._closed:
-            self._do(self._end(worker))
-        else:
-            self._idle[worker] = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, worker)
-        self._slots.release(user)
-
-    def _retire(self, worker: Worker) -> None:
-        del self._idle[worker]
-        self._do(self._end(worker))
-
-    async def _end(self, worker: Worker) -> None:
-        lost = worker.lost
-        status = await worker.end()
-        if lost:
-            _LOG.warning("worker process ended unexpectedly", pid=worker.process.pid, status=status)
-
-    def _do(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        self._supply.put_back(worker)
 
     async def close(self) -> None:
         """End all processes; their jobs fail."""
-        self._closed = True
-        for timer in self._idle.values():
-            timer.cancel()
-        await asyncio.gather(*map(self._end, (*self._idle, *self._working)))
-        self._idle.clear()
-        while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._supply.close(self._working)
 
 
 async def _awaited(waiting: Awaitable[T]) -> T:

@@ -85,6 +85,7 @@ class RestartableJob:
         function: Callable[[ServerLink, *Ts], Coroutine[Any, Any, T]],
         *args: *Ts,
         answers: Callable[[CallLog], Answers],
+        kind: Hashable = None,
     ) -> T:
         """Run a function as `WorkerPool.converse` does, as often as an answer is late.
 
@@ -97,7 +98,7 @@ class RestartableJob:
         try:
             while True:
                 try:
-                    return await self._workers.converse(function, *args, answers=given)
+                    return await self._workers.converse(function, *args, answers=given, kind=kind)
                 except LateAnswerError:
                     await asyncio.wait(self._answers.values())
         finally:
@@ -120,7 +121,7 @@ class _WorkerAttempt:
         """
         task = self._job.answer(key, make, size)
         if task is None:
-            return await self._workers.wait_aside(make(), "")
+            return await self._workers.wait_aside(make())
         done, _ = await asyncio.wait([task], timeout=limits.MAX_BLOCKED_RENDERING_SECONDS)
         if not done:
             raise LateAnswerError
@@ -133,7 +134,6 @@ class CallsAside:
     """Implements CallLog for a job that keeps its process: while a call takes long, another job has its turn."""
 
     _workers: WorkerPool
-    _user: str
 
     async def call(self, _key: Hashable, make: Callable[[], Awaitable[T]], size: Callable[[T], int] | None = None) -> T:
         """Implement CallLog.call. The job does not start again, so nothing is kept.
@@ -141,4 +141,4 @@ class CallsAside:
         Raises:
             StatusError: 429, if too many jobs wait so.
         """
-        return await self._workers.wait_aside(make(), self._user)
+        return await self._workers.wait_aside(make())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from apiext.workers.frames import JobReport, frame, receive
 
 if TYPE_CHECKING:
     import socket
 
+_BEGUN: Final = frame((JobReport.BEGUN, None))
 I = TypeVar("I")  # noqa: E741 -- an interface
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,12 +82,12 @@ class ServerLink:
         self._told[method] = take
 
     def next_job(self) -> Job:
-        """Wait for the next job and return it.
+        """Wait for the next job, report its beginning, and return it.
 
         Raises:
             EOFError: the server has ended.
         """
-        job: Job = receive(self._connection)
+        job: Job = receive(self._connection, begun=lambda: self._connection.sendall(_BEGUN))
         return job
 
     def report(self, result: Any, *, leaving: bool) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from apiext.meta import errors
@@ -14,23 +11,29 @@ from apiext.workers.frames import Frames, JobReport, frame
 from apiext.workers.server_link import Job, JobAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from apiext.workers.server_link import Answers, JobQuestion
+    from apiext.workers.template import WorkerTemplate
 
 _GONE: Final = object()
-_COMMAND: Final = ("-P", "-m", "apiext.workers.process")
 
 
 class Worker(asyncio.Protocol):
     """A process that runs one job at a time."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process = process
+    def __init__(self) -> None:
+        self.pid = 0
         self.busy = False
-        """Whether a job runs."""
+        """Whether a job runs, or is being sent."""
         self.leaving = False
         """Whether the process ends, or has ended, and gets no further job."""
         self.lost = False
         """Whether the process has ended by itself."""
+        self.on_loss: Callable[[], None] = _ignore
+        """Called when the process has ended by itself."""
+        self._template: WorkerTemplate | None = None
+        self._ended: asyncio.Future[int | None] | None = None
         self._transport: asyncio.Transport | None = None
         self._reports: asyncio.Queue[Any] = asyncio.Queue()
         self._frames = Frames(self._reports.put_nowait)
@@ -39,19 +42,21 @@ class Worker(asyncio.Protocol):
         """Those of the running job."""
 
     @classmethod
-    async def start(cls) -> Worker:
+    async def start(cls, template: WorkerTemplate) -> Worker:
         """Start a process.
 
         Raises:
-            OSError: the system does not allow it.
+            OSError: the system does not allow it; TemplateLostError.
         """
+        worker = cls()
         ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                worker = cls(_spawn(theirs))
-            except OSError:
-                ours.close()
-                raise
+        try:
+            with theirs:
+                worker.pid = await template.start(theirs)
+        except BaseException:
+            ours.close()
+            raise
+        worker._template = template
         await asyncio.get_running_loop().connect_accepted_socket(lambda: worker, ours)
         return worker
 
@@ -68,17 +73,25 @@ class Worker(asyncio.Protocol):
         self.lost = not self.leaving
         self.leaving = True
         self._reports.put_nowait((_GONE, None))
+        if self.lost:
+            self.on_loss()
 
-    async def run(self, job: Job, answers: Answers) -> Any:
-        """Return the result of a job, and answer its questions. After a cancellation, `settle` must follow.
+    async def begin(self, job: Job, answers: Answers) -> bool:
+        """Send a job, and return whether the process has begun it. If not, it has ended. `run` must follow, or after an error `settle`."""
+        self._send(job)
+        self.busy, self._answers = True, answers
+        report, _ = await self._reports.get()
+        self.busy = report is JobReport.BEGUN
+        return self.busy
+
+    async def run(self) -> Any:
+        """Return the result of the job that has begun, and answer its questions. After a cancellation, `settle` must follow.
 
         Raises:
             StatusError: 500, if the process ended.
             BaseException: the job raised it.
         """
-        self._send(job)
-        self.busy = True
-        self._answers = answers
+        answers = self._answers
         while True:
             report, value = await self._reports.get()
             if report is JobReport.QUESTION:
@@ -113,17 +126,19 @@ class Worker(asyncio.Protocol):
                 await _answer(self._answers, value)
             elif report is JobReport.LEAVING:
                 self.leaving = True
-            else:
+            elif report is not JobReport.BEGUN:
                 self.busy, self._answers = False, {}
                 return
 
-    async def end(self) -> int:
-        """Kill the process if it runs, and return its exit status: the negative number of a signal, if one ended it."""
+    async def end(self) -> int | None:
+        """Kill the process if it runs, and return its exit status: the negative number of a signal, if one ended it; None if unknown."""
         self.leaving = True
-        self.process.kill()
+        if self._ended is None and self._template is not None:
+            # once: its id may belong to another process later
+            self._ended = self._template.end(self.pid)
         if self._transport is not None:
             self._transport.abort()
-        return await asyncio.to_thread(self.process.wait)
+        return None if self._ended is None else await asyncio.shield(self._ended)
 
     def _answer(self, answer: JobAnswer) -> None:
         self._asked = False
@@ -134,15 +149,8 @@ class Worker(asyncio.Protocol):
             self._transport.write(frame(value))
 
 
-def _spawn(connection: socket.socket) -> subprocess.Popen[bytes]:
-    """Start the program of a worker with its end of the connection. Raises OSError."""
-    number = connection.fileno()
-    return subprocess.Popen(  # noqa: S603 -- the command is ours
-        [sys.executable, *_COMMAND, str(number)],
-        pass_fds=[number],
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+def _ignore() -> None:
+    pass
 
 
 async def _answer(answers: Answers, question: JobQuestion) -> JobAnswer:

@@ -33,7 +33,7 @@ async def perform_own(workers: WorkerPool, scope: Scope, execute: Execute[T], ca
 async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:
     """Execute a write on the event loop if its body and the stored object are small and it is not `heavy`, else in a worker process.
 
-    A write whose patterns turn out to cost much starts again there.
+    A write whose patterns turn out to cost much starts again there. While the start of a process is late, medium ones stay on the loop.
 
     Raises:
         StatusError: the write failed.
@@ -41,12 +41,12 @@ async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: 
     remote = scope.remote
     if remote is None:
         return await execute(scope, call)
-    limit = limits.MAX_INLINE_YAML_BYTES if call.media_type == YAML else limits.MAX_INLINE_BYTES
-    if not heavy and len(call.data) <= limit:
+    limit, stretch = limits.MAX_INLINE_YAML_BYTES if call.media_type == YAML else limits.MAX_INLINE_BYTES, workers.inline_stretch
+    if not heavy and len(call.data) <= limit * stretch:
         if call.media_type == YAML and _YAML_CODEC not in sys.modules:
             # 1 MiB and 10 ms, which most servers never need
             await aside(lambda: importlib.import_module(_YAML_CODEC))
-        known, work = len(call.warnings), InlineWork()
+        known, work = len(call.warnings), InlineWork(stretch=stretch)
         try:
             with work:
                 return await execute(scope, call)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 
 from apiext.endpoints.responsewriters.warning_headers import shortened
+from apiext.meta import limits
 from apiext.meta.errors import StatusError
 from apiext.scheduling.inline_work import elsewhere
 from apiext.workers.restarts import CallsAside
@@ -38,10 +39,12 @@ class RemoteScope:
     async def run(self, workers: WorkerPool, execute: Execute[T], call: WriteCall) -> T:
         """Implement ScopeCopies.run."""
         user, work = call.user.name, elsewhere()
-        answers = self.answers(CallsAside(workers, user))
+        answers, kind = self.answers(CallsAside(workers)), (self.place, execute, _size_class(call))
         try:
             with work:
-                outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=answers, user=user)
+                outcome: _Outcome[T] = await workers.converse(
+                    _run, self.build, self.place, execute, call, answers=answers, user=user, kind=kind
+                )
         except StatusError as error:
             if work.is_committed:
                 # the process was lost: a client that repeats the write would find its own object
@@ -62,7 +65,13 @@ class RemoteScope:
         self, workers: WorkerPool, function: Callable[[ServerLink, Any, *Ts], Coroutine[Any, Any, T]], *args: *Ts, user: str
     ) -> T:
         """Implement ScopeCopies.inspect."""
-        return await workers.converse(function, self.place, *args, answers=self.answers(None), user=user)
+        answers, kind = self.answers(None), (self.place, function)
+        return await workers.converse(function, self.place, *args, answers=answers, user=user, kind=kind)
+
+
+def _size_class(call: WriteCall) -> int:
+    """Return a number for writes that take about equally long, as far as their size tells."""
+    return max(len(call.data), limits.MAX_INLINE_BYTES).bit_length()
 
 
 @dataclass(frozen=True, slots=True)

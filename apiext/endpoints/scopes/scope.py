@@ -20,6 +20,7 @@ from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.limits import MAX_BODY_BYTES
 from apiext.registry.protobuf.kinds import Message
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
+from apiext.scheduling.inline_work import current_work
 from apiext.storage.interface import Item, ListOptions, ListResult, Watch, WatchOptions
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Scope:
     @property
     def inline_limit(self) -> int | None:
         """Return the bytes of a stored object above which a write must not process it here; None for any size."""
-        return limits.MAX_INLINE_BYTES if self.remote is not None else None
+        return limits.MAX_INLINE_BYTES * current_work().stretch if self.remote is not None else None
 
     @property
     def api_version(self) -> str:

@@ -14,10 +14,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from apiext.meta.log import get_logger
-from apiext.server.multiprocess.messages import receive_message, send_message
+from apiext.workers.messages import receive_message, send_message
 
 if TYPE_CHECKING:
-    from apiext.server.multiprocess.messages import WorkerMessage
+    from apiext.workers.messages import Message
 
 _LOG: Final = get_logger(__name__)
 _ANSWER_SECONDS: Final = 30.0
@@ -123,7 +123,7 @@ class Siblings:
                 return
             self._handle(message)
 
-    def _handle(self, message: WorkerMessage) -> None:
+    def _handle(self, message: Message) -> None:
         connection = None
         if message.descriptor is not None:
             connection = socket.socket(fileno=message.descriptor)

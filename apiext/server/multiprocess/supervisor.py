@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from apiext.meta.log import get_logger
 from apiext.server.multiprocess.dispatcher import ConnectionDispatcher
 from apiext.server.multiprocess.hung_workers import HungWorkers
-from apiext.server.multiprocess.messages import receive_message
 from apiext.server.multiprocess.worker_slot import WorkerSlot, exit_text
 from apiext.server.start_error import StartError
+from apiext.workers.messages import receive_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.server.multiprocess.messages import WorkerMessage
     from apiext.server.multiprocess.metrics_ledger import MetricsLedger
     from apiext.server.multiprocess.scoreboard import Scoreboard
     from apiext.server.multiprocess.worker_slot import WorkerEnds
     from apiext.server.process_role import SharedLog
+    from apiext.workers.messages import Message
 
 _LOG: Final = get_logger(__name__)
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
@@ -194,7 +194,7 @@ class Supervisor:
         else:
             self._handle(slot, message)
 
-    def _handle(self, slot: WorkerSlot, message: WorkerMessage) -> None:
+    def _handle(self, slot: WorkerSlot, message: Message) -> None:
         match message.kind:
             case "ready":
                 slot.become_ready()

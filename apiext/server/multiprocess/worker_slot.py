@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.scheduling.backoff import Backoff
-from apiext.server.multiprocess.messages import message_sockets, send_message
+from apiext.workers.messages import message_sockets, send_message
 
 if TYPE_CHECKING:
     from apiext.server.multiprocess.scoreboard import Scoreboard

@@ -37,7 +37,7 @@ class WorkerCodec:
 
     async def check(self, prefix: str, stored: StoredBytes) -> CorruptObjectError | None:
         """Implement RemoteCodec.check."""
-        return await self.workers.converse(_check, self.build, self.place, prefix, stored, answers=self.answers(None))
+        return await self.workers.converse(_check, self.build, self.place, prefix, stored, answers=self.answers(None), kind=self.place)
 
 
 class WorkerRendering(RestartableJob):
@@ -52,7 +52,7 @@ class WorkerRendering(RestartableJob):
     async def run(self) -> list[RenderResult]:
         """Implement RenderingJob.run."""
         codec = self._codec
-        return await self.converse(_render, codec.build, codec.place, self._prefix, self._stored, answers=codec.answers)
+        return await self.converse(_render, codec.build, codec.place, self._prefix, self._stored, answers=codec.answers, kind=codec.place)
 
 
 async def _render(

@@ -20,6 +20,7 @@ from hack.lib.bench import (
     first_definition,
     growth,
     idle_watchers,
+    loaded,
     loadgen,
     many_definitions,
     migration,
@@ -69,12 +70,12 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
             _measure_validation(target, client, binary, options.seconds, measured)
         if not options.only or fairness.ROW in options.only:
             measured.figures |= fairness.measure(target, binary, 4 * options.seconds)
-        measured.figures["memory after this run, MiB"] = resources.resident_mib(target.pids())
+        measured.figures["memory after this run, MiB"] = resources.proportional_mib(target.pids())
         if options.fill:
             loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
             # a new connection: servers close a connection after such a long idle time
             Client(target.access()).call("GET", f"{workload.COLLECTION}?resourceVersion=0")
-            measured.figures[f"memory with {options.fill} objects, MiB"] = resources.resident_mib(target.pids())
+            measured.figures[f"memory with {options.fill} objects, MiB"] = resources.proportional_mib(target.pids())
             measured.figures |= fairness.measure_beside_one(target, binary, options.fill, 2 * options.seconds)
             label = f"first list of {options.fill} objects after a restart, s"
             measured.figures[label] = conversion.first_list_seconds(target, workload.COLLECTION)
@@ -183,12 +184,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
     parser.add_argument("--envtest", action="store_true", help="measure the start of envtest and of the test kit instead")
     parser.add_argument("--audit", action="store_true", help="measure both with audit at level Metadata and without it instead")
+    parser.add_argument("--loaded", action="store_true", help="measure the first heavy work of new processes on a busy machine instead")
     parser.add_argument("--workers", type=_several, metavar="N", help="measure apiext with one process and with N workers instead")
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="measure a growing collection instead, and draw latency and memory (.svg, .png)"
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=growth.SIZES, help="with --plot: numbers of objects, in rising order")
-    parser.add_argument("--rounds", type=int, default=5, help="with --envtest, --workers and --audit: rounds of each (default: 5)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="with --envtest, --loaded, --workers and --audit: rounds of each (default: 5)"
+    )
     parser.add_argument("--only", action="append", metavar="ROW", help="measure this row only; may be repeated")
     return parser
 
@@ -208,7 +212,7 @@ def _options() -> argparse.Namespace:
 
 def _row_names(options: argparse.Namespace) -> list[str]:
     """Return the rows that --only can name beside the other options; none for measurements that are done as a whole."""
-    if options.envtest:
+    if options.envtest or options.loaded:
         return []
     if options.workers:
         return list(workers.ROWS)
@@ -240,6 +244,8 @@ def main() -> int:
             return workers.main(options.workers, **run)
         if options.audit:
             return audit.main(**run, reference=not options.no_reference)
+        if options.loaded:
+            return loaded.main(rounds=options.rounds, reference=not options.no_reference)
         binary = loadgen.build()
         with tempfile.TemporaryDirectory(prefix="apiext-bench-") as folder:
             if options.plot:

@@ -31,8 +31,8 @@ def measure(client: Client, webhook: Webhook, send: Send, count: int) -> dict[st
     client.wait_until_writable(crd)
     rate = functools.partial(_rate, client, send, count)
     others = [_hooks("validating", f"other-{number}", webhook, "others") for number in range(WEBHOOKS)]
-    others += [one for number in range(POLICIES) for one in _policy(f"other-{number}", "others")]
-    policies = [one for number in range(POLICIES) for one in _policy(f"p{number}", _PLURAL if number < _MATCHING else "others")]
+    others += [one for number in range(POLICIES) for one in policy(f"other-{number}", "others")]
+    policies = [one for number in range(POLICIES) for one in policy(f"p{number}", _PLURAL if number < _MATCHING else "others")]
     called, denied = functools.partial(_called, client, webhook), functools.partial(_denied, client)
     return {
         "create, per second": rate([], lambda: True),
@@ -46,7 +46,7 @@ def measure(client: Client, webhook: Webhook, send: Send, count: int) -> dict[st
 def _rate(client: Client, send: Send, count: int, configurations: Sequence[Json], in_effect: Callable[[], bool]) -> float:
     """Return the creates per second once configurations are in effect, and remove them and the objects."""
     for one in configurations:
-        code = client.call("POST", f"{_GROUP}/{_plural(one)}", one)
+        code = client.call("POST", path(one), one)
         if code != http.client.CREATED:
             raise RuntimeError(f"creating {one['kind']} {one['metadata']['name']} failed with {code}")
     _wait(in_effect)
@@ -54,7 +54,7 @@ def _rate(client: Client, send: Send, count: int, configurations: Sequence[Json]
     post = {"Method": "POST", "Path": _PATH, "Body": body, "ContentType": "application/json"}
     found = send(**post, Clients=workload.CLIENTS, Requests=count, Objects=count, Seconds=300)
     for one in configurations:
-        client.call("DELETE", f"{_GROUP}/{_plural(one)}/{one['metadata']['name']}")
+        client.call("DELETE", f"{path(one)}/{one['metadata']['name']}")
     client.call("DELETE", _PATH)
     if configurations:
         _wait(lambda: not in_effect())
@@ -103,7 +103,7 @@ def _hooks(phase: str, name: str, webhook: Webhook, resource: str) -> Json:
     return _configuration(f"{phase.capitalize()}WebhookConfiguration", name, {"webhooks": [hook]})
 
 
-def _policy(name: str, resource: str, expression: str = _CHECK, **constraints: Json) -> list[Json]:
+def policy(name: str, resource: str, expression: str = _CHECK, **constraints: Json) -> list[Json]:
     """Return a policy with its binding."""
     matched = {"resourceRules": [_rule(resource)]} | constraints
     spec = {"matchConstraints": matched, "validations": [{"expression": expression}]}
@@ -114,7 +114,7 @@ def _policy(name: str, resource: str, expression: str = _CHECK, **constraints: J
 
 def _marker() -> list[Json]:
     """Return a policy that denies the marker. It is the last one, so that all others are in effect when it is."""
-    return _policy("zz-marker", _PLURAL, "false", objectSelector={"matchLabels": _MARKER["labels"]})
+    return policy("zz-marker", _PLURAL, "false", objectSelector={"matchLabels": _MARKER["labels"]})
 
 
 def _rule(resource: str) -> Json:
@@ -125,6 +125,7 @@ def _configuration(kind: str, name: str, members: Json) -> Json:
     return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}} | members
 
 
-def _plural(configuration: Json) -> str:
+def path(configuration: Json) -> str:
+    """Return the path to which a configuration is sent."""
     kind: str = configuration["kind"].lower()
-    return f"{kind[:-1]}ies" if kind.endswith("policy") else f"{kind}s"
+    return f"{_GROUP}/{kind[:-1]}ies" if kind.endswith("policy") else f"{_GROUP}/{kind}s"

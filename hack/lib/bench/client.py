@@ -20,13 +20,17 @@ class Client:
         context = client_context(*(Path(access[name]) for name in ("CA", "Cert", "Key")))
         self._connection = http.client.HTTPSConnection(urlsplit(access["URL"]).netloc, timeout=60, context=context)
 
-    def call(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> int:
+    def call(self, method: str, path: str, body: dict[str, Any] | bytes | None = None, media_type: str = "application/json") -> int:
         """Send a request, read the response to the end, and return the status code."""
         data = json.dumps(body) if isinstance(body, dict) else body
-        self._connection.request(method, path, data, {"Content-Type": "application/json"})
+        self._connection.request(method, path, data, {"Content-Type": media_type})
         response = self._connection.getresponse()
         response.read()
         return response.status
+
+    def merge(self, path: str, patch: dict[str, Any]) -> int:
+        """Send a merge patch, and return as `call`."""
+        return self.call("PATCH", path, patch, "application/merge-patch+json")
 
     def read(self, path: str) -> Any:
         """Return the object at a path.

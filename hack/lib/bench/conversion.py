@@ -186,7 +186,7 @@ def first_list_seconds(target: Target, path: str) -> float:
 
 def _memory_of_both(target: Target, path: str) -> float:
     _list_seconds(target, path)
-    return resources.resident_mib(target.pids())
+    return resources.proportional_mib(target.pids())
 
 
 def _list_seconds(target: Target, path: str) -> float:

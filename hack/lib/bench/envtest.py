@@ -16,7 +16,7 @@ from typing import Final
 from hack.lib import controllers
 from hack.lib.reference import binaries
 from hack.lib.servers.process import environment
-from hack.lib.servers.resources import process_tree, resident_mib
+from hack.lib.servers.resources import process_tree, proportional_mib
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _CRDS: Final = _ROOT / "crds" / "releases" / "1"
@@ -72,7 +72,7 @@ def _measure(command: Sequence[str], env: Mapping[str, str]) -> list[float]:
         steps = json.loads(process.stdout.readline())
         # threads of the servers end what they began with the first request
         time.sleep(1)
-        memory = resident_mib(process_tree(process.pid)[1:])
+        memory = proportional_mib(process_tree(process.pid)[1:])
     return [steps["ready"], steps["created"] - steps["ready"], steps["created"], memory]
 
 

@@ -51,9 +51,8 @@ class _Side:
         return process_tree(self.server.pid)
 
     def memory_mib(self) -> float:
-        """Return the memory of the processes that serve, without those of heavy work, which end when they are idle."""
-        serving = [pid for pid in self.pids() if b"apiext.workers.process" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        return proportional_mib(serving)
+        """Return the memory of the processes."""
+        return proportional_mib(self.pids())
 
     def measure(self, binary: Path, row: workload.Row) -> None:
         """Run a row once."""

@@ -34,10 +34,10 @@ def wakeups(pids: Iterable[int]) -> int:
 
 
 def settled_mib(pids: Iterable[int]) -> float:
-    """Return the resident memory of idle processes in MiB once it stops growing, so that late imports count too."""
+    """Return the memory of idle processes as `proportional_mib` once it stops growing, so that late imports count too."""
     pids, found = list(pids), 0.0
     for _ in range(_LOOKS):
-        before, found = found, resident_mib(pids)
+        before, found = found, proportional_mib(pids)
         if found - before < _SETTLED_MIB:
             break
         time.sleep(_LOOK_SECONDS)
@@ -64,9 +64,16 @@ def process_tree(pid: int) -> list[int]:
     """Return the process with all its descendants. `resident_mib` counts shared pages for each of them."""
     found = [pid]
     for parent in found:
-        for listed in Path(f"/proc/{parent}/task").glob("*/children"):
-            with suppress(OSError):
-                found += map(int, listed.read_text().split())
+        found += children(parent)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found: list[int] = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, listed.read_text().split())
     return found
 
 

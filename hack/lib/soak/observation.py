@@ -8,7 +8,7 @@ from typing import Final
 
 from hack.lib.pausable import Pausable
 from hack.lib.servers.apiext_server import ApiextServer
-from hack.lib.servers.resources import process_tree, resident_mib
+from hack.lib.servers.resources import process_tree, proportional_mib
 from hack.lib.soak.ordinary_client import ClientObservations
 from hack.lib.waiting import until
 
@@ -103,8 +103,8 @@ class MemoryPeak(Pausable):
 
 
 def memory(pid: int) -> float:
-    """Return the resident memory of a process and its children in MiB."""
-    return resident_mib(process_tree(pid))
+    """Return the memory of a process and its children in MiB; pages that they share count once."""
+    return proportional_mib(process_tree(pid))
 
 
 def inspect_log(outcome: Outcome, lines: list[bytes]) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from hack.lib.manifests import built, one
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd
-from hack.lib.servers.resources import process_tree
+from hack.lib.servers.resources import children
 from hack.lib.waiting import until
 from tests.integration.monitoring.evaluation import ETCD, SERVER, Series, evaluate, expects, inputs, series_of
 from tests.support.builders.encryption import IDENTITY, keyed, write_configuration
@@ -63,9 +63,9 @@ def test_workers_that_end_again_and_again(etcd: Etcd, tmp_path: Path) -> None:
     with ApiextServer(tmp_path, etcd_url=etcd.url, etcd_prefix="/killed", extra_args=["--workers=2"]) as server:
         before = _metrics(server)
         for number in (1, 2, 3):
-            os.kill(process_tree(server.pid)[1], signal.SIGKILL)
+            os.kill(children(server.pid)[0], signal.SIGKILL)
             until(partial(_shows, server, f"workers_replaced_total {number}.0"), "the end of the worker")
-            until(lambda: len(process_tree(server.pid)) == 3, "its replacement")
+            until(lambda: len(children(server.pid)) == 2, "its replacement")
         series = series_of(SERVER, before, before, _metrics(server))
 
     assert _firing(tmp_path, series, "ApiextWorkersEnd") == ""

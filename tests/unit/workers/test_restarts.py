@@ -22,8 +22,8 @@ Answer = Callable[[int], Awaitable[Any]]
 
 @pytest.fixture
 async def pool() -> AsyncIterator[WorkerPool]:
-    """Return a pool of one process."""
-    pool = WorkerPool(processes=1)
+    """Return a pool of one process at a time, however long jobs take."""
+    pool = WorkerPool(processes=1, long=0)
     yield pool
     await pool.close()
 
@@ -201,6 +201,6 @@ async def test_calls_aside_are_made_anew(pool: WorkerPool) -> None:
         asked.append(number)
         return number
 
-    log = CallsAside(pool, "a")
+    log = CallsAside(pool)
     assert [await log.call("key", partial(answer, number)) for number in range(2)] == [0, 1]
     assert asked == [0, 1]

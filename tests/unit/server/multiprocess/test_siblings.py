@@ -17,11 +17,11 @@ from apiext.flowcontrol.estimation.estimate import ONE_SEAT
 from apiext.flowcontrol.seat_part import SeatPart
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.server.multiprocess import whole_flow_control, whole_health
-from apiext.server.multiprocess.messages import WorkerMessage, message_sockets, receive_message, send_message
 from apiext.server.multiprocess.siblings import SiblingAnswer, Siblings
 from apiext.server.multiprocess.whole_flow_control import WholeFlowControl, sum_levels
 from apiext.server.multiprocess.whole_health import WholeHealth
 from apiext.server.routes.healthz import PING, HealthCheck, HealthEndpoint, UnhealthyError
+from apiext.workers.messages import Message, message_sockets, receive_message, send_message
 from tests.unit.flowcontrol.fake_clock import FakeClock
 
 
@@ -142,7 +142,7 @@ def test_messages() -> None:
         assert send_message(ours, "ready", descriptor=write, facts={"a": "b"})
         os.close(write)
         message = receive_message(theirs)
-        assert isinstance(message, WorkerMessage)
+        assert isinstance(message, Message)
         assert (message.kind, message.fields) == ("ready", {"facts": {"a": "b"}})
         assert message.descriptor is not None
         os.write(message.descriptor, b"x")

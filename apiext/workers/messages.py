@@ -1,4 +1,4 @@
-"""Messages between the supervisor and a worker: JSON, at most one file descriptor each, over a socket that keeps their bounds."""
+"""Messages between a process and one that it controls: JSON, at most one file descriptor each, over a socket that keeps their bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerMessage:
+class Message:
     """A message. The receiver owns the descriptor."""
 
     kind: str
@@ -41,7 +41,7 @@ def send_message(channel: socket.socket, kind: str, *, descriptor: int | None = 
     return True
 
 
-def receive_message(channel: socket.socket) -> WorkerMessage | None:
+def receive_message(channel: socket.socket) -> Message | None:
     """Return the next message, None if the other end is closed.
 
     Raises:
@@ -56,4 +56,4 @@ def receive_message(channel: socket.socket) -> WorkerMessage | None:
             os.close(descriptor)
         return None
     kind, fields = json.loads(data)
-    return WorkerMessage(kind, fields, descriptors[0] if descriptors else None)
+    return Message(kind, fields, descriptors[0] if descriptors else None)
