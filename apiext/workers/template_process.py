@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from apiext.workers.harmless_signals import ignore_harmless_signals
-from apiext.workers.messages import Message
+    from apiext.workers.messages import Message
 
 _IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OOM_SCORE: Final = "500"
