@@ -12,7 +12,7 @@ _MAX_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ProcessMessage:
     """A message. The receiver owns the descriptor."""
 
     kind: str
@@ -41,7 +41,7 @@ def send_message(channel: socket.socket, kind: str, *, descriptor: int | None = 
     return True
 
 
-def receive_message(channel: socket.socket) -> Message | None:
+def receive_message(channel: socket.socket) -> ProcessMessage | None:
     """Return the next message, None if the other end is closed.
 
     Raises:
@@ -56,4 +56,4 @@ def receive_message(channel: socket.socket) -> Message | None:
             os.close(descriptor)
         return None
     kind, fields = json.loads(data)
-    return Message(kind, fields, descriptors[0] if descriptors else None)
+    return ProcessMessage(kind, fields, descriptors[0] if descriptors else None)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from apiext.workers.messages import Message
+    from apiext.workers.messages import ProcessMessage
 
 _IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OOM_SCORE: Final = "500"
@@ -68,7 +68,7 @@ def serve_template(channel: socket.socket) -> None:
                 _end(channel, message.fields["pid"], workers)
 
 
-def _start(channel: socket.socket, message: Message, workers: set[int]) -> None:
+def _start(channel: socket.socket, message: ProcessMessage, workers: set[int]) -> None:
     number, descriptor = message.fields["id"], message.descriptor
     if descriptor is None:
         return

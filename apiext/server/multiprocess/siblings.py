@@ -17,7 +17,7 @@ from apiext.meta.log import get_logger
 from apiext.workers.messages import receive_message, send_message
 
 if TYPE_CHECKING:
-    from apiext.workers.messages import Message
+    from apiext.workers.messages import ProcessMessage
 
 _LOG: Final = get_logger(__name__)
 _ANSWER_SECONDS: Final = 30.0
@@ -123,7 +123,7 @@ class Siblings:
                 return
             self._handle(message)
 
-    def _handle(self, message: Message) -> None:
+    def _handle(self, message: ProcessMessage) -> None:
         connection = None
         if message.descriptor is not None:
             connection = socket.socket(fileno=message.descriptor)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apiext.server.multiprocess.scoreboard import Scoreboard
     from apiext.server.multiprocess.worker_slot import WorkerEnds
     from apiext.server.process_role import SharedLog
-    from apiext.workers.messages import Message
+    from apiext.workers.messages import ProcessMessage
 
 _LOG: Final = get_logger(__name__)
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
@@ -194,7 +194,7 @@ class Supervisor:
         else:
             self._handle(slot, message)
 
-    def _handle(self, slot: WorkerSlot, message: Message) -> None:
+    def _handle(self, slot: WorkerSlot, message: ProcessMessage) -> None:
         match message.kind:
             case "ready":
                 slot.become_ready()

@@ -21,7 +21,7 @@ from apiext.server.multiprocess.siblings import SiblingAnswer, Siblings
 from apiext.server.multiprocess.whole_flow_control import WholeFlowControl, sum_levels
 from apiext.server.multiprocess.whole_health import WholeHealth
 from apiext.server.routes.healthz import PING, HealthCheck, HealthEndpoint, UnhealthyError
-from apiext.workers.messages import Message, message_sockets, receive_message, send_message
+from apiext.workers.messages import ProcessMessage, message_sockets, receive_message, send_message
 from tests.unit.flowcontrol.fake_clock import FakeClock
 
 
@@ -142,7 +142,7 @@ def test_messages() -> None:
         assert send_message(ours, "ready", descriptor=write, facts={"a": "b"})
         os.close(write)
         message = receive_message(theirs)
-        assert isinstance(message, Message)
+        assert isinstance(message, ProcessMessage)
         assert (message.kind, message.fields) == ("ready", {"facts": {"a": "b"}})
         assert message.descriptor is not None
         os.write(message.descriptor, b"x")
