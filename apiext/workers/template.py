@@ -119,7 +119,10 @@ class WorkerTemplate:
         for started in self._starting.values():
             if not started.done():
                 started.set_exception(TemplateLostError())
-        for ended in self._ending.values():
+        for pid, ended in self._ending.items():
+            # a process that is stopped does not notice the end of its connection
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
             if not ended.done():
                 ended.set_result(None)
         self._ending.clear()
