@@ -88,5 +88,5 @@ def test_reviews_of_users_with_invalid_names(tmp_path: Path, proxies: Authority)
             assert "Traceback" not in server.log
 
     users = [(spec.get("user"), spec.get("groups"), spec.get("extra")) for kind, spec in asked if kind == "SubjectAccessReview"]
-    assert users[0] == ("a?", ["?", "system:authenticated"], {"a\ufffd": ["?"]})
+    assert users[0] == ("a\ufffd", ["\ufffd", "system:authenticated"], {"a\ufffd": ["\ufffd"]})
     assert ("TokenReview", {"token": "\ufffd"}) in asked

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from apiext.scheduling.inline_work import current_work
 from apiext.schema.validation.checker import compile_node
 from apiext.schema.validation.keywords.constraint import NoneType
+from apiext.schema.validation.keywords.enumeration import Enumeration
 from apiext.schema.validation.keywords.registry import FUNCTIONS_OF
-from apiext.schema.validation.keywords.values import Enumeration, is_supported_format
+from apiext.schema.validation.keywords.values import is_supported_format
 from apiext.schema.validation.result import Result
 
 if TYPE_CHECKING:

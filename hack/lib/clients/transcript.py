@@ -19,6 +19,7 @@ _TEXTS: Final = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| ?[+-]\d\d:?\d\d(?: \w+)?)?"), "TIME"),
     (re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"), "TIME"),
+    (re.compile(r'(resourceVersion\\*":\\*")\d+'), r"\1REVISION"),
     (re.compile(r"127\.0\.0\.1:\d+|localhost:\d+"), "SERVER"),
 )
 

@@ -60,7 +60,7 @@ async def test_only_writes_wait_for_the_rehearsal(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(preparations, "aside", aside)
     monkeypatch.setattr(preparations, "_LOG", _Quiet())
-    preparation = RequestPreparation()
+    preparation = RequestPreparation(lambda: order.append("processes are ready"))
     await _answered(preparation, order, "PUT")
     running = asyncio.create_task(preparation.run())
     await asyncio.sleep(0)
@@ -72,7 +72,7 @@ async def test_only_writes_wait_for_the_rehearsal(monkeypatch: pytest.MonkeyPatc
     await running
     await _answered(preparation, order, "DELETE")
 
-    assert order == ["PUT", "GET", "rehearsed", "POST", "DELETE"]
+    assert order == ["PUT", "GET", "rehearsed", "processes are ready", "POST", "DELETE"]
 
 
 async def test_a_failed_import_does_not_end_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ async def test_a_failed_import_does_not_end_the_server(monkeypatch: pytest.Monke
     monkeypatch.setattr(preparations, "_LOG", quiet)
     monkeypatch.setattr(preparations, "_MODULES", ("apiext.nothing",))
 
-    await RequestPreparation().run()
+    await RequestPreparation(lambda: None).run()
 
     assert quiet.logged == ["preparation for the first requests failed"]
 

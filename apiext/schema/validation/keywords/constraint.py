@@ -11,7 +11,7 @@ from apiext.schema.validation.result import Result, Violation
 
 if TYPE_CHECKING:
     from apiext.schema.model import Props
-    from apiext.schema.validation.keywords.values import Enumeration
+    from apiext.schema.validation.keywords.enumeration import Enumeration
 
 Check = Callable[[Any], bool]
 Report = Callable[[Any, DottedPath, Result, Correlated | None], None]

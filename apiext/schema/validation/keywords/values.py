@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Hashable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_values import count_members, identity
-from apiext.meta.field import ErrorType, supported_values
-from apiext.meta.golang import formatting
-from apiext.meta.limits import MAX_INLINE_STEPS
-from apiext.scheduling.inline_work import current_work
+from apiext.meta.encoding.json_values import identity
+from apiext.meta.field import ErrorType
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.strfmt.registry import format_checker, is_known_format
 from apiext.schema.validation.correlated import Correlated
@@ -31,6 +24,7 @@ from apiext.schema.validation.result import Result, Violation, invalid_type
 
 if TYPE_CHECKING:
     from apiext.schema.validation.keywords.constraint import Node
+    from apiext.schema.validation.keywords.enumeration import Enumeration
 
 _NAMES: Final = {
     NoneType: ("null", ""),
@@ -43,12 +37,6 @@ _NAMES: Final = {
 }
 """Names of types in schemas, and of Go's formats of their values."""
 _NUMERIC_FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
-_TEXTS_OF_A_STEP: Final = 50
-_VALUES_OF_A_STEP: Final = 8
-_SHOWN_IN_A_STEP: Final = 4
-"""Values of an enum that a step prepares: only for texts, for any values, and for the report."""
-_CHARACTERS_OF_A_STEP: Final = 200
-"""Characters of its texts that a step prepares for the report."""
 
 
 def type_(spec: Node, kind: type) -> Constraint | None:
@@ -135,36 +123,6 @@ def enum(spec: Node, kind: type) -> Constraint | None:
         return Violation(ErrorType.NOT_SUPPORTED, name, f"{name} in body should be one of {digest}", value, detail=supported)
 
     return constraint(_enum_check(allowed, kind), violation, typed=kind is str)
-
-
-class Enumeration:
-    """The values of an enum, prepared at first use for all types of values and for the report.
-
-    All properties raise HeavyWorkError if that takes too long for the event loop.
-    """
-
-    def __init__(self, values: list[Any]) -> None:
-        self._values = values
-
-    @cached_property
-    def texts(self) -> frozenset[str]:
-        """Return the texts."""
-        current_work().step(len(self._values) // _TEXTS_OF_A_STEP)
-        return frozenset(value for value in self._values if type(value) is str)
-
-    @cached_property
-    def identities(self) -> frozenset[Hashable]:
-        """Return the keys of all values but null."""
-        current_work().step(count_members(self._values, at_most=MAX_INLINE_STEPS * _VALUES_OF_A_STEP) // _VALUES_OF_A_STEP)
-        return frozenset(identity(value) for value in self._values if value is not None)
-
-    @cached_property
-    def description(self) -> tuple[str, str]:
-        """Return what stands for the list in a message that only has to be distinct, and the list as a field error has it."""
-        current_work().step(count_members(self._values, at_most=MAX_INLINE_STEPS * _SHOWN_IN_A_STEP) // _SHOWN_IN_A_STEP)
-        current_work().step(sum(len(value) for value in self._values if type(value) is str) // _CHARACTERS_OF_A_STEP)
-        digest = hashlib.blake2b(" ".join(map(formatting.value, self._values)).encode(errors="surrogatepass")).hexdigest()
-        return digest, supported_values(item if isinstance(item, str) else json_codec.dumps(item).decode() for item in self._values)
 
 
 def _enum_check(allowed: Enumeration, kind: type) -> Check:

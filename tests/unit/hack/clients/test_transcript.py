@@ -19,14 +19,15 @@ def test_leaves_out_what_no_two_servers_share() -> None:
     early: dict[str, Any] = {"manager": "a", "time": "2026-01-02T03:04:05Z"}
     late: dict[str, Any] = {"manager": "b", "time": "2026-01-02T03:04:06Z"}
     uid = "3f1c9d8e-0a1b-4c2d-8e3f-001122334455"
+    text = f'{uid} at https://127.0.0.1:6443 on Sun Nov  1 01:02:03 2026: "{{\\"resourceVersion\\":\\"12\\"}}"'
     metadata = {"resourceVersion": "12", "uid": uid, "continue": "", "managedFields": [late, early]}
 
-    found = normalised({"metadata": metadata, "message": f"{uid} at https://127.0.0.1:6443 on Sun Nov  1 01:02:03 2026", "count": 3})
+    found = normalised({"metadata": metadata, "message": text, "count": 3})
 
     sorted_fields = [{"manager": "a", "time": "TIME"}, {"manager": "b", "time": "TIME"}]
     assert found == {
         "metadata": {"resourceVersion": "REVISION", "uid": "UID", "continue": "", "managedFields": sorted_fields},
-        "message": "UID at https://SERVER on TIME",
+        "message": 'UID at https://SERVER on TIME: "{\\"resourceVersion\\":\\"REVISION\\"}"',
         "count": 3,
     }
 
