@@ -53,15 +53,20 @@ def create(server: ApiextServer, path: str, obj: dict[str, Any]) -> int:
 
 
 def processes(server: ApiextServer) -> dict[str, int]:
-    """Return the living processes of the server besides itself by name; the names are set by each itself."""
-    found = {}
+    """Return a living process of the server besides itself for each name."""
+    return dict(living(server))
+
+
+def living(server: ApiextServer) -> list[tuple[str, int]]:
+    """Return the names and ids of all living processes of the server besides itself; the names are set by each itself."""
+    found = []
     for pid in process_tree(server.pid)[1:]:
         try:
             state = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
             continue
         if state.rpartition(") ")[2][0] != "Z":
-            found[state.partition("(")[2].rpartition(")")[0]] = pid
+            found.append((state.partition("(")[2].rpartition(")")[0], pid))
     return found
 
 
@@ -89,9 +94,9 @@ def test_a_killed_process_is_replaced_without_a_request(server: ApiextServer, na
 @pytest.mark.parametrize("names", [(WORKER,), (TEMPLATE,), (TEMPLATE, WORKER)])
 def test_writes_succeed_while_processes_are_stopped(server: ApiextServer, names: tuple[str, ...]) -> None:
     """Write small and medium objects though no process takes a job, or none starts."""
-    present = processes(server)
-    for name in names:
-        os.kill(present[name], signal.SIGSTOP)
+    for name, pid in living(server):
+        if name in names:
+            os.kill(pid, signal.SIGSTOP)
 
     assert create(server, THINGS, thing("one")) == 201
     assert [create(server, CRDS, crd(f"large{number}s", 500)) for number in range(3)] == [201] * 3
@@ -100,24 +105,29 @@ def test_writes_succeed_while_processes_are_stopped(server: ApiextServer, names:
 
 def test_a_write_does_not_wait_for_a_start(server: ApiextServer) -> None:
     """Write a medium object in the server while no process is there, and none can start."""
-    present = processes(server)
-    os.kill(present[TEMPLATE], signal.SIGSTOP)
-    os.kill(present[WORKER], signal.SIGKILL)
-    until(lambda: WORKER not in processes(server), "the end of the process")
+    os.kill(processes(server)[TEMPLATE], signal.SIGSTOP)
+    killed = {pid for name, pid in living(server) if name == WORKER}
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: killed.isdisjoint(pid for _, pid in living(server)), "the end of the processes")
 
     assert create(server, CRDS, crd("larges", 500)) == 201
 
 
 def test_processes_hold_nothing_of_the_server(server: ApiextServer) -> None:
     """Share no descriptor with the server but the standard ones, so that its port and its store are free once it has ended."""
-    held = descriptors(server.pid)
-    for pid in processes(server).values():
-        assert descriptors(pid) & held == set()
+
+    def share_nothing() -> bool:
+        held = descriptors(server.pid)
+        return all(descriptors(pid).isdisjoint(held) for _, pid in living(server))
+
+    # while a process starts, the server hands its end of their connection over
+    until(share_nothing, "processes without the server's descriptors")
 
 
 def test_processes_end_with_a_killed_server(server: ApiextServer) -> None:
     """End all processes when the server is killed."""
-    pids = processes(server).values()
+    pids = [pid for _, pid in living(server)]
     server.process.kill()
 
     until(lambda: all(map(gone, pids)), "the end of all processes")

@@ -1,5 +1,6 @@
 """Both servers with the same audit policy, and the events that they log about the same requests."""
 
+import http.client
 import json
 import re
 import ssl
@@ -61,6 +62,10 @@ class Case:
     """A bearer token, empty for none."""
 
 
+class ReferenceAbortedError(Exception):
+    """kube-apiserver closed the connection without an answer: the request ended while its answer began (filters/timeout.go)."""
+
+
 class AuditedPair:
     """Sends requests to both servers, and compares their audit events."""
 
@@ -70,7 +75,11 @@ class AuditedPair:
         self._logs = logs
 
     def differences(self, cases: Sequence[Case]) -> list[str]:
-        """Return a line for each difference of the events about the requests, which are sent in turn."""
+        """Return a line for each difference of the events about the requests, which are sent in turn.
+
+        Raises:
+            ReferenceAbortedError: a request has no answer of kube-apiserver.
+        """
         codes = [self._send(number, cases) for number in range(2)]
         assert codes[0] == codes[1], list(zip([case.label for case in cases], *codes, strict=True))
         theirs, ours = (self._events(number, cases, codes[0]) for number in range(2))
@@ -92,7 +101,12 @@ class AuditedPair:
             side = self.guarded.sides[number][1] if case.token is None else self._bare[number]
             token = {"Authorization": f"Bearer {case.token}"} if case.token else {}
             headers = {"Audit-ID": case.label, "User-Agent": "audited/1", **token, **case.step.headers}
-            response, _ = side.raw(replace(side.resolved(case.step), headers=headers))
+            try:
+                response, _ = side.raw(replace(side.resolved(case.step), headers=headers))
+            except http.client.RemoteDisconnected as error:
+                if number:
+                    raise
+                raise ReferenceAbortedError(case.label) from error
             codes.append(response.status)
         return codes
 
