@@ -1,7 +1,9 @@
 """Audit events of both servers about the same requests."""
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.slow
 
 _NEVER: Final = "?resourceVersion=99999999&resourceVersionMatch=NotOlderThan"
 _ATTEMPTS: Final = 5
+_NOTED_TOO_LATE: Final = re.compile(r"reference: \[1\]\.annotations\.\S*webhook\.admission\.k8s\.io/\S+ = '<absent>'")
 _JSON: Final = "application/json"
 _APPLY: Final = "application/apply-patch+yaml"
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -342,7 +345,7 @@ def test_parameters_in_annotations(servers: AuditedPair) -> None:
 def test_webhooks_that_outlast_the_request(servers: AuditedPair) -> None:
     """Record that webhooks failed open although the request ended while they were asked.
 
-    In the reference the write goes on while the request is answered, and may note it too late: only one attempt must be equal.
+    In the reference the write goes on while the request is answered: its event may lack what it notes too late, or it aborts the request.
     """
     rule = admission.rule("widgets", group=GROUP)
     found: list[str] = []
@@ -357,13 +360,8 @@ def test_webhooks_that_outlast_the_request(servers: AuditedPair) -> None:
 
 
 def _outlasted(servers: AuditedPair, label: str) -> list[str]:
-    found: list[str] = []
     for attempt in range(_ATTEMPTS):
         case = recorded(f"{label}-{attempt}", "POST", f"{WIDGETS}?timeout=1s", made("outlasted"))
-        try:
-            found = servers.differences([case])
-        except ReferenceAbortedError as error:
-            found = [f"{error}: no answer of the reference"]
-        if not found:
-            break
-    return found
+        with suppress(ReferenceAbortedError):
+            return [line for line in servers.differences([case]) if not _NOTED_TOO_LATE.search(line)]
+    return [f"{label}: the reference closed all connections"]
