@@ -80,10 +80,10 @@ def test_users_of_many_groups(cluster: Cluster, group: str) -> None:
 
 
 def _as_member(caller: Caller, path: str, groups: Iterable[str]) -> int:
-    """Return the code of a read as a user of groups."""
+    """Return the code of a read as a user of groups, whom no role names."""
     with closing(caller.connect()) as connection:
         connection.putrequest("GET", path)
-        connection.putheader("Impersonate-User", "ann")
+        connection.putheader("Impersonate-User", "member-of-many")
         for group in groups:
             connection.putheader("Impersonate-Group", group)
         connection.endheaders()
