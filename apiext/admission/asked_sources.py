@@ -44,6 +44,10 @@ class _AskedConfigurations:
         # the plug-ins ask
         return ALL_PHASES
 
+    def is_used(self, _phase: AdmissionPhase, *, webhooks: bool) -> bool:
+        # what the server uses is imported before the process is forked
+        return False
+
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         return self.link.ask(ConfigurationSource.webhooks, phase, place)
 

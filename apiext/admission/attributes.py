@@ -174,6 +174,10 @@ class DynamicPart(Protocol):
         """Return what the plug-ins need."""
         ...
 
+    def import_used(self) -> None:
+        """Import the plug-ins that have configurations, for the first write that one applies to."""
+        ...
+
     def may_apply(self, place: RequestPlace) -> bool:
         """Return whether a webhook or a policy may match requests at a place, and so needs the objects."""
         ...

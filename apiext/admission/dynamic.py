@@ -5,13 +5,16 @@ Until then each of them costs a lookup in the index of configurations.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import TYPE_CHECKING, Final
 
 from apiext.admission.attributes import Admission, Attributes, not_ready
 from apiext.admission.sources import AdmissionPhase, NotReadyError
+from apiext.scheduling.side_thread import aside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from apiext.admission.sources import AdmissionSources, RequestPlace
 
@@ -32,6 +35,12 @@ class DynamicAdmission:
     def names(self) -> tuple[str, ...]:
         """Return the names of the enabled plug-ins."""
         return tuple(plugin.name for plugin in self.plugins)
+
+    def import_used(self) -> None:
+        """Implement DynamicPart.import_used."""
+        for plugin in self.plugins:
+            if plugin.is_used:
+                plugin.import_module()
 
     def may_apply(self, place: RequestPlace) -> bool:
         """Implement DynamicPart.may_apply."""
@@ -56,8 +65,21 @@ class _LazyPlugin(Admission):
     async def _plugin(self, attributes: Attributes) -> Admission | None:
         """Return the plug-in, None before a configuration may match a write. Raise StatusError (403) if they are unknown."""
         if self._made is None and await self._applies(attributes):
-            self._made = _PLUGINS[self.name][1](self._sources)
+            _, module, name = _PLUGINS[self.name]
+            if module not in sys.modules:
+                # takes some 10 ms
+                await aside(self.import_module)
+            self._made = getattr(sys.modules[module], name)(self._sources)
         return self._made
+
+    def import_module(self) -> None:
+        """Import the plug-in."""
+        importlib.import_module(_PLUGINS[self.name][1])
+
+    @property
+    def is_used(self) -> bool:
+        """Return whether the plug-in has configurations, as far as is known."""
+        return self._sources.configurations.is_used(self.phase, webhooks=self._is_webhook)
 
     async def _applies(self, attributes: Attributes) -> bool:
         configurations = self._sources.configurations
@@ -88,35 +110,12 @@ class _LazyValidation(_LazyPlugin):
             await plugin.validate(attributes)
 
 
-def _mutating_policies(sources: AdmissionSources) -> Admission:
-    from apiext.admission.policy.mutating import MutatingAdmissionPolicies
-
-    return MutatingAdmissionPolicies(sources)
-
-
-def _validating_policies(sources: AdmissionSources) -> Admission:
-    from apiext.admission.policy.validating import ValidatingAdmissionPolicies
-
-    return ValidatingAdmissionPolicies(sources)
-
-
-def _mutating_webhooks(sources: AdmissionSources) -> Admission:
-    from apiext.admission.webhooks.mutating import MutatingWebhooks
-
-    return MutatingWebhooks(sources)
-
-
-def _validating_webhooks(sources: AdmissionSources) -> Admission:
-    from apiext.admission.webhooks.validating import ValidatingWebhooks
-
-    return ValidatingWebhooks(sources)
-
-
-_PLUGINS: Final[dict[str, tuple[type[_LazyPlugin], Callable[[AdmissionSources], Admission]]]] = {
-    MUTATING_POLICY: (_LazyMutation, _mutating_policies),
-    MUTATING_WEBHOOK: (_LazyMutation, _mutating_webhooks),
-    VALIDATING_POLICY: (_LazyValidation, _validating_policies),
-    VALIDATING_WEBHOOK: (_LazyValidation, _validating_webhooks),
+_PLUGINS: Final[dict[str, tuple[type[_LazyPlugin], str, str]]] = {
+    MUTATING_POLICY: (_LazyMutation, "apiext.admission.policy.mutating", "MutatingAdmissionPolicies"),
+    MUTATING_WEBHOOK: (_LazyMutation, "apiext.admission.webhooks.mutating", "MutatingWebhooks"),
+    VALIDATING_POLICY: (_LazyValidation, "apiext.admission.policy.validating", "ValidatingAdmissionPolicies"),
+    VALIDATING_WEBHOOK: (_LazyValidation, "apiext.admission.webhooks.validating", "ValidatingWebhooks"),
 }
+"""What stands for a plug-in, its module and its class."""
 DYNAMIC_PLUGINS: Final = tuple(_PLUGINS)
 """The names of the plug-ins in kube-apiserver's order."""

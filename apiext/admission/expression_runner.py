@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from apiext.authorization.authorizer import Decision, ReviewError
+from apiext.scheduling.bounded_thread import bounded
 from apiext.scheduling.inline_work import HeavyWorkError, current_work
 from apiext.scheduling.side_thread import aside
 from apiext.schema.cel.libraries.authorization import AuthorizationAnswer
@@ -32,8 +33,10 @@ class ExpressionRunner:
     def __init__(self, authorize: Authorize) -> None:
         self._authorize = authorize
 
-    async def run(self, evaluate: PureEvaluation[T], answers: AuthorizationAnswers) -> T:
+    async def run(self, evaluate: PureEvaluation[T], answers: AuthorizationAnswers, owner: object) -> T:
         """Return the result of an evaluation. One that takes long runs in a thread, or its write in a worker process.
+
+        `owner` is that of `bounded`.
 
         Raises:
             HeavyWorkError: the write can run in a worker process, and should.
@@ -41,7 +44,9 @@ class ExpressionRunner:
         inline = True
         while True:
             try:
-                return evaluate(inline=True) if inline else await aside(lambda: evaluate(inline=False))
+                if inline:
+                    return await bounded(lambda: evaluate(inline=True), owner)
+                return await aside(lambda: evaluate(inline=False))
             except UnansweredCheckError as check:
                 await self._answer(check, answers)
             except HeavyWorkError:

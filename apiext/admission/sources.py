@@ -86,6 +86,10 @@ class ConfigurationSource(Protocol):
         """Return the phases in which a webhook or a policy may match requests at a place, all if that is not known yet."""
         ...
 
+    def is_used(self, phase: AdmissionPhase, *, webhooks: bool) -> bool:
+        """Return whether there are webhooks in a phase, or policies, as far as is known."""
+        ...
+
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         """Return the webhooks with a rule that may match, by the names of configurations, then in their order; those of files first.
 

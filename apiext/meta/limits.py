@@ -189,6 +189,12 @@ MAX_INLINE_EVALUATION_COST: Final = 4_000
 MAX_INLINE_RULE_COST: Final = 10_000
 """Cost units of all rules of an object above which worker processes evaluate them."""
 
+BOUNDED_STRETCH: Final = 8
+"""Factor of these limits, apart from those of evaluations, for work that runs in a thread of the server: some 20 ms."""
+BOUNDED_COST_STRETCH: Final = 25
+"""The same factor for costs of evaluations: 100,000 units take about 6 ms."""
+MAX_BOUNDED_JOBS: Final = 2
+"""Jobs of that thread, the waiting one included; more go to worker processes."""
 INLINE_STRETCH: Final = 8
 """Factor of these limits for writes, apart from those of evaluations, while the start of a worker process is late: the event loop is held
 for some 25 ms then."""

@@ -11,10 +11,12 @@ from apiext.meta.random_uuid import random_uuid
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.errors import MODIFIED
 from apiext.registry.managed_times import keep_times
+from apiext.scheduling.bounded_thread import bounded
 from apiext.storage import versioner
 
 if TYPE_CHECKING:
     from apiext.meta.encoding.json_codec import Object
+    from apiext.meta.field import FieldError
     from apiext.registry.request_context import Admit, RequestContext
     from apiext.registry.strategy import Strategy
 
@@ -121,19 +123,17 @@ async def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, ad
     metadata["uid"] = random_uuid()
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = names.generate_name(metadata["generateName"])
-    _prepare_for_create(ctx, obj, strategy, namespaced=namespaced)
+    await _prepare_for_create(ctx, obj, strategy, namespaced=namespaced)
     if admit is not None:
         await admit(AdmissionOperation.CREATE, obj, None)
 
 
-def _prepare_for_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
+async def _prepare_for_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
     metadata = obj["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
     strategy.prepare_for_create(ctx, obj)
-    problems = strategy.validate(ctx, obj)
-    if problems:
-        problems = field.distinct(problems) if strategy.distinct_errors else problems
-        raise errors.invalid(strategy.error_kind or group_kind(obj), metadata.get("name", ""), problems)
+    problems = await bounded(lambda: strategy.validate(ctx, obj), strategy)
+    _check(obj, strategy, problems)
     ctx.warnings += strategy.warnings_on_create(ctx, obj)
     strategy.canonicalize(obj)
 
@@ -144,6 +144,26 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
     Raises:
         StatusError: the object is invalid.
     """
+    problems, changes = _prepare_for_update(ctx, obj, old, strategy, namespaced=namespaced)
+    _finish_update(ctx, obj, old, strategy, problems + strategy.validate_update(ctx, obj, old, changes))
+
+
+async def before_bounded_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strategy, *, namespaced: bool) -> None:
+    """Prepare and validate a changed object, as `before_update`, and beside the event loop if that takes long.
+
+    Raises:
+        StatusError: the object is invalid.
+        HeavyWorkError: the validation needs a worker process.
+    """
+    problems, changes = _prepare_for_update(ctx, obj, old, strategy, namespaced=namespaced)
+    problems += await bounded(lambda: strategy.validate_update(ctx, obj, old, changes), strategy)
+    _finish_update(ctx, obj, old, strategy, problems)
+
+
+def _prepare_for_update(
+    ctx: RequestContext, obj: Object, old: Object, strategy: Strategy, *, namespaced: bool
+) -> tuple[list[FieldError], list[FieldError]]:
+    """Return the errors of the metadata, and those of them that concern its changes."""
     if not obj.get("apiVersion"):
         raise errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     metadata, before = obj["metadata"], old["metadata"]
@@ -160,11 +180,17 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
         _keep(metadata, before, "deletionGracePeriodSeconds")
     problems = validation.validate(metadata, namespaced=namespaced, name_rule=names.path_segment)
     changes = validation.validate_update(metadata, before, is_valid=not problems)
-    problems += changes
-    problems += strategy.validate_update(ctx, obj, old, changes)
+    return problems + changes, changes
+
+
+def _check(obj: Object, strategy: Strategy, problems: list[FieldError]) -> None:
     if problems:
         problems = field.distinct(problems) if strategy.distinct_errors else problems
-        raise errors.invalid(strategy.error_kind or group_kind(obj), metadata.get("name", ""), problems)
+        raise errors.invalid(strategy.error_kind or group_kind(obj), obj["metadata"].get("name", ""), problems)
+
+
+def _finish_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strategy, problems: list[FieldError]) -> None:
+    _check(obj, strategy, problems)
     ctx.warnings += strategy.warnings_on_update(ctx, obj, old)
     strategy.canonicalize(obj)
     keep_times(obj, old)

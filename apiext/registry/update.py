@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from apiext.meta import errors
 from apiext.meta.encoding import json_codec
 from apiext.meta.request import AdmissionOperation
-from apiext.registry.metadata import before_create, before_update, check_resource_version, given_resource_version, own, wipe_system_fields
+from apiext.registry.metadata import (
+    before_bounded_update,
+    before_create,
+    check_resource_version,
+    given_resource_version,
+    own,
+    wipe_system_fields,
+)
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
@@ -72,7 +79,7 @@ class UpdateCall:
             name=self.name,
             unconditional=self.strategy.allow_unconditional_update,
         )
-        before_update(self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
+        await before_bounded_update(self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
         if self.options.admit is not None:
             await self.options.admit(AdmissionOperation.UPDATE, obj, existing)
         self.metadata = obj["metadata"]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from apiext.meta.limits import MAX_INLINE_SECONDS, MAX_INLINE_STEPS
+from apiext.meta.limits import BOUNDED_COST_STRETCH, BOUNDED_STRETCH, MAX_INLINE_SECONDS, MAX_INLINE_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,9 +26,11 @@ class HeavyWorkError(Exception):
 class InlineWork:
     """Measures the work of a request on the event loop. `current_work` returns it inside its `with` block."""
 
-    __slots__ = ("_begun", "_left", "_seconds", "_steps", "_token", "is_committed", "memory", "stretch", "trusting")
+    __slots__ = ("_begun", "_left", "_seconds", "_steps", "_token", "is_committed", "is_last", "memory", "stretch", "trusting")
     is_limited: ClassVar = True
     """Whether the work must not hold the event loop for long."""
+    cost_stretch: ClassVar = 1
+    """A factor of the limits of evaluations."""
 
     def __init__(self, *, trusting: bool = False, stretch: int = 1) -> None:
         """Begin the work. `trusting` marks the server's own work: it may skip checks of stored data after its time is used up.
@@ -43,6 +45,8 @@ class InlineWork:
         self._token: Token[InlineWork] | None = None
         self.is_committed = False
         """Whether the request has written something."""
+        self.is_last = True
+        """Whether only a worker process does what takes too long here."""
         self.memory: Memory | None = None
         """What the request keeps for an attempt in a worker process; made when something is kept."""
 
@@ -78,7 +82,7 @@ class InlineWork:
         if self._steps < 0:
             raise HeavyWorkError
 
-    def check_size(self, size: int, limit: int) -> None:
+    def check_size(self, size: float, limit: float) -> None:
         """Check the size of work that takes too long for the event loop beyond the limit.
 
         Raises:
@@ -97,6 +101,16 @@ class InlineWork:
             _CURRENT.reset(self._token)
 
 
+class BoundedWork(InlineWork):
+    """Work of a thread beside the event loop, within greater limits."""
+
+    __slots__ = ()
+    cost_stretch = BOUNDED_COST_STRETCH
+
+    def __init__(self) -> None:
+        super().__init__(stretch=BOUNDED_STRETCH)
+
+
 class _UnlimitedWork(InlineWork):
     """Work whose time has no limit, such as in a worker process."""
 
@@ -110,7 +124,7 @@ class _UnlimitedWork(InlineWork):
     def step(self, count: int = 1) -> None:
         """Do nothing."""
 
-    def check_size(self, size: int, limit: int) -> None:
+    def check_size(self, size: float, limit: float) -> None:
         """Do nothing."""
 
 

@@ -17,7 +17,7 @@ _SWITCH_SECONDS: Final = 0.0005
 
 async def aside(work: Callable[[], T]) -> T:
     """Return the result of long work, which a thread does."""
-    return await asyncio.get_running_loop().run_in_executor(_thread(), _with_short_turns, work)
+    return await asyncio.get_running_loop().run_in_executor(_thread(), with_short_turns, work)
 
 
 @cache
@@ -29,7 +29,8 @@ def _thread() -> ThreadPoolExecutor:
 os.register_at_fork(after_in_child=_thread.cache_clear)
 
 
-def _with_short_turns(work: Callable[[], T]) -> T:
+def with_short_turns(work: Callable[[], T]) -> T:
+    """Return the result of work in a thread, which gives the event loop its turns."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:

@@ -87,7 +87,9 @@ class App:
         self.shutting_down = False
         """Whether readyz fails because the server shuts down."""
         enabled = options.feature_gates.enabled
-        self.preparation = RequestPreparation(api.workers.keep_ready, cbor=enabled(CBOR_GATE), shards=enabled(SHARDS_GATE))
+        plugins = api.admission.chain.dynamic
+        import_plugins = plugins.import_used if plugins is not None else bool
+        self.preparation = RequestPreparation(api.workers.keep_ready, import_plugins, cbor=enabled(CBOR_GATE), shards=enabled(SHARDS_GATE))
         """To run once the server is ready."""
         self._options = options
         self._api = api

@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 
 from apiext.endpoints.request import Handler
 from apiext.meta.log import get_logger
+from apiext.scheduling.bounded_thread import start_thread
 from apiext.scheduling.side_thread import aside
 
 _LOG: Final = get_logger(__name__)
@@ -35,9 +36,15 @@ _READS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 class RequestPreparation:
     """Imports, compiles and caches what most servers need soon."""
 
-    def __init__(self, keep_ready: Callable[[], None], *, cbor: bool = False, shards: bool = False) -> None:
-        """Prepare nothing yet. Include CBOR and shard selectors only if they are served. `keep_ready` is `WorkerPool.keep_ready`."""
+    def __init__(
+        self, keep_ready: Callable[[], None], import_plugins: Callable[[], object], *, cbor: bool = False, shards: bool = False
+    ) -> None:
+        """Prepare nothing yet. Include CBOR and shard selectors only if they are served. `keep_ready` is `WorkerPool.keep_ready`.
+
+        `import_plugins` imports what writes need besides, and takes some 10 ms.
+        """
         self._keep_ready = keep_ready
+        self._import_plugins = import_plugins
         self._modules = _MODULES + (_CBOR if cbor else ()) + (_SHARDS if shards else ())
         self._rehearsal: asyncio.Task[None] | None = None
         """While writes wait for it."""
@@ -68,11 +75,13 @@ class RequestPreparation:
 
     async def _prepare_writes(self) -> None:
         await _attempt(_rehearse)
+        await _attempt(self._import_plugins)
         # no write is under way yet, and no thread imports or compiles, so that no lock is held that the fork needs
         self._keep_ready()
+        start_thread()
 
 
-async def _attempt(work: Callable[[], None]) -> None:
+async def _attempt(work: Callable[[], object]) -> None:
     try:
         await aside(work)
     except Exception:  # noqa: BLE001 -- real requests do without

@@ -67,6 +67,11 @@ class ConfigurationIndex:
             applies = self._applies[place] = frozenset(phase for phase, find in self._finds if find(place))
         return applies
 
+    def is_used(self, phase: AdmissionPhase, *, webhooks: bool) -> bool:
+        """Implement ConfigurationSource.is_used."""
+        found = (phases[phase] for phases in (self._api, self._files))
+        return any((one.webhooks if webhooks else one.policies.bindings).objects for one in found)
+
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         """Implement ConfigurationSource.webhooks."""
         if place.group == REGISTRATION_GROUP:

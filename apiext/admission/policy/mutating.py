@@ -193,7 +193,7 @@ class _Dispatch:
         def evaluate(*, inline: bool) -> Operations | dict[str, Any]:
             return match.compiled.evaluate(mutation, inputs, inline=inline)
 
-        found = await self._runner.run(evaluate, self._request.answers)
+        found = await self._runner.run(evaluate, self._request.answers, match.compiled)
         if isinstance(found, list):
             return await self._patched(obj, found)
         configuration = {**found, "apiVersion": obj.get("apiVersion"), "kind": obj.get("kind")}
@@ -241,7 +241,7 @@ class _Dispatch:
         def evaluate(*, inline: bool) -> ConditionsResult | None:
             return match.compiled.meets_conditions(condition_inputs, inline=inline)
 
-        return await self._runner.run(evaluate, self._request.answers)
+        return await self._runner.run(evaluate, self._request.answers, match.compiled)
 
     async def _inputs(
         self, match: BindingMatch[PolicyMutator], versioned: _Versioned, params: Object | None, namespace: Mapping[str, Any] | None

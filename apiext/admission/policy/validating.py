@@ -127,7 +127,7 @@ class ValidatingAdmissionPolicies(Admission):
         def evaluate(*, inline: bool) -> PolicyResult:
             return match.compiled.validate(inputs, conditions, inline=inline)
 
-        return await self._selection.runner.run(evaluate, request.answers)
+        return await self._selection.runner.run(evaluate, request.answers, match.compiled)
 
 
 def _take(

@@ -102,4 +102,4 @@ class HookSelection:
         def evaluate(*, inline: bool) -> ConditionsResult:
             return conditions.evaluate(inputs, inline=inline)
 
-        return await runner.run(evaluate, values.answers)
+        return await runner.run(evaluate, values.answers, conditions)

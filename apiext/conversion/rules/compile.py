@@ -59,11 +59,11 @@ class _Compiled:
     def _deferred(self, source: str, target: str) -> Deferred[StagedTransformation | ConversionError]:
         make = partial(self._make, source, target)
         if not self.has_expressions:
-            return Deferred(make, is_large=False)
+            return Deferred(make)
         lengths = [len(each.expression) for rule in self._between(source, target) for each in _assignments(rule)]
         sizes = [len(json_codec.dumps(schema.structural.raw)) for schema in map(self._schemas.get, (source, target)) if schema is not None]
-        is_large = sum(lengths) > MAX_INLINE_EXPRESSION_LENGTH or max(sizes, default=0) > MAX_INLINE_RULE_SCHEMA_BYTES
-        return Deferred(make, is_large=is_large, is_huge=max(lengths, default=0) > MAX_SERVER_EXPRESSION_LENGTH)
+        size = max(sum(lengths) / MAX_INLINE_EXPRESSION_LENGTH, max(sizes, default=0) / MAX_INLINE_RULE_SCHEMA_BYTES)
+        return Deferred(make, size=size, is_huge=max(lengths, default=0) > MAX_SERVER_EXPRESSION_LENGTH)
 
     def _make(self, source: str, target: str) -> StagedTransformation | ConversionError:
         try:

@@ -65,6 +65,10 @@ class HostConfigurations:
         """Implement ConfigurationSource.phases."""
         return () if place.group == _DEFINITIONS else self._index.phases(place)
 
+    def is_used(self, phase: AdmissionPhase, *, webhooks: bool) -> bool:
+        """Implement ConfigurationSource.is_used."""
+        return self._index.is_used(phase, webhooks=webhooks)
+
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         """Implement ConfigurationSource.webhooks."""
         return () if place.group == _DEFINITIONS else await self._index.webhooks(phase, place)

@@ -44,6 +44,10 @@ class Configurations:
         """Return the phases in which there are webhooks, or there may be."""
         return self.guarded if self.ready else ALL_PHASES
 
+    def is_used(self, phase: AdmissionPhase, *, webhooks: bool) -> bool:
+        """Return whether there are webhooks of a phase."""
+        return webhooks and phase in self.guarded
+
     async def webhooks(self, phase: AdmissionPhase, _place: RequestPlace) -> Sequence[HookEntry]:
         """Return the webhooks of a phase."""
         if not self.ready:
@@ -140,3 +144,15 @@ async def test_a_restarted_write_calls_webhooks_once() -> None:
     assert [answer.uid for answer in first] == ["0", "1", "2"]
     assert [answer.uid for answer in again] == ["0", "3", "1", "2", "4"]
     assert [answer.uid for answer in others] == ["5"]
+
+
+def test_imports_what_has_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import the plug-ins that the first writes need, and no others."""
+    imported: list[str] = []
+    monkeypatch.setattr("apiext.admission.dynamic.importlib.import_module", imported.append)
+    configurations = Configurations({AdmissionPhase.VALIDATING})
+    dynamic = DynamicAdmission(sources(configurations), DYNAMIC_PLUGINS)
+
+    dynamic.import_used()
+
+    assert imported == ["apiext.admission.webhooks.validating"]

@@ -32,7 +32,7 @@ async def test_checks_are_answered_one_by_one() -> None:
         checked = [answers.answer(_USER, RequestInfo(verb=verb)) for verb in ("get", "post", "fail")]
         return [(answer.is_allowed, answer.reason, answer.error) for answer in checked]
 
-    found = await ExpressionRunner(_authorize).run(evaluate, answers)
+    found = await ExpressionRunner(_authorize).run(evaluate, answers, evaluate)
 
     assert found == [(True, "", None), (False, "never", None), (False, "", "no authorizer")]
     assert begun == 4
@@ -48,6 +48,6 @@ async def test_a_long_evaluation_runs_beside_the_event_loop() -> None:
     """In a thread; a write that can run in a worker process goes there instead."""
     runner, answers = ExpressionRunner(_authorize), AuthorizationAnswers()
 
-    assert (await runner.run(_heavy, answers)).startswith("aside")
+    assert (await runner.run(_heavy, answers, _heavy)).startswith("aside")
     with pytest.raises(HeavyWorkError), InlineWork():
-        await runner.run(_heavy, answers)
+        await runner.run(_heavy, answers, _heavy)

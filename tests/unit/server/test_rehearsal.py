@@ -60,7 +60,7 @@ async def test_only_writes_wait_for_the_rehearsal(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(preparations, "aside", aside)
     monkeypatch.setattr(preparations, "_LOG", _Quiet())
-    preparation = RequestPreparation(lambda: order.append("processes are ready"))
+    preparation = RequestPreparation(lambda: order.append("processes are ready"), lambda: order.append("plug-ins are imported"))
     await _answered(preparation, order, "PUT")
     running = asyncio.create_task(preparation.run())
     await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_a_failed_import_does_not_end_the_server(monkeypatch: pytest.Monke
     monkeypatch.setattr(preparations, "_LOG", quiet)
     monkeypatch.setattr(preparations, "_MODULES", ("apiext.nothing",))
 
-    await RequestPreparation(lambda: None).run()
+    await RequestPreparation(lambda: None, lambda: None).run()
 
     assert quiet.logged == ["preparation for the first requests failed"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
-from apiext.scheduling.inline_work import HeavyWorkError
+from apiext.scheduling.inline_work import HeavyWorkError, current_work
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, BudgetError, CelError, no_such_attribute
 from apiext.schema.cel.escaping import unescape
 from apiext.schema.cel.libraries.authorization import CHECK_COST, AuthorizationAnswer, Authorizer
@@ -52,13 +52,14 @@ class ExpressionOutcome:
 class Evaluation:
     """Evaluates expressions of one owner for one request: each variable at most once."""
 
-    __slots__ = ("_expressions", "_inline", "_inline_left", "_inputs", "_meters", "_variables", "cost", "left")
+    __slots__ = ("_expressions", "_inline", "_inline_left", "_inputs", "_meters", "_stretch", "_variables", "cost", "left")
 
     def __init__(self, inputs: Inputs, variables: Mapping[str, CompiledExpression], *, limit: int, inline: bool = False) -> None:
         """Begin with a budget in cost units. `inline`: nothing may take so long that it would hold the event loop."""
         self._inputs = inputs
         self._inline = inline
-        self._inline_left = MAX_INLINE_RULE_COST
+        self._stretch = current_work().cost_stretch
+        self._inline_left = MAX_INLINE_RULE_COST * self._stretch
         """The rest of what all evaluations may cost on the event loop."""
         self._meters: list[CostMeter] = []
         """The meters of the running evaluations: that of an expression, then those of variables that need each other."""
@@ -116,7 +117,7 @@ class Evaluation:
         values = [self._value(name) for name in expression.uses]
         allowed = MAX_CALL_COST
         if self._inline:
-            allowed = min(MAX_INLINE_EVALUATION_COST, self._inline_left)
+            allowed = min(MAX_INLINE_EVALUATION_COST * self._stretch, self._inline_left)
         meter = CostMeter(allowed)
         self._meters.append(meter)
         try:

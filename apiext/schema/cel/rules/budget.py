@@ -43,7 +43,8 @@ class Budget:
         self.strict = False
         """Whether the next values may exceed limits of the schema, or be of other types."""
         # the event loop may only use a part of the budget
-        self._reserve = max(limit - MAX_INLINE_RULE_COST, 0) if current_work().is_limited else 0
+        work = current_work()
+        self._reserve = max(limit - MAX_INLINE_RULE_COST * work.cost_stretch, 0) if work.is_limited else 0
 
     def require_some(self) -> None:
         """Check that the budget allows another rule.
@@ -74,7 +75,8 @@ class Budget:
 
     def _count(self, expression: Expression, values: tuple[object, ...]) -> object:
         work = current_work()
-        limit = min(MAX_INLINE_EVALUATION_COST, self.left - self._reserve) if work.is_limited else MAX_CALL_COST
+        largest = MAX_INLINE_EVALUATION_COST * work.cost_stretch if work.is_limited else MAX_CALL_COST
+        limit = min(largest, self.left - self._reserve)
         meter = CostMeter(min(limit, self.left))
         program = expression.program.strict if self.strict else expression.program
         result: object = None
@@ -93,7 +95,7 @@ class Budget:
             self.left = 0
             raise SpentError if self._exact else InexactError
         if work.is_limited and isinstance(failure, BudgetError):
-            raise HeavyWorkError if self._exact or limit == MAX_INLINE_EVALUATION_COST else InexactError
+            raise HeavyWorkError if self._exact or limit == largest else InexactError
         self.left -= meter.cost
         if failure is not None:
             raise failure

@@ -22,12 +22,13 @@ class Deferred(Generic[T]):
     processes make a huge value.
     """
 
-    __slots__ = ("_is_huge", "_is_large", "_made", "_make", "_started")
+    __slots__ = ("_is_huge", "_made", "_make", "_size", "_started")
 
-    def __init__(self, make: Callable[[], T], *, is_large: bool, is_huge: bool = False) -> None:
+    def __init__(self, make: Callable[[], T], *, size: float = 0, is_huge: bool = False) -> None:
+        """Begin without the value. `size` is a multiple of what the event loop may make at once."""
         self._make: Callable[[], T] | None = make
         """None once the value is ready: often a method of what keeps this, which would be a reference cycle."""
-        self._is_large = is_large
+        self._size = size
         self._is_huge = is_huge
         self._started = False
         self._made: list[T] = []
@@ -45,11 +46,16 @@ class Deferred(Generic[T]):
         """
         if not self.is_made:
             work = current_work()
-            if work.is_limited and (self._is_large or self._is_huge):
-                self._start()
+            if work.is_limited and self._is_huge:
                 raise HeavyWorkError
-            if (make := self._make) is not None:
-                self._keep(work.run(lambda _: make(), None))
+            try:
+                work.check_size(self._size, 1)
+                if (make := self._make) is not None:
+                    self._keep(work.run(lambda _: make(), None))
+            except HeavyWorkError:
+                if work.is_last:
+                    self._start()
+                raise
         return self._made[0]
 
     def _keep(self, value: T) -> None:
@@ -57,7 +63,7 @@ class Deferred(Generic[T]):
         self._make = None
 
     def _start(self) -> None:
-        if not self._started and not self._is_huge:
+        if not self._started:
             self._started = True
             _THREAD.submit(self._make_in_thread)
 

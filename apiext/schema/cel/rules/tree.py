@@ -52,6 +52,7 @@ class RuleNode:
         self.type_name: str = schema.raw.get("type") or ""
         self.is_keyed_list = is_keyed_list(schema.raw)
         self.sources: list[Object] = clause.get(RULES) or []
+        self._ready: dict[int, CompiledRule] = {}
         self.properties = self._properties(clause, with_rules)
         self.items = self._child(schema.items, clause.get("items"), with_rules)
         self.additional = self._child(schema.additional, clause.get("additionalProperties"), with_rules)
@@ -75,17 +76,22 @@ class RuleNode:
     @cached_property
     def _compiled(self) -> Deferred[NodeRules]:
         lengths = [len(rule["rule"]) + len(rule.get("messageExpression") or "") for rule in self.sources]
-        is_large, is_huge = sum(lengths) > MAX_INLINE_EXPRESSION_LENGTH, max(lengths) > MAX_SERVER_EXPRESSION_LENGTH
-        return Deferred(self._compile, is_large=is_large, is_huge=is_huge)
+        is_huge = max(lengths) > MAX_SERVER_EXPRESSION_LENGTH
+        return Deferred(self._compile, size=sum(lengths) / MAX_INLINE_EXPRESSION_LENGTH, is_huge=is_huge)
 
     def _compile(self) -> NodeRules:
-        compiled = []
-        if self.declaration is not None:
-            compiler = ExpressionCompiler(self.declaration)
-            compiled = [compile_rule(source, self.schema.raw, compiler) for source in self.sources]
-            for rule in compiled:
-                rule.prepare()
+        compiled = [] if self.declaration is None else [self._rule(number, self.declaration) for number in range(len(self.sources))]
+        self._ready = {}
         return NodeRules(compiled, uses_old_self=any(rule.uses_old_self for rule in compiled))
+
+    def _rule(self, number: int, declaration: Declaration) -> CompiledRule:
+        """Return a compiled rule, and keep it: the compilation of all may begin again."""
+        ready = self._ready
+        if number not in ready:
+            rule = compile_rule(self.sources[number], self.schema.raw, ExpressionCompiler(declaration))
+            rule.prepare()
+            ready[number] = rule
+        return ready[number]
 
     def _child(self, schema: Structural | None, clause: Any, with_rules: AbstractSet[int]) -> RuleNode | None:
         if schema is None or id(clause) not in with_rules:
@@ -128,7 +134,7 @@ def rule_tree(schema: Structural) -> RuleNode | None:
 
 def deferred_rules(schema: Structural) -> Deferred[RuleNode | None]:
     """Return the rules of a schema, collected at first use."""
-    return Deferred(lambda: rule_tree(schema), is_large=len(json_codec.dumps(schema.raw)) > MAX_INLINE_RULE_SCHEMA_BYTES)
+    return Deferred(lambda: rule_tree(schema), size=len(json_codec.dumps(schema.raw)) / MAX_INLINE_RULE_SCHEMA_BYTES)
 
 
 def _find(schema: Any, with_rules: set[int]) -> bool:

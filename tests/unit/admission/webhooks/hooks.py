@@ -134,6 +134,10 @@ class Hooks:
         """Return all phases: the plug-ins look."""
         return ALL_PHASES
 
+    def is_used(self, _phase: AdmissionPhase, *, webhooks: bool) -> bool:
+        """Return that there are webhooks only."""
+        return webhooks
+
     async def webhooks(self, phase: AdmissionPhase, place: RequestPlace) -> Sequence[HookEntry]:
         """Return all webhooks."""
         if not self.ready:

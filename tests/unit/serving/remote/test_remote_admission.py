@@ -40,6 +40,10 @@ class Policies(Sources):
         """Return both phases for widgets."""
         return ALL_PHASES if place.resource == "widgets" else ()
 
+    def is_used(self, _phase: AdmissionPhase, *, webhooks: bool) -> bool:
+        """Return that there are policies only."""
+        return not webhooks
+
     async def webhooks(self, _phase: AdmissionPhase, _place: RequestPlace) -> Sequence[HookEntry]:
         """Return no webhooks."""
         return []

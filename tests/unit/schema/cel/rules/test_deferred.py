@@ -11,7 +11,7 @@ from hack.lib.waiting import until
 
 def test_makes_a_value_once() -> None:
     """Make a value when it is first needed, and keep it."""
-    deferred = Deferred(object, is_large=False)
+    deferred = Deferred(object)
 
     with InlineWork():
         made = deferred.get()
@@ -28,7 +28,7 @@ def test_makes_large_values_in_a_thread() -> None:
         proceed.wait()
         return 5
 
-    deferred = Deferred(make, is_large=True)
+    deferred = Deferred(make, size=2)
 
     with InlineWork(), pytest.raises(HeavyWorkError):
         deferred.get()
@@ -45,7 +45,7 @@ def test_makes_large_values_in_a_thread() -> None:
 
 def test_makes_huge_values_in_worker_processes_only() -> None:
     """Make a huge value only where time has no limit."""
-    deferred = Deferred(lambda: 5, is_large=True, is_huge=True)
+    deferred = Deferred(lambda: 5, size=2, is_huge=True)
 
     with InlineWork(), pytest.raises(HeavyWorkError):
         deferred.get()
