@@ -99,7 +99,7 @@ class App:
         self._conversions: HostConversions | None = None
         self._loaded = options.crd_dir is None
         self._encryption = encryption
-        collectors = [*_collectors(api, backend), *encryption.collectors, *audit_collectors(parts.auditing)]
+        collectors = [*_collectors(api, backend, shards=enabled(SHARDS_GATE)), *encryption.collectors, *audit_collectors(parts.auditing)]
         debug: dict[str, Handler] = {}
         if parts.flow_control is not None:
             collectors.append(FlowControlMetrics(parts.flow_control.controller))
@@ -260,12 +260,12 @@ def _metrics(api: API, parts: ChainParts, certificates: Callable[[], Mapping[str
     )
 
 
-def _collectors(api: API, backend: MeasuredBackend) -> list[Collector]:
+def _collectors(api: API, backend: MeasuredBackend, *, shards: bool) -> list[Collector]:
     """Return the metrics of the parts of the server, besides those of requests."""
     collectors: list[Collector] = [
         ConversionMetrics(api.converters),
         AdmissionMetrics(api.admission.stats),
-        StorageMetrics(backend, lambda: api.stores.cache_revision),
+        StorageMetrics(backend, lambda: api.stores.cache_revision, api.stores.shard_stats if shards else None),
         DefinitionMetrics(api.catalog, api.migrations),
     ]
     if api.garbage_collection is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ from apiext.storage.cacher.first_change import FirstChange
 from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
 from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.stored.raw_objects import RawObjects
 from apiext.storage.stored.reencoder import Reencoder
 from apiext.storage.stored.repair import Repair
@@ -74,6 +76,8 @@ class StoreFactory:
         self._compaction_interval = compaction_interval
         self._stores: dict[GroupResource, DirectStore | CachedStore] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self.shard_stats: defaultdict[GroupResource, ShardStats] = defaultdict(ShardStats)
+        """The counts of watches with shard selectors, also of former stores."""
 
     async def start(self) -> None:
         """Start following and compacting the backend.
@@ -126,6 +130,7 @@ class StoreFactory:
                     bookmark_interval=self._bookmark_interval,
                     guard=guard,
                 )
+                store.cache.dispatcher.shards = self.shard_stats[shown or resource]
             else:
                 store = DirectStore(
                     backend=self.backend,

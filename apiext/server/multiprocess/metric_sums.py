@@ -38,6 +38,7 @@ _SUMMED: Final = frozenset(
         "apiext_worker_running",
         "apiserver_current_inflight_requests",
         "apiserver_current_inqueue_requests",
+        "apiserver_watch_shards_total",
         "apiserver_flowcontrol_current_executing_requests",
         "apiserver_flowcontrol_current_executing_seats",
         "apiserver_flowcontrol_current_inqueue_requests",

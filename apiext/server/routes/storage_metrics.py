@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from apiext.server.routes.metrics_text import buckets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from prometheus_client.metrics_core import Metric
 
+    from apiext.meta.gvk import GroupResource
     from apiext.storage.backends.measured_backend import MeasuredBackend
+    from apiext.storage.rendering.shard_stats import ShardStats
 
 _LABELS: Final = ("operation", "group", "resource")
 
@@ -19,10 +21,16 @@ _LABELS: Final = ("operation", "group", "resource")
 class StorageMetrics:
     """Renders the calls of a backend, and how far the watch caches are (prometheus_client.registry.Collector)."""
 
-    def __init__(self, backend: MeasuredBackend, cache_revision: Callable[[], int | None]) -> None:
-        """Create the collector. `cache_revision` is None without watch caches."""
+    def __init__(
+        self,
+        backend: MeasuredBackend,
+        cache_revision: Callable[[], int | None],
+        shards: Mapping[GroupResource, ShardStats] | None = None,
+    ) -> None:
+        """Create the collector. `cache_revision` is None without watch caches, `shards` without shard selectors."""
         self._backend = backend
         self._cache_revision = cache_revision
+        self._shards = shards or {}
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics."""
@@ -41,3 +49,19 @@ class StorageMetrics:
         reached = self._cache_revision()
         if reached is not None:
             yield GaugeMetricFamily("apiext_watch_cache_revision", "Revision that the watch caches have reached.", reached)
+        yield from self._shard_metrics()
+
+    def _shard_metrics(self) -> Iterable[Metric]:
+        """Yield the counts of the resources that have had watches with shard selectors (apiserver pkg/storage/cacher/metrics)."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        watches = GaugeMetricFamily("apiserver_watch_shards_total", "Open watches with a shard selector.", labels=_LABELS[1:])
+        filtered = CounterMetricFamily(
+            "apiserver_watch_filtered_events_total", "States of objects that shard selectors kept from watches.", labels=_LABELS[1:]
+        )
+        for resource, stats in list(self._shards.items()):
+            if stats.is_used:
+                watches.add_metric((resource.group, resource.resource), stats.watches)
+            if stats.filtered:
+                filtered.add_metric((resource.group, resource.resource), stats.filtered)
+        yield from (watches, filtered)

@@ -267,6 +267,7 @@ class CachedStore(Writer):
             scope=keys.narrow(prefix, options.selection),
             selection=options.selection,
             after=after if after > now else 0,
+            stats=cache.dispatcher.shards,
         )
         announced = bool(options.send_initial_events) and options.allow_bookmarks
         if after:

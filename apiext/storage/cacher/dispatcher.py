@@ -13,6 +13,7 @@ from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
 from apiext.storage.rendering import event_lines
 from apiext.storage.rendering.interest import Interest
 from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.watch_queue import WatchQueue
 
 _BEFORE_END_SECONDS: Final = 2.0
@@ -40,6 +41,8 @@ class Dispatcher:
     """
 
     def __init__(self, *, clock: Callable[[], float], bookmark_interval: float) -> None:
+        self.shards = ShardStats()
+        """To be replaced before the first watcher joins, where a successor of the cache goes on counting."""
         self._clock = clock
         self._interval = bookmark_interval
         self._groups: dict[str, WatcherGroups] = {}
@@ -54,8 +57,11 @@ class Dispatcher:
         """Add a watcher."""
         # a new watcher's initial state includes pending changes
         self._flush()
-        self._groups.setdefault(interest.scope, WatcherGroups()).join(watch, interest, self._sender.number)
+        self._groups.setdefault(interest.scope, WatcherGroups(self.shards)).join(watch, interest, self._sender.number)
         self._watchers += 1
+        if interest.selection.shard is not None:
+            self.shards.watches += 1
+            self.shards.is_used = True
 
     def leave(self, watch: WatchQueue[Any], interest: Interest) -> None:
         """Remove a watcher; idempotent."""
@@ -64,6 +70,7 @@ class Dispatcher:
         if groups is None or not groups.leave(watch, interest):
             return
         self._watchers -= 1
+        self.shards.watches -= interest.selection.shard is not None
         if not groups:
             del self._groups[interest.scope]
 

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from apiext.meta.objectmeta.sharding import ShardSelector
 from apiext.storage.errors import RENDERING_ERRORS
+from apiext.storage.interface import Item
 from apiext.storage.rendering.interest import Interest, equal_field
 from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
 
@@ -33,6 +35,8 @@ _Place = tuple[VersionView | None, str, _Name, str | None]
 """A view, `label` or `field`, its name, and its value; None for a label of any value. Or a view, `shard`, and the selector. No view for
 interests without such a requirement."""
 _EVERY_CHANGE: Final[_Place] = (None, "", "", None)
+_Names = Mapping[_Name, Mapping[str | None, Mapping[object, WatcherGroup]]]
+"""Groups by name, by value, by the identity of their interest."""
 _MAX_REQUIREMENTS: Final = 16
 """Labels of a selector to search for one with a single value."""
 
@@ -40,9 +44,11 @@ _MAX_REQUIREMENTS: Final = 16
 class WatcherGroups:
     """The groups of one scope. Matches a change only with groups that may select its object's labels and field values."""
 
-    __slots__ = ("_indexes",)
+    __slots__ = ("_indexes", "_stats")
 
-    def __init__(self) -> None:
+    def __init__(self, stats: ShardStats) -> None:
+        """Begin without watchers. Note in `stats` what shard selectors keep from them."""
+        self._stats = stats
         self._indexes: dict[tuple[VersionView | None, str], dict[_Name, dict[str | None, dict[object, WatcherGroup]]]] = {}
         """Groups by view and kind of their place, by name, by value, by the identity of their interest. No member is empty."""
 
@@ -86,10 +92,25 @@ class WatcherGroups:
         """Return the groups that a change may concern."""
         found: list[WatcherGroup] = []
         for (view, kind), names in self._indexes.items():
-            for name, value in _values(view, kind, change, names):
+            for name, value in self._shards(view, change, names) if kind == "shard" else _values(view, kind, change, names):
                 groups = names[name].get(value)
                 if groups is not None:
                     found += groups.values()
+        return found
+
+    def _shards(self, view: VersionView | None, change: ObjectChange, names: _Names) -> Iterable[tuple[_Name, str | None]]:
+        """Return the shard selectors that include the object; all if it cannot be decoded: all must fail."""
+        try:
+            items = _items(view, change)
+        except RENDERING_ERRORS:
+            return [(shard, None) for shard in names]
+        found: dict[tuple[_Name, str | None], None] = {}
+        for item in items:
+            for shard, values in names.items():
+                if isinstance(shard, ShardSelector) and not shard.contains(item.shard_hash(shard)):
+                    self._stats.filtered += sum(len(group.watchers) for groups in values.values() for group in groups.values())
+                else:
+                    found[shard, None] = None
         return found
 
 
@@ -97,6 +118,9 @@ def _place(interest: Interest) -> _Place:
     """Return the requirement that indexes an interest, if its fields are known before a conversion."""
     if not interest.view.inline:
         return _EVERY_CHANGE
+    shard = interest.selection.shard
+    if shard is not None:
+        return interest.view, "shard", shard, None
     field = equal_field(interest.selection)
     if field is not None:
         return interest.view, "field", *field
@@ -107,27 +131,28 @@ def _place(interest: Interest) -> _Place:
             return interest.view, "label", name, next(iter(values))
     if required:
         return interest.view, "label", required[0][0], None
-    shard = interest.selection.shard
-    return (interest.view, "shard", shard, None) if shard is not None else _EVERY_CHANGE
+    return _EVERY_CHANGE
 
 
-def _values(
-    view: VersionView | None, kind: str, change: ObjectChange, names: Mapping[_Name, Iterable[str | None]]
-) -> Iterable[tuple[_Name, str | None]]:
+def _items(view: VersionView | None, change: ObjectChange) -> list[Item]:
+    """Return the object before and after a change. Raise one of RENDERING_ERRORS if it cannot be decoded."""
+    return [] if view is None else [view.item(entry) for entry in (change.entry, change.previous) if entry is not None]
+
+
+def _values(view: VersionView | None, kind: str, change: ObjectChange, names: _Names) -> Iterable[tuple[_Name, str | None]]:
     """Return the indexed names with their values before and after a change; all if the object cannot be decoded: all must fail."""
     if view is None:
         return (("", None),)
     try:
-        items = [view.item(entry) for entry in (change.entry, change.previous) if entry is not None]
+        items = _items(view, change)
     except RENDERING_ERRORS:
         return [(name, value) for name, values in names.items() for value in values]
     found: dict[tuple[_Name, str | None], None] = {}
     for item in items:
         for name in names if kind != "label" else item.labels.keys() & names.keys():
             if isinstance(name, ShardSelector):
-                if name.contains(item.shard_hash(name)):
-                    found[name, None] = None
-            elif kind == "field":
+                continue
+            if kind == "field":
                 found[name, item.fields.get(name, "")] = None
             else:
                 found[name, item.labels[name]] = found[name, None] = None

@@ -6,6 +6,7 @@ from apiext.storage import keys
 from apiext.storage.errors import CorruptObjectError, UnknownPastError
 from apiext.storage.interface import EVERYTHING, Codec, Event, EventType, Selection
 from apiext.storage.rendering.object_change import ObjectChange
+from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.version_view import VersionView
 
@@ -13,14 +14,17 @@ from apiext.storage.rendering.version_view import VersionView
 class Interest:
     """What a watcher selects: a scope of keys, a selection, a version, and the revisions after a start."""
 
-    __slots__ = ("_all", "after", "codec", "identity", "scope", "selection", "view")
+    __slots__ = ("_all", "_stats", "after", "codec", "identity", "scope", "selection", "view")
 
-    def __init__(self, *, view: VersionView, codec: Codec, scope: str, selection: Selection, after: int = 0) -> None:
+    def __init__(
+        self, *, view: VersionView, codec: Codec, scope: str, selection: Selection, after: int = 0, stats: ShardStats | None = None
+    ) -> None:
         self.view = view
         self.codec = codec
         self.scope = scope
         self.selection = selection
         self.after = after
+        self._stats = stats
         self._all = is_everything(selection)
         self.identity = (id(view), scope, *selection_key(selection), after)
         """Watchers with equal identities get equal events."""
@@ -37,7 +41,10 @@ class Interest:
         """
         if self._all:
             return True
-        item = self.view.item(entry)
+        item, shard = self.view.item(entry), self.selection.shard
+        if shard is not None and self._stats is not None and not shard.contains(item.shard_hash(shard)):
+            self._stats.filtered += 1
+            return False
         return self.selection.matches(item)
 
     def needed(self, change: ObjectChange) -> list[StoredEntry]:

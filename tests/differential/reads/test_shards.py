@@ -3,6 +3,7 @@
 import http.client
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
@@ -14,6 +15,7 @@ from apiext.meta.objectmeta.sharding import shard_hash
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.waiting import until
 from tests.differential.cases.deletion_steps import ELSEWHERE, EVERYWHERE, NOTES, PARTIALS, TABLE, crd, note
 from tests.differential.helpers.differences import assert_none
 from tests.differential.helpers.watching import differences
@@ -35,6 +37,8 @@ def _shard(first: int = 0, end: int = END, field: str = UID) -> str:
     return f"shardRange({field}, '0x{first:016x}', '0x{end:016x}')"
 
 
+_OPEN: Final = "apiserver_watch_shards_total"
+_FILTERED: Final = "apiserver_watch_filtered_events_total"
 _DEFAULT: Final = shard_hash("default")
 ALL: Final = _shard()
 NONE: Final = _shard(end=1)
@@ -143,7 +147,7 @@ def test_lists(notes: Pair) -> None:
 
 
 def test_watches(notes: Pair) -> None:
-    """Send the events of a shard, its initial events and bookmarks, and nothing of others."""
+    """Send the events of a shard, its initial events and bookmarks, and nothing of others; count these and the watches."""
     watches = [
         _ask(path, selector, f"&watch=true&timeoutSeconds=8{query}", **headers)
         for path, selector, query, headers in (
@@ -164,7 +168,32 @@ def test_watches(notes: Pair) -> None:
         Step("DELETE", f"{NOTES}/x"),
         Step("DELETE", f"{ELSEWHERE}/y"),
     ]
-    assert_none(differences(notes, watches, steps))
+    before = [_metrics(side) for side in (notes.reference, notes.ours)]
+    with closing(_open_watch(notes.ours, NONE)), closing(_open_watch(notes.reference, NONE)):
+        assert_none(differences(notes, watches, steps))
+        counts = [_metrics(side) for side in (notes.reference, notes.ours)]
+    theirs, ours = ({name: after[name] - first[name] for name in after} for first, after in zip(before, counts, strict=True))
+
+    assert ours[_FILTERED] == theirs[_FILTERED] > 0
+    # the reference counts the end of a watch twice, so that its gauge falls below zero
+    assert (ours[_OPEN], theirs[_OPEN]) == (1, 1 - len(watches))
+    until(lambda: _metrics(notes.ours)[_OPEN] == before[1][_OPEN])
+
+
+def _open_watch(side: Side, selector: str) -> http.client.HTTPSConnection:
+    """Open a watch without initial events, which the server has begun."""
+    revision = json.loads(side.raw(Step("GET", EVERYWHERE))[1])["metadata"]["resourceVersion"]
+    connection = http.client.HTTPSConnection(urlsplit(side.url).netloc, timeout=60, context=side.context)
+    connection.request("GET", _ask(EVERYWHERE, selector, f"&watch=true&resourceVersion={revision}").path)
+    assert connection.getresponse().status == 200
+    return connection
+
+
+def _metrics(side: Side) -> dict[str, float]:
+    """Return the metrics of watches of Notes with shards."""
+    text = side.raw(Step("GET", "/metrics"))[1].decode()
+    found = re.findall(r'^(\w+){group="(.*?)",resource="notes"} (\S+)$', text, re.MULTILINE)
+    return {_OPEN: 0.0, _FILTERED: 0.0} | {name: float(value) for name, _, value in found if name in {_OPEN, _FILTERED}}
 
 
 def test_shards_by_uid(notes: Pair) -> None:

@@ -13,6 +13,7 @@ from apiext.storage.interface import EVERYTHING, Event, Selection
 from apiext.storage.rendering.interest import Interest
 from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.stored_entry import StoredEntry, read
 from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
@@ -70,7 +71,7 @@ def test_matches_every_group(view: VersionView) -> None:
         Selection(parse_label_selector("team=x"), shard=_shards(2)[0].shard),
         Selection(shard=ShardSelector(NAMESPACE, ((0, 2**63),))),
     ]
-    groups, present = WatcherGroups(), list[tuple[WatchQueue[Event], Interest]]()
+    groups, present = WatcherGroups(ShardStats()), list[tuple[WatchQueue[Event], Interest]]()
     for revision in range(1, 1000):
         if present and chance.random() < 0.4:
             assert groups.leave(*present.pop(chance.randrange(len(present))))
@@ -88,7 +89,7 @@ def test_matches_every_group(view: VersionView) -> None:
 
 def test_matches_only_the_values_of_a_change(view: VersionView) -> None:
     """Match a change with at most two of many groups that select different values."""
-    groups = WatcherGroups()
+    groups = WatcherGroups(ShardStats())
     for number in range(100):
         groups.join(WatchQueue[Event](), _interest(_color(f"c{number}"), view), 0)
     change = ObjectChange(key="default/a", revision=2, entry=_entry(2, "c5"), previous=_entry(1, "c7"))
@@ -101,7 +102,7 @@ def test_matches_only_the_values_of_a_change(view: VersionView) -> None:
 
 def test_matches_only_the_labels_of_a_change(view: VersionView) -> None:
     """Match a change with those of many groups that require its labels, and with those that require none."""
-    groups = WatcherGroups()
+    groups = WatcherGroups(ShardStats())
     texts = [*(f"team=t{number}" for number in range(100)), *(f"key{number}" for number in range(100)), "team in (t5,t6)", "tier!=1"]
     for text in texts:
         groups.join(WatchQueue[Event](), _interest(_labels(text), view), number=0)
@@ -113,7 +114,7 @@ def test_matches_only_the_labels_of_a_change(view: VersionView) -> None:
 
 def test_matches_only_the_shard_of_a_change(view: VersionView) -> None:
     """Match a change with one of many groups of shards, and compute the hash of each object once."""
-    groups = WatcherGroups()
+    groups = WatcherGroups(ShardStats())
     for shard in _shards(100):
         for _ in range(2):
             groups.join(WatchQueue[Event](), _interest(shard, view), 0)
@@ -128,7 +129,7 @@ def test_matches_only_the_shard_of_a_change(view: VersionView) -> None:
 
 def test_matches_an_undecodable_object_with_all_groups(view: VersionView) -> None:
     """Match an undecodable object with all groups."""
-    groups = WatcherGroups()
+    groups = WatcherGroups(ShardStats())
     for color in COLORS:
         groups.join(WatchQueue[Event](), _interest(_color(color), view), 0)
     change = ObjectChange(key="default/a", revision=2, entry=read(RENDERER, "default/a", b"garbage", 2), previous=None)
@@ -138,7 +139,7 @@ def test_matches_an_undecodable_object_with_all_groups(view: VersionView) -> Non
 
 def test_drops_empty_groups(view: VersionView) -> None:
     """Drop groups without watchers; ignore a second leave."""
-    groups, watch, interest = WatcherGroups(), WatchQueue[Event](), _interest(_color("red"), view)
+    groups, watch, interest = WatcherGroups(ShardStats()), WatchQueue[Event](), _interest(_color("red"), view)
     groups.join(watch, interest, 0)
 
     assert groups
