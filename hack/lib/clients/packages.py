@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import shutil
 import subprocess
 import tarfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from hack.lib import environments
+from hack.lib.reference import golang
 from hack.lib.reference.binaries import cache_folder
 from hack.lib.reference.filelock import locked
 
@@ -89,6 +91,30 @@ def cargo_program(name: str) -> Path:
     return _with_sources(name, [_tool("cargo"), "build", "--quiet"]) / "target" / "debug" / name
 
 
+def go_suites(module: Path, dependency: str, folders: Sequence[str]) -> Path:
+    """Return a copy of a module that the go.mod in `module` requires, with compiled tests in some of its folders.
+
+    The tests of `pkg/client` are the program `pkg/client/client.test`.
+
+    Raises:
+        UnavailableError: There is no toolchain, the dependency cannot be downloaded, or the build fails.
+    """
+    try:
+        go = golang.toolchain(module, cache_folder(), print)
+        original = golang.folder_of(dependency, module, cache=cache_folder(), progress=print)
+    except golang.BuildError as error:
+        raise UnavailableError(str(error)) from error
+
+    def make(folder: Path) -> None:
+        copy = folder / "module"
+        shutil.copytree(original, copy, copy_function=shutil.copyfile)
+        for folder_of_tests in folders:
+            program = f"{folder_of_tests}/{Path(folder_of_tests).name}.test"
+            _run([str(go), "test", "-c", "-vet=off", "-o", program, f"./{folder_of_tests}"], cwd=copy)
+
+    return _made(Path(dependency).name, f"{original} {folders}".encode(), make) / "module"
+
+
 def _with_sources(name: str, command: Sequence[str]) -> Path:
     """Return a copy of a program's folder in which a command has run."""
     sources = sorted(path for path in (PROGRAMS / name).rglob("*") if path.is_file())
@@ -121,8 +147,9 @@ def _tool(name: str) -> str:
 
 
 def _run(command: Sequence[str], *, cwd: Path) -> None:
+    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-mod=mod"}
     try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
         raise UnavailableError(f"{Path(command[0]).name} did not end within {_SECONDS:.0f} s") from error
     if done.returncode:

@@ -1,6 +1,7 @@
 """The two servers that clients are compared on: kube-apiserver, and apiext with the same built-in kinds."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Final, Self
@@ -45,14 +46,17 @@ class Servers(AbstractContextManager["Servers"]):
         self._running.close()
 
     def transcripts(self, client: str, command: list[str]) -> dict[str, Transcript]:
-        """Run a client on both servers and return its transcripts, the reference's first."""
-        found = {}
-        for name, kubeconfig in self._kubeconfigs().items():
+        """Run a client on both servers at the same time and return its transcripts, the reference's first."""
+
+        def run(name: str, kubeconfig: Path) -> Transcript:
             home = self._folder / "homes" / f"{client}-{name}"
             home.mkdir(parents=True)
             Kubectl(kubeconfig, home)("create", "namespace", client)
-            found[name] = record(command, environment(KUBECONFIG=str(kubeconfig), HOME=str(home), CLIENT_NAMESPACE=client))
-        return found
+            return record(command, environment(KUBECONFIG=str(kubeconfig), HOME=str(home), CLIENT_NAMESPACE=client))
+
+        servers = self._kubeconfigs()
+        with ThreadPoolExecutor() as threads:
+            return dict(zip(servers, threads.map(run, servers, servers.values()), strict=True))
 
     def _kubeconfigs(self) -> Mapping[str, Path]:
         return {"kube-apiserver": self._plane.kubeconfig, "apiext": self._apiext.kubeconfig}
