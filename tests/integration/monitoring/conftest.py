@@ -1,6 +1,7 @@
 """Scrapes of a server, of an operator and of etcd."""
 
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -70,3 +71,10 @@ def scraped(server_scrapes: list[str], etcd: Etcd) -> Series:
     with urllib.request.urlopen(f"{etcd.url}/metrics", timeout=30) as answer:  # noqa: S310 -- an address of this machine
         found = answer.read().decode()
     return series_of(SERVER, *server_scrapes) | series_of(OPERATOR, *_operator_scrapes()) | series_of(ETCD, found, found)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give these tests the time to build promtool on a machine that has nothing yet."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(1500))
