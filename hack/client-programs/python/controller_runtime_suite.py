@@ -17,7 +17,15 @@ _ENVIRONMENT = os.environ | {"USE_EXISTING_CLUSTER": "true"}
 
 with tempfile.TemporaryDirectory() as scratch:
     report = Path(scratch) / "report.json"
-    command = [PROGRAM, "--ginkgo.seed=1", f"--ginkgo.skip={LEFT_OUT}", f"--ginkgo.json-report={report}", "--ginkgo.timeout=8m"]
+    # a spec may wait a second for what takes longer on a busy machine
+    command = [
+        PROGRAM,
+        "--ginkgo.seed=1",
+        f"--ginkgo.skip={LEFT_OUT}",
+        f"--ginkgo.json-report={report}",
+        "--ginkgo.timeout=8m",
+        "--ginkgo.flake-attempts=3",
+    ]
     done = subprocess.run(command, cwd=Path(PROGRAM).parent, env=_ENVIRONMENT, capture_output=True, text=True, check=False)
     if not report.exists():
         sys.exit(done.stdout[-3000:] + done.stderr[-1000:])

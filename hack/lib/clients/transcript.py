@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any, Final
 
-_SECONDS: Final = 120.0
+_SECONDS: Final = 600.0
 """How long a client may run."""
 _VARYING: Final = {"resourceVersion": "REVISION", "uid": "UID", "continue": "TOKEN"}
 """Members whose values no two servers share, with what stands for them if they are not empty."""
@@ -42,7 +42,7 @@ class Transcript:
 
 
 def record(command: Sequence[str], env: Mapping[str, str]) -> Transcript:
-    """Run a client and return its transcript. A client that fails or takes longer than 120 s has a failure."""
+    """Run a client and return its transcript. A client that fails or takes longer than 600 s has a failure."""
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
