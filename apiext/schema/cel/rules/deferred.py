@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, TypeVar
 
 from apiext.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.scheduling.side_thread import with_short_turns
 
 T = TypeVar("T")
-_SWITCH_SECONDS: Final = 0.0005
-"""Seconds that the event loop waits for the interpreter at most while a value is made; Python's default is ten times as long."""
 _THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")
 
 
@@ -68,10 +66,5 @@ class Deferred(Generic[T]):
             _THREAD.submit(self._make_in_thread)
 
     def _make_in_thread(self) -> None:
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_SECONDS)
-        try:
-            if (make := self._make) is not None:
-                self._keep(make())
-        finally:
-            sys.setswitchinterval(before)
+        if (make := self._make) is not None:
+            self._keep(with_short_turns(make))
