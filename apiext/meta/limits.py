@@ -26,7 +26,9 @@ MAX_PIPELINED_REQUESTS: Final = 2
 MAX_DRAINED_BYTES: Final = 256 * 1024
 """Bytes of a refused body that are read so that the connection can be used again; the limit of Go's net/http."""
 MAX_LINES_AT_ONCE: Final = 512
-"""Lines of a request, and chunks of its body, that are parsed before other connections have their turn: one to three milliseconds."""
+"""Lines of a message, and chunks of its body, that are parsed before other connections have their turn: one to three milliseconds."""
+MAX_LINES_PART_BYTES: Final = 4 * 1024
+"""Bytes of data with more lines that are parsed at a time: at most 800 chunks of one byte, in two milliseconds."""
 
 # --- heads of requests ------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Final, TypeVar
 
@@ -25,15 +27,43 @@ def _thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="aside")
 
 
-# a forked process has no thread
-os.register_at_fork(after_in_child=_thread.cache_clear)
-
-
 def with_short_turns(work: Callable[[], T]) -> T:
     """Return the result of work in a thread, which gives the event loop its turns."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    try:
+    with _TURNS.shortened():
         return work()
-    finally:
-        sys.setswitchinterval(before)
+
+
+class _Turns:
+    """The switch interval, one for the whole process: short while any thread works with short turns."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._usual = 0.0
+
+    @contextmanager
+    def shortened(self) -> Iterator[None]:
+        with self._lock:
+            if self._threads == 0:
+                self._usual = sys.getswitchinterval()
+                sys.setswitchinterval(_SWITCH_SECONDS)
+            self._threads += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._threads -= 1
+                if self._threads == 0:
+                    sys.setswitchinterval(self._usual)
+
+    def forget_threads(self) -> None:
+        """Begin anew in a forked process, which has no thread; a lock of the parent may be held for ever there."""
+        if self._threads:
+            sys.setswitchinterval(self._usual)
+        self._threads, self._lock = 0, threading.Lock()
+
+
+_TURNS: Final = _Turns()
+# a forked process has no thread
+os.register_at_fork(after_in_child=_thread.cache_clear)
+os.register_at_fork(after_in_child=_TURNS.forget_threads)

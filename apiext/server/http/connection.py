@@ -12,7 +12,7 @@ from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineToo
 
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import has_begun
-from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE
+from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_LINES_PART_BYTES
 from apiext.meta.request import UNAUTHENTICATED
 from apiext.scheduling.tracebacks import without_frames
 from apiext.server.http.request_loop import BODY_BUFFER, RequestLoop
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
     from apiext.audit.source_ips import Client
-    from apiext.server.http.parse_turns import ParseTurns
+    from apiext.scheduling.parse_turns import ParseTurns
     from apiext.server.http.request_parser import HeadLimits
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
@@ -37,8 +37,6 @@ _LINGER: Final = 0.5
 """Seconds from an answer to the end of the connection while the client may still send; Go's rstAvoidanceDelay."""
 _STALL_TIMEOUT: Final = 60.0
 """Seconds without progress after which the connection of a client that does not receive its answer is closed."""
-_PART: Final = 4 * 1024
-"""Bytes of data with many lines that are parsed at a time: at most 800 chunks of one byte, in two milliseconds."""
 _SEARCHED: Final = 32 * 1024
 """Bytes in which lines are counted, and which are parsed at a time if these are few."""
 
@@ -104,7 +102,7 @@ class HTTPConnection(RequestLoop):
             return
         if data and self._unparsed:
             self._unparsed, self._parsed = self._unparsed[self._parsed :] + data, 0
-        elif len(data) <= _PART or (self._turns.has_room(len(data)) and not self._is_dense(data)):
+        elif len(data) <= MAX_LINES_PART_BYTES or (self._turns.has_room(len(data)) and not self._is_dense(data)):
             self.parse(data)
         else:
             self._unparsed, self._parsed = data, 0
@@ -178,7 +176,7 @@ class HTTPConnection(RequestLoop):
         """Return the end of the data that is parsed at once: all of a body of declared length, else less if there are many lines."""
         if self.requests.in_sized_body:
             return len(data)
-        return start + (_PART if self._is_dense(data, start, start + _SEARCHED) else _SEARCHED)
+        return start + (MAX_LINES_PART_BYTES if self._is_dense(data, start, start + _SEARCHED) else _SEARCHED)
 
     def _parse_part(self) -> None:
         """Parse a part of the data that waits."""

@@ -14,8 +14,8 @@ from aiohttp import web
 
 from apiext.endpoints.request import PEER, Handler
 from apiext.meta.limits import LISTEN_BACKLOG, MAX_RECEIVED_AHEAD_BYTES
+from apiext.scheduling.parse_turns import parse_turns
 from apiext.server.http.connection import HTTPConnection, Request
-from apiext.server.http.parse_turns import ParseTurns
 from apiext.server.http.unauthenticated import UnauthenticatedConnections
 from apiext.server.start_error import StartError
 from apiext.server.tls.client_chain import client_certificate
@@ -79,7 +79,7 @@ class HTTPServer(web.Server):
             tls.subscribe(self._on_trust_change)
         self._running_loop = asyncio.get_running_loop()
         self.unauthenticated = UnauthenticatedConnections()
-        self._parse_turns = ParseTurns(self._running_loop)
+        self._parse_turns = parse_turns(self._running_loop)
         self._transports: dict[HTTPConnection, asyncio.Transport] = {}
         self._peers: dict[RequestHandler, Peer] = {}
         self._draining = False

@@ -30,7 +30,7 @@ class StorageMetrics:
         """Create the collector. `cache_revision` is None without watch caches, `shards` without shard selectors."""
         self._backend = backend
         self._cache_revision = cache_revision
-        self._shards = shards or {}
+        self._shards = shards
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics."""
@@ -49,19 +49,21 @@ class StorageMetrics:
         reached = self._cache_revision()
         if reached is not None:
             yield GaugeMetricFamily("apiext_watch_cache_revision", "Revision that the watch caches have reached.", reached)
-        yield from self._shard_metrics()
+        if self._shards is not None:
+            yield from _shard_metrics(self._shards)
 
-    def _shard_metrics(self) -> Iterable[Metric]:
-        """Yield the counts of the resources that have had watches with shard selectors (apiserver pkg/storage/cacher/metrics)."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        watches = GaugeMetricFamily("apiserver_watch_shards_total", "Open watches with a shard selector.", labels=_LABELS[1:])
-        filtered = CounterMetricFamily(
-            "apiserver_watch_filtered_events_total", "States of objects that shard selectors kept from watches.", labels=_LABELS[1:]
-        )
-        for resource, stats in list(self._shards.items()):
-            if stats.is_used:
-                watches.add_metric((resource.group, resource.resource), stats.watches)
-            if stats.filtered:
-                filtered.add_metric((resource.group, resource.resource), stats.filtered)
-        yield from (watches, filtered)
+def _shard_metrics(shards: Mapping[GroupResource, ShardStats]) -> Iterable[Metric]:
+    """Yield the counts of the resources that have had watches with shard selectors (apiserver pkg/storage/cacher/metrics)."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    watches = GaugeMetricFamily("apiserver_watch_shards_total", "Open watches with a shard selector.", labels=_LABELS[1:])
+    filtered = CounterMetricFamily(
+        "apiserver_watch_filtered_events_total", "States of objects that shard selectors kept from watches.", labels=_LABELS[1:]
+    )
+    for resource, stats in list(shards.items()):
+        if stats.is_used:
+            watches.add_metric((resource.group, resource.resource), stats.watches)
+        if stats.filtered:
+            filtered.add_metric((resource.group, resource.resource), stats.filtered)
+    yield from (watches, filtered)

@@ -149,11 +149,9 @@ def _values(view: VersionView | None, kind: str, change: ObjectChange, names: _N
         return [(name, value) for name, values in names.items() for value in values]
     found: dict[tuple[_Name, str | None], None] = {}
     for item in items:
-        for name in names if kind != "label" else item.labels.keys() & names.keys():
-            if isinstance(name, ShardSelector):
-                continue
-            if kind == "field":
-                found[name, item.fields.get(name, "")] = None
-            else:
-                found[name, item.labels[name]] = found[name, None] = None
+        if kind == "field":
+            found.update(((name, item.fields.get(name, "")), None) for name in names if isinstance(name, str))
+            continue
+        for name in item.labels.keys() & names.keys():
+            found[name, item.labels[name]] = found[name, None] = None
     return found

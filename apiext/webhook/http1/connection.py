@@ -6,16 +6,21 @@ import asyncio
 import fcntl
 import select
 import termios
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import HttpProcessingError, HttpResponseParser
 
 from apiext.meta.golang import formatting
+from apiext.meta.limits import MAX_LINES_AT_ONCE, MAX_LINES_PART_BYTES
+from apiext.scheduling.parse_turns import parse_turns
 from apiext.webhook.http1.answer import REDIRECTS, HttpAnswer, decompressed
 from apiext.webhook.http1.failures import BodyError, BrokenConnectionError, CallFailedError, MalformedAnswerError, TooLargeAnswerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import StreamReader
     from aiohttp.http import RawResponseMessage
 
@@ -41,8 +46,8 @@ class KeptConnection(BaseProtocol):
     """
 
     __slots__ = (
-        *("_deadline", "_interim", "_is_final", "_is_large", "_limit", "_message", "_payload", "_poll", "_responses", "_timer", "_waiter"),
-        *("idle_since", "lost"),
+        *("_deadline", "_end", "_interim", "_is_final", "_is_large", "_limit", "_message", "_payload", "_poll", "_responses", "_timer"),
+        *("_unparsed", "_waiter", "idle_since", "lost"),
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
@@ -54,6 +59,10 @@ class KeptConnection(BaseProtocol):
         self._message: RawResponseMessage | None = None
         """The head of the answer."""
         self._payload: StreamReader | None = None
+        self._unparsed = b""
+        """Received data that waits for its turn."""
+        self._end: Callable[[], None] | None = None
+        """Takes the end of the connection, which came while data waits."""
         self._interim = 0
         self._is_final = False
         """Whether no further request may use the connection."""
@@ -152,7 +161,31 @@ class KeptConnection(BaseProtocol):
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes of an answer."""
+        """Take bytes of an answer; a part at a time if they have many lines."""
+        if self._unparsed:
+            self._unparsed += data
+        elif len(data) <= MAX_LINES_PART_BYTES or data.count(b"\n") <= MAX_LINES_AT_ONCE:
+            self._parse(data)
+        else:
+            self._unparsed = data
+            if self.transport is not None:
+                self.transport.pause_reading()
+            parse_turns(self._loop).take(self._parse_part)
+
+    def _parse_part(self) -> None:
+        data = self._unparsed
+        self._unparsed = data[MAX_LINES_PART_BYTES:]
+        self._parse(data[:MAX_LINES_PART_BYTES])
+        if self._waiter is None or self._waiter.done():
+            self._unparsed = b""
+        if self._unparsed:
+            parse_turns(self._loop).take(self._parse_part)
+        elif self._end is not None:
+            self._end()
+        elif self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def _parse(self, data: bytes) -> None:
         if self._waiter is None or self._waiter.done() or self._responses is None:
             self.abort()
             return
@@ -235,7 +268,11 @@ class KeptConnection(BaseProtocol):
         waiter.set_result(outcome)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End the call that waits; the end of the connection may be that of the body."""
+        """End the call that waits, once all data is parsed; the end of the connection may be that of the body."""
+        if self._unparsed:
+            self._is_final, self._end = True, partial(self.connection_lost, exc)
+            return
+        self._end = None
         waits = self._waiter is not None and not self._waiter.done()
         responses, self._responses = self._responses, None  # it refers to the connection
         if waits and exc is None and self._message is not None and self._payload is not None and responses is not None:

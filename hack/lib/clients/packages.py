@@ -2,12 +2,11 @@
 
 import base64
 import hashlib
-import os
 import shutil
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -110,7 +109,11 @@ def go_suites(module: Path, dependency: str, folders: Sequence[str]) -> Path:
         shutil.copytree(original, copy, copy_function=shutil.copyfile)
         for folder_of_tests in folders:
             program = f"{folder_of_tests}/{Path(folder_of_tests).name}.test"
-            _run([str(go), "test", "-c", "-vet=off", "-o", program, f"./{folder_of_tests}"], cwd=copy)
+            _run(
+                [str(go), "test", "-c", "-mod=mod", "-vet=off", "-o", program, f"./{folder_of_tests}"],
+                cwd=copy,
+                environment=golang.environment(),
+            )
 
     return _made(Path(dependency).name, f"{original} {folders}".encode(), make) / "module"
 
@@ -146,8 +149,7 @@ def _tool(name: str) -> str:
     return found
 
 
-def _run(command: Sequence[str], *, cwd: Path) -> None:
-    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-mod=mod"}
+def _run(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str] | None = None) -> None:
     try:
         done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:

@@ -69,7 +69,7 @@ def folder_of(dependency: str, module: Path, *, cache: Path, progress: Progress)
     """
     go = toolchain(module, cache, progress)
     command: list[str | Path] = [go, "mod", "download", "-json", dependency]
-    done = subprocess.run(command, cwd=module, env=_environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=module, env=environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"{dependency}: {done.stderr.strip() or done.stdout.strip()}")
     return Path(json.loads(done.stdout)["Dir"])
@@ -87,10 +87,11 @@ def execute(command: list[str | Path], label: str, *, cwd: Path, log: Path, prog
     Raises:
         BuildError: The command fails.
     """
-    _run_with_progress(command, label, cwd=cwd, env=_environment(), log=log, progress=progress)
+    _run_with_progress(command, label, cwd=cwd, env=environment(), log=log, progress=progress)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the environment of commands of Go, in which only the arguments and the module decide."""
     return os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": ""}
 
 

@@ -81,9 +81,14 @@ class Plain:
     wires: list[Wire] = field(default_factory=list)
     """All connections; the fixture closes them."""
 
-    async def connect(self) -> Wire:
-        """Open a connection."""
-        self.wires.append(Wire(*await asyncio.open_connection(*self.listener.getsockname())))
+    async def connect(self, *, buffer: int | None = None) -> Wire:
+        """Open a connection. `buffer` is how much the kernel receives ahead of the client, by default as it decides: up to 32 MB."""
+        client = socket.socket()
+        client.setblocking(False)
+        if buffer is not None:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        await asyncio.get_running_loop().sock_connect(client, self.listener.getsockname())
+        self.wires.append(Wire(*await asyncio.open_connection(sock=client)))
         return self.wires[-1]
 
     def task(self) -> asyncio.Task[Any]:

@@ -1,6 +1,6 @@
 """Clients that send or receive more, or more slowly, than the server handles at a time."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -10,6 +10,9 @@ from apiext.server.http.request_parser import RequestParser
 from tests.support.event_loop import advance, until
 from tests.unit.server.http.conftest import Plain, Wire
 from tests.unit.server.http.test_connection import CHUNKED, GET, LAST
+
+_BUFFER: Final = 1 << 16
+"""Bytes that the kernel receives for a slow client."""
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
@@ -77,7 +80,7 @@ async def test_closes_connections_of_stalled_readers(plain: Plain, monkeypatch: 
     """Close the connection of a client that receives nothing of a large answer."""
     monkeypatch.setattr(connection, "_STALL_TIMEOUT", 0.01)
     plain.large = b"x" * 30_000_000
-    wire = await plain.connect()
+    wire = await plain.connect(buffer=_BUFFER)
 
     await wire.send(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
     await until(lambda: plain.seen)
@@ -85,8 +88,9 @@ async def test_closes_connections_of_stalled_readers(plain: Plain, monkeypatch: 
     await until(lambda: not plain.server.connections)
 
 
-async def test_waits_for_slow_readers(plain: Plain, wire: Wire) -> None:
+async def test_waits_for_slow_readers(plain: Plain) -> None:
     """Keep the connection of a client that receives something from time to time."""
+    wire = await plain.connect(buffer=_BUFFER)
     plain.large = b"x" * 30_000_000
     await wire.send(b"GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
     served = await plain.connection()

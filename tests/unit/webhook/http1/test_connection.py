@@ -11,6 +11,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+from unittest.mock import Mock
 
 import pytest
 
@@ -105,6 +106,37 @@ async def test_fields(pool: ConnectionPool, server: RawServer) -> None:
     answer = await _ask(pool, server.port)
 
     assert (answer.status, answer.headers.get("Retry-After"), answer.location) == (503, "1", "")
+
+
+@pytest.mark.parametrize("framing", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+@pytest.mark.parametrize("end", [b"0\r\n\r\n", b"", b"x\r\n"], ids=["whole", "cut", "malformed"])
+async def test_many_small_chunks(framing: bytes, end: bytes) -> None:
+    """Parse an answer of many chunks in parts, between which the event loop turns, to its end also if the connection ends meanwhile."""
+    loop = asyncio.get_running_loop()
+    connection, transport = KeptConnection(loop, 100_000), Mock(asyncio.Transport, **{"is_closing.return_value": False})
+    connection.connection_made(transport)
+    chunks = b"1\r\nx\r\n" * 10_000
+    waiting = asyncio.create_task(connection.exchange(_REQUEST, loop.time() + 60))
+    await asyncio.sleep(0)
+
+    turns = 0
+    connection.data_received(_OK + framing + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+    connection.data_received(end)
+    if framing or not end:
+        connection.connection_lost(None)
+    while not waiting.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert turns > 5
+    if end.startswith(b"0"):
+        assert (await waiting).body == b"x" * 10_000
+        assert connection.is_reusable == (not framing)
+    else:
+        with pytest.raises(BodyError) as error:
+            await waiting
+        assert isinstance(error.value.cause, MalformedAnswerError if end else BrokenConnectionError)
+    assert connection.lost.done() == bool(framing or not end)
 
 
 @pytest.mark.parametrize(

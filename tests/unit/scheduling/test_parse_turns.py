@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from apiext.server.http import parse_turns
-from apiext.server.http.parse_turns import ParseTurns
+from apiext.scheduling import parse_turns
+from apiext.scheduling.parse_turns import ParseTurns
 from tests.support.event_loop import until
 
 
@@ -30,6 +30,26 @@ async def test_connections_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     await until(lambda: len(parsed) == 6)
 
     assert parsed == ["a", "b", "c", "a", "c", "a"]
+
+
+async def test_errors() -> None:
+    """Report the error of a connection to the event loop, and go on with the others."""
+    loop = asyncio.get_running_loop()
+    turns = ParseTurns(loop)
+    reported: list[BaseException] = []
+    loop.set_exception_handler(lambda _loop, context: reported.append(context["exception"]))
+    parsed: list[str] = []
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    turns.take(fail)
+    turns.take(lambda: parsed.append("a"))
+    await until(lambda: parsed)
+    turns.take(lambda: parsed.append("b"))
+    await until(lambda: len(parsed) == 2)
+
+    assert [type(error) for error in reported] == [ZeroDivisionError]
 
 
 async def _parsed(count: int) -> list[int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,13 +46,30 @@ class ParseTurns:
         self._waiting.append(parse)
 
     def _continue(self) -> None:
+        try:
+            self._parse_some()
+        finally:
+            if self._waiting:
+                self._loop.call_soon(self._continue)
+
+    def _parse_some(self) -> None:
         end = time.perf_counter() + _SLICE
         for _ in range(_RESUMED):
             # a turn that it takes meanwhile finds the queue occupied
-            self._waiting[0]()
-            self._waiting.popleft()
-            if not self._waiting:
+            try:
+                self._waiting[0]()
+            finally:
+                self._waiting.popleft()
+            if not self._waiting or time.perf_counter() >= end:
                 return
-            if time.perf_counter() >= end:
-                break
-        self._loop.call_soon(self._continue)
+
+
+_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ParseTurns]] = WeakKeyDictionary()
+
+
+def parse_turns(loop: asyncio.AbstractEventLoop) -> ParseTurns:
+    """Return the turns of all connections of an event loop, those of its servers and clients."""
+    turns = _TURNS.get(loop)
+    if turns is None:
+        turns = _TURNS[loop] = ParseTurns(weakref.proxy(loop))
+    return turns
