@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from apiext.scheduling.time_slice import Pace
 
 T = TypeVar("T")
 
-_STEP: Final = 256
-"""Objects that are freed between two looks at the clock."""
 _FREEING: Final[set[asyncio.Task[None]]] = set()
 
 
@@ -22,22 +20,31 @@ class GradualList(list[T]):
     """
 
     __slots__ = ()
+    step: ClassVar[int] = 256
+    """Objects that are freed between two looks at the clock."""
 
     def __del__(self) -> None:
         """Start the task, if there is much to free."""
-        if len(self) <= _STEP:
+        if len(self) <= self.step:
             return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        task = loop.create_task(_free(self[:]))
+        task = loop.create_task(_free(self[:], self.step))
         _FREEING.add(task)
         task.add_done_callback(_FREEING.discard)
 
 
-async def _free(objects: list[T]) -> None:
+class GradualListOfLarge(GradualList[T]):
+    """A list of objects each of which takes a while to free, such as a compiled path of thousands of steps."""
+
+    __slots__ = ()
+    step = 1
+
+
+async def _free(objects: list[T], step: int) -> None:
     pace = Pace()
     while objects:
         await pace.checkpoint()
-        del objects[-_STEP:]
+        del objects[-step:]

@@ -20,6 +20,7 @@ from apiext.meta.jsonpath import paths as jsonpath
 from apiext.meta.jsonpath.meter import Meter
 from apiext.meta.objectmeta.raw_metadata import metadata_json
 from apiext.meta.steps import Steps, at_once
+from apiext.scheduling.gradual_list import GradualListOfLarge
 from apiext.scheduling.time_slice import Pace, in_slices
 from apiext.storage.interface import Item
 
@@ -165,7 +166,7 @@ class TableConvertor:
         return at_once(self._compile())
 
     def _compile(self) -> Steps[Sequence[_CompiledColumn]]:
-        compiled: list[_CompiledColumn] = []
+        compiled: GradualListOfLarge[_CompiledColumn] = GradualListOfLarge()
         for column in self._columns:
             value = column.value
             if value is None and column.cell is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from apiext.scheduling import time_slice
-from apiext.scheduling.gradual_list import GradualList
+from apiext.scheduling.gradual_list import GradualList, GradualListOfLarge
 
 
 class Freed:
@@ -25,34 +25,35 @@ class Things:
     def __init__(self) -> None:
         self.freed = 0
 
-    def make(self, count: int) -> GradualList[Freed]:
+    def make(self, count: int, kind: type[GradualList[Freed]] = GradualList) -> GradualList[Freed]:
         """Return a list of new objects."""
-        return GradualList(Freed(self._count) for _ in range(count))
+        return kind(Freed(self._count) for _ in range(count))
 
     def _count(self) -> None:
         self.freed += 1
 
 
-async def test_frees_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind, count, step", [(GradualList, 5000, 256), (GradualListOfLarge, 5, 1)])
+async def test_frees_in_slices(monkeypatch: pytest.MonkeyPatch, kind: type[GradualList[Freed]], count: int, step: int) -> None:
     """Let other tasks run between the objects of a long list; a copy of the list keeps them."""
     monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
     monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
     monkeypatch.setattr(time_slice, "_SHORT_SLICE_SECONDS", 0.0)
     things = Things()
-    long = things.make(5000)
+    long = things.make(count, kind)
     copy = long[:]
     del long
     assert things.freed == 0
-    long = GradualList(copy)
+    long = kind(copy)
     del copy, long
     steps: list[int] = []
-    while things.freed < 5000:
+    while things.freed < count:
         before = things.freed
         await asyncio.sleep(0)
         steps.append(things.freed - before)
 
-    assert max(steps) <= 256
-    assert len([step for step in steps if step]) >= 5000 // 256
+    assert max(steps) <= step
+    assert len([freed for freed in steps if freed]) >= count // step
 
 
 async def test_frees_few_at_once() -> None:
