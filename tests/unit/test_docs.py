@@ -15,7 +15,12 @@ from hack.lib import flag_tables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 ARCHITECTURE: Final = ("apiext/README.md", "apiext/scheduling/README.md")
-DOCUMENTS: Final = ("README.md", *ARCHITECTURE, "crds/README.md", "hack/README.md", "manifests/README.md")
+DECISIONS: Final = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "hack/decisions").glob("*.md")))
+DOCUMENTS: Final = (
+    *("README.md", "CONTRIBUTING.md", *ARCHITECTURE, "crds/README.md", "hack/README.md", *DECISIONS),
+    *("manifests/README.md", "manifests/STABILITY.md"),
+)
+MAX_PAGE: Final = 3072  # bytes
 MAX_README: Final = 8192  # bytes
 _LINK: Final = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 _PATH: Final = re.compile(r"`((?:apiext|crds|hack|manifests|tests)/[\w./-]*\w/?)`")
@@ -43,6 +48,13 @@ def test_links_and_paths_exist(name: str) -> None:
     named = [ROOT / path for path in _PATH.findall(text)]
 
     assert [str(path) for path in [*linked, *named] if not path.exists()] == []
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_decisions_are_pages(name: str) -> None:
+    """Keep each decision within a page, and list it in the index."""
+    assert len(_text(name).encode()) <= MAX_PAGE
+    assert Path(name).name == "README.md" or f"({Path(name).name})" in _text("hack/decisions/README.md")
 
 
 @pytest.mark.parametrize("name", [*DOCUMENTS, "CHANGELOG.md"])
