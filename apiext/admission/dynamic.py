@@ -6,7 +6,6 @@ Until then each of them costs a lookup in the index of configurations.
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Final
 
 from apiext.admission.attributes import Admission, Attributes, not_ready
@@ -14,7 +13,7 @@ from apiext.admission.sources import AdmissionPhase, NotReadyError
 from apiext.scheduling.side_thread import aside
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from apiext.admission.sources import AdmissionSources, RequestPlace
 
@@ -40,7 +39,7 @@ class DynamicAdmission:
         """Implement DynamicPart.import_used."""
         for plugin in self.plugins:
             if plugin.is_used:
-                plugin.import_module()
+                plugin.import_class()
 
     def may_apply(self, place: RequestPlace) -> bool:
         """Implement DynamicPart.may_apply."""
@@ -60,21 +59,28 @@ class _LazyPlugin(Admission):
         self.name = name
         self._sources = sources
         self._is_webhook = name in {MUTATING_WEBHOOK, VALIDATING_WEBHOOK}
+        self._class: Callable[[AdmissionSources], Admission] | None = None
+        """The plug-in's class, once its module is completely imported: one that a thread imports is in `sys.modules` before."""
         self._made: Admission | None = None
 
     async def _plugin(self, attributes: Attributes) -> Admission | None:
         """Return the plug-in, None before a configuration may match a write. Raise StatusError (403) if they are unknown."""
         if self._made is None and await self._applies(attributes):
-            _, module, name = _PLUGINS[self.name]
-            if module not in sys.modules:
+            if self._class is None:
                 # takes some 10 ms
-                await aside(self.import_module)
-            self._made = getattr(sys.modules[module], name)(self._sources)
+                await aside(self.import_class)
+            self._make()
         return self._made
 
-    def import_module(self) -> None:
+    def _make(self) -> None:
+        """Make the plug-in, unless another write has done so meanwhile."""
+        if self._made is None and self._class is not None:
+            self._made = self._class(self._sources)
+
+    def import_class(self) -> None:
         """Import the plug-in."""
-        importlib.import_module(_PLUGINS[self.name][1])
+        _, module, name = _PLUGINS[self.name]
+        self._class = getattr(importlib.import_module(module), name)
 
     @property
     def is_used(self) -> bool:

@@ -1,15 +1,21 @@
 """The plug-ins of webhooks and policies before and after the first configuration, and the calls of writes that start again."""
 
+import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec, spec_from_file_location
+from types import ModuleType
 from unittest.mock import Mock
 
 import pytest
 
+from apiext.admission.attributes import Attributes
 from apiext.admission.chain import Chain
-from apiext.admission.dynamic import DYNAMIC_PLUGINS, MUTATING_WEBHOOK, DynamicAdmission
+from apiext.admission.dynamic import DYNAMIC_PLUGINS, MUTATING_WEBHOOK, VALIDATING_WEBHOOK, DynamicAdmission
 from apiext.admission.metrics import AdmissionStats
 from apiext.admission.remembered_reviews import RememberedReviews
 from apiext.admission.sources import (
@@ -27,6 +33,7 @@ from apiext.admission.sources import (
 from apiext.meta import errors
 from apiext.meta.request import AdmissionOperation
 from apiext.scheduling.inline_work import InlineWork, restarted
+from tests.support.event_loop import settle, until
 from tests.unit.admission.creations import widget
 
 PLACE = RequestPlace("example.com", "widgets", "", AdmissionOperation.CREATE)
@@ -149,10 +156,50 @@ async def test_a_restarted_write_calls_webhooks_once() -> None:
 def test_imports_what_has_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Import the plug-ins that the first writes need, and no others."""
     imported: list[str] = []
-    monkeypatch.setattr("apiext.admission.dynamic.importlib.import_module", imported.append)
+
+    def note(name: str) -> Mock:
+        imported.append(name)
+        return Mock()
+
+    monkeypatch.setattr("apiext.admission.dynamic.importlib.import_module", note)
     configurations = Configurations({AdmissionPhase.VALIDATING})
     dynamic = DynamicAdmission(sources(configurations), DYNAMIC_PLUGINS)
 
     dynamic.import_used()
 
     assert imported == ["apiext.admission.webhooks.validating"]
+
+
+async def test_writes_wait_for_an_import_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a plug-in when its module is complete, although it is known before: a second write comes while a thread runs it."""
+    name = "apiext.admission.webhooks.validating"
+    begun, may_end = threading.Event(), threading.Event()
+    reviewed: list[Attributes] = []
+
+    class Slow(SourceFileLoader):
+        def exec_module(self, module: ModuleType) -> None:
+            begun.set()
+            may_end.wait(30)
+            super().exec_module(module)
+            monkeypatch.setattr(module.__dict__["ValidatingWebhooks"], "validate", note)
+
+    async def note(_: object, attributes: Attributes) -> None:
+        reviewed.append(attributes)
+
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    slow = spec_from_file_location(name, spec.origin, loader=Slow(name, spec.origin))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Mock(find_spec=lambda wanted, *_: slow if wanted == name else None), *sys.meta_path])
+    (plugin,) = DynamicAdmission(sources(Configurations({AdmissionPhase.VALIDATING})), (VALIDATING_WEBHOOK,)).plugins
+    first = asyncio.create_task(plugin.validate(widget()))
+    await until(begun.is_set)
+    second = asyncio.create_task(plugin.validate(widget()))
+    await settle()
+    assert not second.done()
+    assert name in sys.modules
+    may_end.set()
+    await asyncio.gather(first, second)
+
+    assert len(reviewed) == 2
