@@ -164,7 +164,7 @@ class KeptConnection(BaseProtocol):
         """Take bytes of an answer; a part at a time if they have many lines."""
         if self._unparsed:
             self._unparsed += data
-        elif len(data) <= MAX_LINES_PART_BYTES or data.count(b"\n") <= MAX_LINES_AT_ONCE:
+        elif not self._is_dense(data):
             self._parse(data)
         else:
             self._unparsed = data
@@ -172,12 +172,21 @@ class KeptConnection(BaseProtocol):
                 self.transport.pause_reading()
             parse_turns(self._loop).take(self._parse_part)
 
+    def _is_dense(self, data: bytes) -> bool:
+        """Return whether data has so many lines that parsing it takes long; those in a body of declared length are not looked at."""
+        if len(data) <= MAX_LINES_PART_BYTES or (self._message is not None and not self._message.chunked):
+            return False
+        return data.count(b"\n") > MAX_LINES_AT_ONCE
+
     def _parse_part(self) -> None:
         data = self._unparsed
-        self._unparsed = data[MAX_LINES_PART_BYTES:]
-        self._parse(data[:MAX_LINES_PART_BYTES])
-        if self._waiter is None or self._waiter.done():
+        size = MAX_LINES_PART_BYTES if self._is_dense(data) else len(data)
+        self._unparsed = data[size:]
+        self._parse(data[:size])
+        if self._unparsed and (self._waiter is None or self._waiter.done()):
+            # bytes that are not part of the answer
             self._unparsed = b""
+            self.abort()
         if self._unparsed:
             parse_turns(self._loop).take(self._parse_part)
         elif self._end is not None:

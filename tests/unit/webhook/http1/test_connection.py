@@ -15,6 +15,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from apiext.meta.limits import MAX_LINES_PART_BYTES
 from apiext.webhook.http1.answer import HttpAnswer
 from apiext.webhook.http1.connection import KeptConnection, Outcome
 from apiext.webhook.http1.destination import Destination
@@ -137,6 +138,41 @@ async def test_many_small_chunks(framing: bytes, end: bytes) -> None:
             await waiting
         assert isinstance(error.value.cause, MalformedAnswerError if end else BrokenConnectionError)
     assert connection.lost.done() == bool(framing or not end)
+
+
+@pytest.mark.parametrize("end", [0, 100], ids=["between two parts", "within a part"])
+async def test_bytes_behind_many_small_chunks(end: int) -> None:
+    """Close a connection on which bytes follow an answer of many chunks, wherever in a part the answer ends."""
+    loop = asyncio.get_running_loop()
+    connection, transport = KeptConnection(loop, 100_000), Mock(asyncio.Transport, **{"is_closing.return_value": False})
+    connection.connection_made(transport)
+    waiting = asyncio.create_task(connection.exchange(_REQUEST, loop.time() + 60))
+    await asyncio.sleep(0)
+
+    head, answer = _OK + b"Transfer-Encoding: chunked\r\n", b"1\r\nx\r\n" * 10_000 + b"0\r\n\r\n"
+    padding = (end - len(head) - len(b"X: \r\n\r\n") - len(answer)) % MAX_LINES_PART_BYTES
+    connection.data_received(head + b"X: " + b"x" * padding + b"\r\n\r\n" + answer + _EMPTY * 1000)
+
+    assert (await waiting).body == b"x" * 10_000
+    assert not connection.is_reusable
+
+
+async def test_many_lines_of_a_sized_body() -> None:
+    """Take a body of declared length at once, however many lines it has, once its head is known."""
+    loop = asyncio.get_running_loop()
+    connection, transport = KeptConnection(loop, 1_000_000), Mock(asyncio.Transport, **{"is_closing.return_value": False})
+    connection.connection_made(transport)
+    waiting = asyncio.create_task(connection.exchange(_REQUEST, loop.time() + 60))
+    await asyncio.sleep(0)
+
+    body = b"[\n" * 100_000
+    head = _sized(body)[: -len(body)]
+    connection.data_received(head)
+    connection.data_received(body)
+
+    transport.pause_reading.assert_not_called()
+    assert (await waiting).body == body
+    assert connection.is_reusable
 
 
 @pytest.mark.parametrize(
