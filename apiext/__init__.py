@@ -1,7 +1,7 @@
 """A Kubernetes API server for custom resources, driven by CustomResourceDefinitions.
 
-Every package in here is a room: its docstring says what it owns and what it must not do. Rooms import downwards only;
-the order is the `layers` contract in pyproject.toml. No room imports this module's siblings through it.
+The packages in here are floors, and their packages rooms: a docstring says what each owns and what it must not do. Floors import downwards
+only; the order is the `floors` contract in pyproject.toml. `testkit` is a door: names that users may import.
 """
 
 __version__ = "0.1.0"

@@ -5,10 +5,12 @@ import logging
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hack.lib.changed_files import Latest, latest
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from tests.support.builders.seeds import EXPLORING, SEED
@@ -23,6 +25,9 @@ _TESTS: Final = Path(__file__).parent
 _ORDER: Final = ("conformance", "check", "e2e", "differential", "integration", "contract")
 """Folders of tests, the one with the longest files first."""
 _CHECK: Final = _TESTS / "check"
+_LONG: Final = "long"
+_TURNS: Final = 7
+"""Days in which each long test runs once, whatever changes."""
 _RUN_BY_CHECK: Final = _TESTS / "unit" / "test_house.py"
 _LOGGERS: Final = ("", "apiext", "aiohttp.server", "asyncio")
 
@@ -34,6 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.randomly_seed = SEED
     if EXPLORING and config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = EXPLORING
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for long tests."""
+    parser.addoption("--long", action="store_true", help="run all tests marked long")
 
 
 def pytest_report_header() -> str | None:
@@ -58,19 +68,36 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run long files first, and leave out what runs anyway: samples of tests that run completely, and the tests that hack/check runs.
+    """Run long files first, and leave out what runs anyway, or at other times.
+
+    Samples of tests that run completely, the tests that hack/check runs, and long tests whose turn it is not.
 
     Where several processes share the files, a long file that begins last would leave the other processes idle.
     """
-    complete = {_function(item) for item in items if item.get_closest_marker("slow")}
+    left_out = _at_other_times(config, items)
+    complete = {_function(item) for item in items if item.get_closest_marker("slow") and item not in left_out}
     is_checked = any(item.path.parent == _CHECK for item in items)
-    twice = {
+    left_out |= {
         item
         for item in items
         if (item.get_closest_marker("sample") and _function(item) in complete) or (is_checked and item.path == _RUN_BY_CHECK)
     }
-    config.hook.pytest_deselected(items=[item for item in items if item in twice])
-    items[:] = sorted((item for item in items if item not in twice), key=_turn)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = sorted((item for item in items if item not in left_out), key=_turn)
+
+
+def _at_other_times(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the long tests that a run of all tests leaves out; tests that the command line names run."""
+    if config.getoption("--long") or config.args != config.getini("testpaths"):
+        return set()
+    found = latest(_TESTS.parent)
+    return {item for item in items if (mark := item.get_closest_marker(_LONG)) and not (found and _is_due(item, mark.args, found))}
+
+
+def _is_due(item: pytest.Item, places: tuple[str, ...], found: Latest) -> bool:
+    """Return whether the latest commits changed what a long test is about, or it is its turn."""
+    path = str(item.path.relative_to(_TESTS.parent))
+    return crc32(path.encode()) % _TURNS == found.day % _TURNS or found.below(path, *places)
 
 
 def _turn(item: pytest.Item) -> int:

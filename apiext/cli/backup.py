@@ -13,7 +13,7 @@ from apiext.cli.stored_source import BYTES_FLAGS, endpoint_of, reads_store, stor
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.backup.manifest import BackupManifest
+    from apiext.tools.backup.manifest import BackupManifest
 
 _TARGET: Final = click.Argument(["target"], metavar="FILE|DIR", type=click.Path(path_type=Path))
 _GROUP: Final = click.Option(
@@ -31,7 +31,7 @@ def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any
 
     Servers may run meanwhile. The file appears when it is complete; only its owner can read it.
     """
-    from apiext.backup.errors import BackupError
+    from apiext.tools.backup.errors import BackupError
 
     target = target.expanduser()
     if groups and reads_store(flags):
@@ -43,7 +43,7 @@ def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any
         print_backup(manifest)
         click.echo(f"backed up in {path}")
         if keep is not None:
-            from apiext.backup.creation import delete_older
+            from apiext.tools.backup.creation import delete_older
 
             for older in delete_older(target, keep, path):
                 click.echo(f"deleted {older}")
@@ -52,12 +52,12 @@ def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any
 
 
 async def _back_up(target: Path, groups: tuple[str, ...], flags: Mapping[str, Any]) -> tuple[Path, BackupManifest]:
-    from apiext.backup.creation import back_up_server, back_up_store, target_file
+    from apiext.tools.backup.creation import back_up_server, back_up_store, target_file
 
     path = target_file(target, force=flags["force"])
     if reads_store(flags):
         return path, await back_up_store(storage_of(flags), path)
-    from apiext.lab.releases.cluster_connection import ClusterConnection
+    from apiext.tools.releases.cluster_connection import ClusterConnection
 
     endpoint = endpoint_of(flags)
     server = ClusterConnection(endpoint.url, endpoint)

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.webhook.clientcmd.kubeconfig import Endpoint
+    from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 
 
 def credentials(given: str | None) -> Callable[[], Endpoint]:
@@ -20,7 +20,7 @@ def credentials(given: str | None) -> Callable[[], Endpoint]:
     Raises:
         UsageError: there are none.
     """
-    from apiext.webhook.clientcmd import kubeconfig, service_account
+    from apiext.base.webhook.clientcmd import kubeconfig, service_account
 
     path = given or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
     in_pod = not given and service_account.in_cluster()

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.meta.host_annotations import SERVE_SELECTOR
 from apiext.cli.credentials import credentials, text_of
-from apiext.meta.host_annotations import SERVE_SELECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
     from apiext.operator.checks.sequence import Report
     from apiext.operator.checks.snapshot import CheckTarget
     from apiext.operator.checks.verdict import Finding
-    from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 _SIGNS: Final = {"ok": ("✓", "green"), "broken": ("✗", "bold red"), "untold": ("?", "yellow")}
 _WIDTH: Final = 20
@@ -87,7 +87,7 @@ async def _examine_etcd(flags: Mapping[str, Any]) -> Report:
 
 def _target(flags: dict[str, Any]) -> CheckTarget:
     """Return the target of the flags. Raise UsageError for an invalid flag."""
-    from apiext.meta.selector_parser import parse_label_selector
+    from apiext.base.meta.selector_parser import parse_label_selector
     from apiext.operator.checks.snapshot import CheckTarget
     from apiext.operator.names import NamespacedName
 

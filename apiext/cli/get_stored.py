@@ -13,7 +13,7 @@ from apiext.cli.printable import printable
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source
 
 if TYPE_CHECKING:
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
 
 _OBJECT: Final = click.Argument(["key"], metavar="NAMESPACE/NAME")
 _OUTPUT: Final = click.Option(

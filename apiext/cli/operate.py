@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.meta.host_annotations import SERVE_SELECTOR
+from apiext.base.meta.host_annotations import SERVE_SELECTOR
+from apiext.base.workers.harmless_signals import ignore_harmless_signals
 from apiext.server.aiohttp_import import import_aiohttp
-from apiext.workers.harmless_signals import ignore_harmless_signals
 
 if TYPE_CHECKING:
     from apiext.operator.options import OperatorOptions
@@ -55,7 +55,7 @@ def operate(**flags: Any) -> None:
     Runs until SIGTERM or SIGINT. Of several operators only the leader reconciles.
     """
     begin = time.perf_counter()
-    from apiext.meta.flags import OptionsError
+    from apiext.base.meta.flags import OptionsError
     from apiext.operator.options import read_options
 
     try:
@@ -85,7 +85,7 @@ def _run(options: OperatorOptions, begin: float) -> None:
 
     endpoints = None
     if options.metrics_address is not None:
-        from apiext.operatorserver.listener import status_endpoints
+        from apiext.operator.probes.listener import status_endpoints
 
         endpoints = partial(status_endpoints, options.metrics_address)
     try:

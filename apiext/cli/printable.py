@@ -15,7 +15,7 @@ def printable(text: str) -> str:
 
 def readable(data: bytes, limit: int) -> list[str]:
     """Return lines that show stored bytes, up to `limit` characters: an object as indented JSON, a text as it is, others as a dump."""
-    from apiext.meta.encoding import json_codec
+    from apiext.base.meta.encoding import json_codec
     from apiext.storage import stored_object
 
     try:

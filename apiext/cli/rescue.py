@@ -14,10 +14,10 @@ from apiext.cli.stored_source import SOURCE_FLAGS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from apiext.definitions.definition import Definition
-    from apiext.lab.object_access.interface import StoredObjects
-    from apiext.lab.rescue import Case
-    from apiext.lab.schema_match import VersionFit
+    from apiext.resources.definitions.definition import Definition
+    from apiext.tools.object_access.interface import StoredObjects
+    from apiext.tools.rescue.rescue import Case
+    from apiext.tools.rescue.schema_match import VersionFit
 
 _SHOWN_BYTES: Final = 4096
 _SHOWN_PROBLEMS: Final = 10
@@ -55,7 +55,7 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
     """List the objects of all CRDs or of CRD that cannot be read, why, and which version they fit."""
     if mislabelled and unconvertible:
         raise click.UsageError("either --mislabelled or --unconvertible can be given")
-    from apiext.lab.rescue import SEARCHES
+    from apiext.tools.rescue.rescue import SEARCHES
 
     search = SEARCHES["mislabelled" if mislabelled else "unconvertible" if unconvertible else "unreadable"]
     rows: list[Any] = []
@@ -87,7 +87,7 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
 @with_objects
 async def show(objects: StoredObjects, crd: str, key: str, limit: int) -> int:
     """Show the bytes of an object, and their violations of the schema of each version."""
-    from apiext.lab.rescue import inspect
+    from apiext.tools.rescue.rescue import inspect
 
     (definition,) = await _definitions(objects, crd)
     case = await inspect(objects, definition, key)
@@ -105,7 +105,7 @@ async def show(objects: StoredObjects, crd: str, key: str, limit: int) -> int:
 @with_objects
 async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: bool) -> int:
     """Write the bytes of an object to the file DIR/CRD/NAMESPACE/NAME."""
-    from apiext.lab.object_files import export as write
+    from apiext.tools.rescue.object_files import export as write
 
     async for case in _chosen(objects, crd, key, every=every):
         click.echo(write(case, to))
@@ -130,8 +130,8 @@ async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: 
 @with_objects
 async def rewrite(objects: StoredObjects, crd: str, key: str, *, every: bool, mislabelled: bool, yes: bool, **how: Any) -> int:
     """Label an object with the version whose fields it has, so that it can be read."""
-    from apiext.lab.object_access.interface import RescueError
-    from apiext.lab.rescue import relabelled, replaced
+    from apiext.tools.object_access.interface import RescueError
+    from apiext.tools.rescue.rescue import relabelled, replaced
 
     text = _text(how["source"]) if how["source"] else None
     if text is not None and (every or not key):
@@ -172,8 +172,8 @@ async def rewrite(objects: StoredObjects, crd: str, key: str, *, every: bool, mi
 @with_objects
 async def delete(objects: StoredObjects, crd: str, key: str, export_to: str | None, *, every: bool, yes: bool) -> int:
     """Delete an object that cannot be read. Its finalizers are ignored."""
-    from apiext.lab.object_access.interface import RescueError
-    from apiext.lab.object_files import export as write
+    from apiext.tools.object_access.interface import RescueError
+    from apiext.tools.rescue.object_files import export as write
 
     failed = 0
     async for case in _chosen(objects, crd, key, every=every):
@@ -209,7 +209,7 @@ async def _definitions(objects: StoredObjects, name: str) -> list[Definition]:
 
 async def _chosen(objects: StoredObjects, crd: str, key: str, *, every: bool, mislabelled: bool = False) -> AsyncIterator[Case]:
     """Yield the named object, or all of them. Raise UsageError for both or neither, or for a missing object."""
-    from apiext.lab.rescue import SEARCHES, inspect
+    from apiext.tools.rescue.rescue import SEARCHES, inspect
 
     if bool(key) == every:
         raise click.UsageError("either OBJECT or --all is needed")

@@ -14,8 +14,8 @@ from apiext.cli.stored_source import endpoint_of, reads_store, storage_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from apiext.backup.archive_reader import OpenedBackup
-    from apiext.backup.server_target import ServerOutcome
+    from apiext.tools.backup.archive_reader import OpenedBackup
+    from apiext.tools.backup.server_target import ServerOutcome
 
 _SHOWN_FAILURES: Final = 20
 _FILE: Final = click.Argument(["file"], type=click.Path(path_type=Path))
@@ -48,8 +48,8 @@ def restore(file: Path, groups: tuple[str, ...], output: str, **flags: Any) -> i
 
     Clients see greater revisions than before, so that they list again. Repeat an interrupted restoration with the same flags.
     """
-    from apiext.backup.archive_reader import open_backup
-    from apiext.backup.errors import BackupError
+    from apiext.tools.backup.archive_reader import open_backup
+    from apiext.tools.backup.errors import BackupError
 
     try:
         with interruptible(), open_backup(file.expanduser(), prefix=flags["backup_prefix"]) as opened:
@@ -62,7 +62,7 @@ def restore(file: Path, groups: tuple[str, ...], output: str, **flags: Any) -> i
 
 
 def _verify(opened: OpenedBackup, output: str) -> None:
-    from apiext.backup.verification import verified
+    from apiext.tools.backup.verification import verified
 
     manifest = verified(opened)
     if output == "json":
@@ -74,7 +74,7 @@ def _verify(opened: OpenedBackup, output: str) -> None:
 
 async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[str, Any]) -> int:
     if reads_store(flags):
-        from apiext.backup.restoration import restore_store
+        from apiext.tools.backup.restoration import restore_store
 
         done = await restore_store(opened, storage_of(flags), groups, replace=flags["replace"])
         if done.replaced is not None:
@@ -83,8 +83,8 @@ async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[s
         return 0
     if not (flags["kubeconfig"] or flags["server"]):
         raise click.UsageError("one of --data-dir, --etcd-servers, --kubeconfig and --server is needed")
-    from apiext.backup.restoration import restore_server
-    from apiext.webhook.client import WebhookClient
+    from apiext.base.webhook.client import WebhookClient
+    from apiext.tools.backup.restoration import restore_server
 
     client = WebhookClient(endpoint_of(flags), timeout=60.0, backoff=())
     try:

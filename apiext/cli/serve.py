@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.base.workers.harmless_signals import ignore_harmless_signals
 from apiext.cli.flags import FLAGS
 from apiext.server.aiohttp_import import import_aiohttp
-from apiext.workers.harmless_signals import ignore_harmless_signals
 
 if TYPE_CHECKING:
     from apiext.server.options.options import ServerOptions
@@ -33,7 +33,7 @@ def serve(**flags: Any) -> None:
     # imports create no garbage, and collections would take a tenth of the start
     gc.disable()
     begin = time.perf_counter()
-    from apiext.meta.flags import OptionsError
+    from apiext.base.meta.flags import OptionsError
     from apiext.server.options.flags import read_options
     from apiext.server.start_error import StartError
 

@@ -14,9 +14,9 @@ from apiext.cli.credentials import credentials, text_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
     from apiext.server.options.options import StorageOptions
-    from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
     Ask = Callable[[str, Sequence[str], Mapping[str, str]], Awaitable[Object]]
     """Returns the document at a path below `/stored/`, given by its segments, with query parameters. Raises ClickException."""
@@ -68,10 +68,10 @@ def reads_store(flags: Mapping[str, Any]) -> bool:
 
 
 async def _open_store(options: StorageOptions, stack: AsyncExitStack) -> Ask:
-    from apiext.meta.errors import StatusError
+    from apiext.api.serving.stored_documents import StoredQuestion
+    from apiext.base.meta.errors import StatusError
     from apiext.server.offline_store import open_stored
     from apiext.server.start_error import StartError
-    from apiext.serving.stored_documents import StoredQuestion
 
     try:
         stored = await open_stored(options, stack)
@@ -99,7 +99,7 @@ def _open_server(endpoint: Endpoint, stack: AsyncExitStack) -> Ask:
 
 def open_server(endpoint: Endpoint, stack: AsyncExitStack) -> Get:
     """Return a function that reads the documents of a server; `stack` closes its connections."""
-    from apiext.webhook.client import WebhookClient, WebhookError
+    from apiext.base.webhook.client import WebhookClient, WebhookError
 
     client = WebhookClient(endpoint, timeout=_TIMEOUT_SECONDS, backoff=())
     stack.push_async_callback(client.close)
@@ -147,7 +147,7 @@ def storage_of(flags: Mapping[str, Any]) -> StorageOptions:
     Raises:
         UsageError: a flag is invalid.
     """
-    from apiext.meta.flags import FlagReader
+    from apiext.base.meta.flags import FlagReader
     from apiext.server.options.flags import read_storage
 
     if flags["data_dir"] and flags["etcd_servers"]:

@@ -15,7 +15,7 @@ from apiext.cli.stored_source import endpoint_of, open_server, open_source, read
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
     from apiext.server.version_map.entries import ProblemReport
 
 
@@ -46,7 +46,7 @@ async def _page(flags: Mapping[str, Any], crd: str | None, *, validate: bool) ->
 
 
 async def _of_server(flags: Mapping[str, Any], crd: str | None, stack: AsyncExitStack, *, validate: bool) -> tuple[list[Object], str]:
-    from apiext.endpoints.own_paths import VERSION_MAP_DATA
+    from apiext.api.endpoints.own_paths import VERSION_MAP_DATA
 
     endpoint = endpoint_of(flags)
     document = await open_server(endpoint, stack)(VERSION_MAP_DATA)
@@ -86,10 +86,10 @@ async def _check(entry: Object, pages: AsyncIterator[Object]) -> None:
 
 
 async def _of_store(flags: Mapping[str, Any], crd: str | None, stack: AsyncExitStack, *, validate: bool) -> tuple[list[Object], str]:
-    from apiext.definitions.definition_informer import FAILURES
+    from apiext.resources.definitions.definition_informer import FAILURES
     from apiext.server.composition.storage_backend import describe_storage
+    from apiext.server.offline_map import read_map
     from apiext.server.start_error import StartError
-    from apiext.server.version_map.offline_map import read_map
 
     options = storage_of(flags)
     try:

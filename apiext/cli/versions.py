@@ -14,8 +14,8 @@ from apiext.cli.stored_source import SOURCE_FLAGS, open_source, reads_store
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from apiext.base.meta.encoding.json_codec import Object
     from apiext.cli.stored_source import Ask
-    from apiext.meta.encoding.json_codec import Object
 
 _MAX_PROBLEMS: Final = 1000
 """Maximum of printed problems for each definition; the counts include all objects."""
@@ -28,7 +28,6 @@ _CHECK: Final = click.Option(
     ["--validate/--no-validate"], default=None, help="Count invalid and undecodable objects, too (default only if CRD is given)."
 )
 _OUTPUT: Final = click.Option(["-o", "--output"], metavar="FORMAT", type=click.Choice(["table", "json"]), help="table (default) or json.")
-
 
 _HTML: Final = click.Option(["--html"], metavar="FILE", help="Write the version map, the page /apiext/versions, to FILE instead.")
 

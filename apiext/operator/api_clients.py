@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import orjson
 
+from apiext.base.webhook.client import WebhookClient, WebhookError
+from apiext.base.webhook.clientcmd import kubeconfig, service_account
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
+from apiext.base.webhook.pager import Pager
 from apiext.operator.options import OperatorOptions
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.clientcmd import kubeconfig, service_account
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
-from apiext.webhook.pager import Pager
 
 Json = dict[str, Any]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from apiext.meta import host_annotations
-from apiext.meta.selectors import LabelSelector
+from apiext.base.meta import host_annotations
+from apiext.base.meta.selectors import LabelSelector
 from apiext.operator.api_clients import Json
-from apiext.operator.apiservices.ownership import is_of_another, service_of
+from apiext.operator.ownership import is_of_another, service_of
 
 
 class Routing(Enum):

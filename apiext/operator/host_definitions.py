@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Final
 
-from apiext.meta import host_annotations, time
+from apiext.base.meta import host_annotations, time
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError, Json
-from apiext.operator.apiservices.ownership import is_of_another, service_of
 from apiext.operator.group_state import condition_of, is_held
+from apiext.operator.ownership import is_of_another, service_of
 
 Change = Callable[[Json], Json | None]
 """Returns the merge patch for an object, None if it needs no change."""

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import kopf
 
-from apiext.meta.host_annotations import DOMAIN
-from apiext.meta.log import get_logger
+from apiext.base.meta.host_annotations import DOMAIN
+from apiext.base.meta.log import get_logger
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
+from apiext.base.webhook.transport import open_session
 from apiext.operator.api_clients import Json
 from apiext.operator.watched_state import WatchedState
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
-from apiext.webhook.transport import open_session
 
 _LOG: Final = get_logger(__name__)
 _RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)

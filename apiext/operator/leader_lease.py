@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Never
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.options import LeaseTiming
-from apiext.scheduling.tasks import end_tasks
 
 NAME: Final = "apiext-operator"
 """The lease of operators."""

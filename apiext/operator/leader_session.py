@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from apiext.meta.log import get_logger
-from apiext.operator import permissions
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.tasks import end_tasks
+from apiext.base.scheduling.workqueue import WorkQueue
+from apiext.base.webhook.reflector import Reflector
 from apiext.operator.adoption.admission_policy import groups_with_policy
-from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, Clients, apiext_endpoint
-from apiext.operator.apiservices.plan import Owner, ServiceTarget, owner
+from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, Clients, Json, apiext_endpoint
+from apiext.operator.apiservice_owner import Owner, ServiceTarget, owner
+from apiext.operator.ca_bundle import CABundleSource
+from apiext.operator.checks.diagnosis import Diagnosis
+from apiext.operator.leader_lease import NAME
 from apiext.operator.options import OperatorOptions
 from apiext.operator.reconciler import Reconciler
-from apiext.operator.reporting.diagnosis import Diagnosis
 from apiext.operator.reporting.event_recorder import EventRecorder
-from apiext.operator.serving_certificate.ca_bundle import CABundleSource
 from apiext.operator.statistics import OperatorStatistics
 from apiext.operator.watched_state import WatchedState
-from apiext.scheduling.backoff import Backoff
-from apiext.scheduling.tasks import end_tasks
-from apiext.scheduling.workqueue import WorkQueue
-from apiext.webhook.reflector import Reflector
 
 _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 1000
@@ -37,6 +37,62 @@ _APIEXT_RETRY_SECONDS: Final = 4.0
 """Longest pause between attempts to follow apiext. It is short: no other clients load apiext this way."""
 _HOST_RETRY_SECONDS: Final = (1.0, 30.0)
 """First and longest pause between attempts to read the host."""
+
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+class Permission(NamedTuple):
+    """One verb on a resource: the ResourceAttributes of a SelfSubjectAccessReview."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+    """Empty for all namespaces."""
+    name: str = ""
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{self.verb} {resource}.{self.group}" if self.group else f"{self.verb} {resource}"
+
+
+_CRDS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_EVERYWHERE: Final = (
+    *(Permission(verb, *_CRDS) for verb in ("get", "list", "watch", "patch", "delete")),
+    Permission("patch", *_CRDS, subresource="status"),
+    *(Permission(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
+    *(Permission(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
+    *(Permission(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
+    # events about definitions, which have no namespace, and dry runs that test the enforcement of a policy
+    *(Permission(verb, "", "events", namespace="default") for verb in ("create", "patch")),
+    Permission("create", "", "configmaps", namespace="default"),
+)
+
+
+def required_permissions(namespace: str) -> tuple[Permission, ...]:
+    """Return all permissions except those for objects of adopted groups. `namespace` is the namespace of the Lease."""
+    leases = ("coordination.k8s.io", "leases")
+    held = (Permission(verb, *leases, namespace=namespace, name=NAME) for verb in ("get", "update"))
+    return (*_EVERYWHERE, *held, Permission("create", *leases, namespace=namespace))
+
+
+async def missing_permissions(host: ApiClient, namespace: str) -> list[Permission]:
+    """Return the permissions that the host denies; a failed review counts as allowed."""
+    required = required_permissions(namespace)
+    found = await asyncio.gather(*(_lacks(host, permission) for permission in required))
+    return [permission for permission, lacks in zip(required, found, strict=True) if lacks]
+
+
+async def _lacks(host: ApiClient, right: Permission) -> bool:
+    spec = {"resourceAttributes": right._asdict()}
+    review: Json = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
+    try:
+        answer = await host.post(_REVIEWS, review)
+    except ApiError:
+        return False
+    return not (answer.get("status") or {}).get("allowed", True)
 
 
 class LeaderSession:
@@ -182,7 +238,7 @@ class LeaderSession:
         return await self._diagnosis.diagnose(group, self._bundle)
 
     async def _check_permissions(self) -> None:
-        for permission in await permissions.missing_permissions(self._host, self._options.namespace):
+        for permission in await missing_permissions(self._host, self._options.namespace):
             _LOG.warning("the operator's user lacks a right on the host", right=str(permission))
 
 

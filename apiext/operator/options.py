@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from apiext.meta.flags import FlagReader, OptionsError
-from apiext.meta.selector_parser import parse_label_selector
-from apiext.meta.selectors import LabelSelector
+from apiext.base.meta.flags import FlagReader, OptionsError
+from apiext.base.meta.selector_parser import parse_label_selector
+from apiext.base.meta.selectors import LabelSelector
+from apiext.operator.ca_bundle import read_ca_bundle
 from apiext.operator.names import NamespacedName
-from apiext.operator.serving_certificate.ca_bundle import read_ca_bundle
 from apiext.storage.etcd.config import EtcdConfig
 
 

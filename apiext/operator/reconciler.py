@@ -6,21 +6,24 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
+from apiext.operator import host_definitions
 from apiext.operator.adoption.admission_policy import Policy
 from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.adoption.terminating_definitions import release
 from apiext.operator.adoption.transition import Transition
-from apiext.operator.api_clients import CRDS, ApiError, Clients
-from apiext.operator.apiservices.plan import Action, ServiceTarget, available, plan, unavailable
+from apiext.operator.api_clients import CRDS, ApiClient, ApiError, Clients, Json
+from apiext.operator.apiservice_owner import ServiceTarget
+from apiext.operator.apiservices.plan import Action, available, plan, unavailable
 from apiext.operator.apiservices.registrar import Registrar, foreign_message
-from apiext.operator.group_state import Desired, GroupState, Routing, annotations_of
-from apiext.operator.host_definitions import ConditionReason
-from apiext.operator.mirror_conditions import show_mirror_conditions
+from apiext.operator.group_state import Desired, GroupState, Routing, annotations_of, condition_of
+from apiext.operator.host_definitions import Change, ConditionReason
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.stored_versions import follow_stored_versions
 from apiext.operator.watched_state import WatchedState
+from apiext.resources.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
+from apiext.resources.definitions.unused_versions import UNUSED_STORED_VERSIONS
 
 _UNKNOWN_RETRY_SECONDS: Final = 0.5
 """Pause until apiext's definitions are listed."""
@@ -32,6 +35,33 @@ _TEMPORARY_CODES: Final = frozenset({0, 409, 429, 500, 502, 503, 504})
 """Codes of errors that are reported only after several failures."""
 _REPORTED_FAILURES: Final = 3
 """Failures in a row after which a temporary error is reported."""
+
+_TYPES: Final = (UNUSED_STORED_VERSIONS, CONVERSION_WEBHOOK_AVAILABLE)
+
+
+async def show_mirror_conditions(host: ApiClient, watched: WatchedState, group: GroupState) -> None:
+    """Copy the conditions of each mirror to its definition, and remove missing ones there. Raises ApiError.
+
+    A definition without a mirror also loses the condition about stored versions: apiext has no objects of it.
+    """
+    for name, crd in group.crds.items():
+        mirror = group.mirrors.get(name)
+        if mirror is None:
+            changes = [host_definitions.remove_condition(kind) for kind in (*_TYPES, host_annotations.STORED_VERSIONS_CONDITION)]
+        else:
+            changes = [_copied(condition_of(mirror, kind), kind) for kind in _TYPES]
+        found: Json | None = crd
+        for change in changes:
+            if found is not None:
+                found = await host_definitions.amend(host, found, change, status=True)
+        if found is not crd:
+            watched.crds.put(name, found)
+
+
+def _copied(condition: Json, type: str) -> Change:
+    if not condition:
+        return host_definitions.remove_condition(type)
+    return host_definitions.set_condition(type, condition["reason"], condition["message"], status=condition["status"] == "True")
 
 
 class Reconciler:

@@ -2,7 +2,7 @@
 
 The host's list grows with its storage version, and shrinks when its migrator or a person removes a version. A mirror follows a removal
 only when apiext stores no object in the version. The count is final: a write to an instance of a mirror commits only in the mirror's
-storage version (serving/instance_guard.py), and the mirror is changed only if it has the revision that was read before the count.
+storage version (api/serving/instance_guard.py), and the mirror is changed only if it has the revision that was read before the count.
 Otherwise the version is added to the host's list again, and a condition tells how many objects are left.
 """
 
@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.meta import host_annotations
-from apiext.meta.log import get_logger
+from apiext.base.meta import host_annotations
+from apiext.base.meta.log import get_logger
 from apiext.operator import host_definitions
 from apiext.operator.api_clients import CRDS, ApiError, Clients, Json
 from apiext.operator.group_state import GroupState, annotations_of, condition_of
 from apiext.operator.host_definitions import Change, missing_versions, storage_version, stored_versions
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
-from apiext.storage.stored.version_counts import UNKNOWN, StoredCounts
+from apiext.storage.stored_bytes.version_counts import UNKNOWN, StoredCounts
 
 _LOG: Final = get_logger(__name__)
 _TYPE: Final = host_annotations.STORED_VERSIONS_CONDITION

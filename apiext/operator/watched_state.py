@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from apiext.meta import host_annotations
-from apiext.meta.selectors import LabelSelector
+from apiext.base.meta import host_annotations
+from apiext.base.meta.selectors import LabelSelector
 from apiext.operator.api_clients import API_SERVICES, CRDS, Clients, Json
-from apiext.operator.apiservices.plan import Owner, ServiceTarget, owner
+from apiext.operator.apiservice_owner import Owner, ServiceTarget, owner
 from apiext.operator.group_state import GroupState
 
 _OWN_CONDITIONS: Final = frozenset({host_annotations.CONDITION, host_annotations.STORED_VERSIONS_CONDITION})

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
-from apiext.meta.encoding import json_values
-from apiext.scheduling.inline_work import current_work
+from apiext.base.meta.encoding import json_values
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.defaulting.algorithm import defaults_of
 from apiext.schema.model import Default, Structural
 from apiext.schema.pruning import META_FIELDS

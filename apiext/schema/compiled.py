@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from apiext.meta.encoding.json_codec import Object
-from apiext.meta.field import FieldError
-from apiext.meta.objectmeta import canonical
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.field import FieldError
+from apiext.base.meta.objectmeta import canonical
 from apiext.schema.canonical import complete, is_canonical, supports
 from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
@@ -44,7 +44,7 @@ class CompiledSchema:
         """The uncompiled schema."""
         self._spec = Spec(schema, served=True)
         self._canonical: Object = {}
-        """The canonical object that was last decoded or checked. Its members never change (registry/strategy.py)."""
+        """The canonical object that was last decoded or checked. Its members never change (resources/registry/strategy.py)."""
         self._metadata: Object = {}
         """The metadata of the last recalled object, which is canonical."""
         self._valid: Object = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apiext.meta.field import FieldError, Path, required
+from apiext.base.meta.field import FieldError, Path, required
 from apiext.schema.keywords import JUNCTORS
 from apiext.schema.model import Props
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apiext.meta.field import ErrorType, FieldError
-from apiext.meta.golang.type_model import DecodeError
-from apiext.meta.limits import MAX_ERROR_CHARACTERS
-from apiext.meta.objectmeta import canonical
+from apiext.base.meta.field import ErrorType, FieldError
+from apiext.base.meta.golang.type_model import DecodeError
+from apiext.base.meta.limits import MAX_ERROR_CHARACTERS
+from apiext.base.meta.objectmeta import canonical
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta import names
-from apiext.meta.field import ErrorType, FieldError, Path, invalid, required
-from apiext.meta.golang.type_model import DecodeError
-from apiext.meta.gvk import parse_group_version
-from apiext.meta.objectmeta import canonical, validation
+from apiext.base.meta import names
+from apiext.base.meta.field import ErrorType, FieldError, Path, invalid, required
+from apiext.base.meta.golang.type_model import DecodeError
+from apiext.base.meta.gvk import parse_group_version
+from apiext.base.meta.objectmeta import canonical, validation
 from apiext.schema.embedded_metadata import below, resources
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural

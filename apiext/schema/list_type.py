@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.field import ErrorType, FieldError
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.field import ErrorType, FieldError
 from apiext.schema.lazy_path import Location, LocationPath, MapKey
 from apiext.schema.model import Structural
 

@@ -17,7 +17,7 @@ _Place = tuple[Props, "_Place | None", str | None]
 """The schema of the whole object, the place above, and the step that leads here from there."""
 
 Default = tuple[str, Any, bool, int]
-"""The default of a property: its name, the pruned value, whether null is allowed, and the steps of a copy (scheduling/inline_work.py)."""
+"""The default of a property: its name, the pruned value, whether null is allowed, and its steps (base/scheduling/inline_work.py)."""
 
 RULES: Final = "x-kubernetes-validations"
 """Member of a schema that has its CEL rules."""

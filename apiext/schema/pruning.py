@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta.limits import MAX_ERROR_CHARACTERS
+from apiext.base.meta.limits import MAX_ERROR_CHARACTERS
 from apiext.schema.lazy_path import Location, path_of
 from apiext.schema.model import Structural
 

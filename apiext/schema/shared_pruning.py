@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apiext.meta.encoding import json_values
+from apiext.base.meta.encoding import json_values
 from apiext.schema.canonical import are_complete, supports
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.model import Structural

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from apiext.meta.encoding.json_values import is_deeper
-from apiext.meta.field import FieldError, Path, forbidden, invalid, limited, required
-from apiext.meta.limits import MAX_DEPTH
-from apiext.scheduling.inline_work import InlineWork
+from apiext.base.meta.encoding.json_values import is_deeper
+from apiext.base.meta.field import FieldError, Path, forbidden, invalid, limited, required
+from apiext.base.meta.limits import MAX_DEPTH
+from apiext.base.scheduling.inline_work import InlineWork
 from apiext.schema.completeness import completeness_errors
 from apiext.schema.keywords import KEYWORDS, POINTERS, Kind, of_kind
 from apiext.schema.model import Props

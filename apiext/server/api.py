@@ -12,15 +12,22 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.conversion.factory import ConverterFactory
-from apiext.definitions.catalog import Catalog
-from apiext.definitions.controllers.definition_controllers import DefinitionControllers
-from apiext.definitions.controllers.stored_versions_controller import StoredVersionsController
-from apiext.definitions.definition_informer import DefinitionInformer
-from apiext.discovery.handler import DiscoveryHandler
-from apiext.endpoints.scopes.open_watches import Watches
-from apiext.managedfields.field_manager import SERVER
-from apiext.meta.builtin_resources import (
+from apiext.api.discovery.handler import DiscoveryHandler
+from apiext.api.endpoints.scopes.open_watches import Watches
+from apiext.api.reviews.resources import REVIEWS
+from apiext.api.serving.builtin.definitions import definitions_endpoint
+from apiext.api.serving.builtin.endpoints import BuiltinEndpoints
+from apiext.api.serving.builtin.kinds import endpoints_of
+from apiext.api.serving.cache import ServingCache
+from apiext.api.serving.definition_instances import DefinitionInstances
+from apiext.api.serving.handler import RefreshDefinition, ResourceHandler
+from apiext.api.serving.import_handler import ImportHandler
+from apiext.api.serving.instance_guard import InstanceGuards
+from apiext.api.serving.namespace_controller import NamespaceController
+from apiext.api.serving.remote.remote_scopes import with_remote_builtin
+from apiext.api.serving.stored_conversions import StoredConversions
+from apiext.api.serving.stored_handler import StoredHandler
+from apiext.base.meta.builtin_resources import (
     AGGREGATED_BUILTINS,
     BUILTINS,
     CORE_V1,
@@ -31,10 +38,15 @@ from apiext.meta.builtin_resources import (
     NAMESPACES,
     STORAGEMIGRATION_V1,
 )
-from apiext.registry.builtin.event_expiry import EventExpiry
-from apiext.registry.prune_guard import PruneGuard
-from apiext.registry.reviews.resources import REVIEWS
-from apiext.scheduling.tasks import run_until_closed
+from apiext.base.scheduling.tasks import run_until_closed
+from apiext.resources.conversion.factory import ConverterFactory
+from apiext.resources.definitions.catalog import Catalog
+from apiext.resources.definitions.controllers.definition_controllers import DefinitionControllers
+from apiext.resources.definitions.controllers.stored_versions_controller import StoredVersionsController
+from apiext.resources.definitions.definition_informer import DefinitionInformer
+from apiext.resources.managedfields.field_manager import SERVER
+from apiext.resources.registry.builtin.event_expiry import EventExpiry
+from apiext.resources.registry.prune_guard import PruneGuard
 from apiext.server.composition.admission import OpenAdmission, open_admission
 from apiext.server.composition.automatic_migration import start_automatic_migration
 from apiext.server.composition.builtin_kinds import (
@@ -55,40 +67,28 @@ from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAG
 from apiext.server.routes.openid import CONFIGURATION, KEYS, OpenIDDocuments
 from apiext.server.routes.own_paths import OwnPaths
 from apiext.server.routes.version import GIT_VERSION
-from apiext.serving.builtin.definitions import definitions_endpoint
-from apiext.serving.builtin.endpoints import BuiltinEndpoints
-from apiext.serving.builtin.kinds import endpoints_of
-from apiext.serving.cache import ServingCache
-from apiext.serving.definition_instances import DefinitionInstances
-from apiext.serving.handler import RefreshDefinition, ResourceHandler
-from apiext.serving.import_handler import ImportHandler
-from apiext.serving.instance_guard import InstanceGuards
-from apiext.serving.namespace_controller import NamespaceController
-from apiext.serving.remote.remote_scopes import with_remote_builtin
-from apiext.serving.stored_conversions import StoredConversions
-from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from apiext.admission.attributes import Admission
-    from apiext.definitions.definition import Definition
-    from apiext.endpoints.request import Handler
-    from apiext.garbagecollector.garbage_collection import GarbageCollection
-    from apiext.meta.builtin_resources import BuiltinGroupVersion
-    from apiext.meta.gvk import GroupResource
-    from apiext.migration.migration_controller import MigrationController
-    from apiext.registry.rest import ResourceRest
+    from apiext.api.admission.attributes import Admission
+    from apiext.api.endpoints.request import Handler
+    from apiext.api.garbagecollector.garbage_collection import GarbageCollection
+    from apiext.api.migration.migration_controller import MigrationController
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.base.meta.builtin_resources import BuiltinGroupVersion
+    from apiext.base.meta.gvk import GroupResource
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.definitions.definition import Definition
+    from apiext.resources.registry.rest import ResourceRest
     from apiext.server.composition.access import AccessControl
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
-    from apiext.server.process_role import ProcessRole
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.server.routes.process_role import ProcessRole
     from apiext.storage.factory import StoreFactory
     from apiext.storage.replicas.roll_call import Replicas
-    from apiext.workers.pool import WorkerPool
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _COUNT_TIMEOUT: Final = 2.0
@@ -365,7 +365,7 @@ def _with_reviews(
 
 def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]) -> Handler:
     # Imported with the first request for OpenAPI: the module takes long to import.
-    from apiext.openapi.handler import OpenAPIHandler
+    from apiext.api.openapi.handler import OpenAPIHandler
 
     return OpenAPIHandler(catalog, builtins, version=GIT_VERSION)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
-from apiext.meta.errors import StatusError
+from apiext.base.meta.builtin_resources import STORAGEMIGRATION_V1
+from apiext.base.meta.errors import StatusError
+from apiext.base.workers.pool import WorkerPool
 from apiext.server.api import API, open_api
 from apiext.server.composition.access import open_access
 from apiext.server.composition.audit import audit_collectors, open_audit
@@ -35,7 +36,6 @@ from apiext.storage.factory import StoreFactory
 from apiext.storage.replicas.host_records import HostRecords
 from apiext.storage.store_history import StoreHistory
 from apiext.storage.stored_object import NOT_DECRYPTED
-from apiext.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
     from prometheus_client.registry import Collector
 
-    from apiext.definitions.sources.directory import DirectorySource
-    from apiext.endpoints.request import Handler
+    from apiext.api.endpoints.request import Handler
+    from apiext.resources.definitions.sources.directory import DirectorySource
     from apiext.server.host.clients import HostClients
     from apiext.server.host.conversions import HostConversions
-    from apiext.server.host.definitions import HostDefinitions
     from apiext.server.host.delegated_authentication import Delegation
+    from apiext.server.host_definitions import HostDefinitions
     from apiext.server.options.options import ServerOptions, StorageOptions
-    from apiext.server.process_role import ProcessRole, WholeServer
+    from apiext.server.routes.process_role import ProcessRole, WholeServer
     from apiext.server.tls.credentials import ServerCredentials
     from apiext.storage.backend import Backend
     from apiext.storage.value.encryption import Encryption
@@ -129,7 +129,7 @@ class App:
             await self._load_files(self._options.crd_dir, stack)
         if self._options.crd_selector is not None and self._options.host is not None:
             from apiext.server.host.conversions import follow_host_conversions
-            from apiext.server.host.definitions import open_host
+            from apiext.server.host_definitions import open_host
 
             client = clients.client(self._options.host)
             records = HostRecords(self._backend, self._options.storage.prefix)
@@ -139,8 +139,8 @@ class App:
             await self._api.wait_until_served(self._host.source.names, timeout=_SERVING_TIMEOUT)
 
     async def _load_files(self, folder: Path, stack: AsyncExitStack) -> None:
-        from apiext.definitions.sources.conversion_files import ConversionFiles
-        from apiext.definitions.sources.directory import DirectorySource
+        from apiext.resources.definitions.sources.conversion_files import ConversionFiles
+        from apiext.resources.definitions.sources.directory import DirectorySource
         from apiext.server.definition_files import DefinitionFiles
 
         api = self._api

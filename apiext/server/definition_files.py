@@ -5,28 +5,28 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions import rollback
-from apiext.definitions.codec import RESOURCE
-from apiext.definitions.rollback import blocking_versions
-from apiext.definitions.sources.directory import BlockedError
-from apiext.endpoints.scopes.execution import perform_own
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
-from apiext.meta import errors
-from apiext.meta.errors import StatusError
-from apiext.meta.host_annotations import HOST_UID
-from apiext.registry.request_context import CreateOptions, UpdateOptions
-from apiext.scheduling.backoff import Backoff
+from apiext.api.endpoints.scopes.execution import perform_own
+from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
+from apiext.base.meta import errors
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.host_annotations import HOST_UID
+from apiext.base.scheduling.backoff import Backoff
+from apiext.resources.definitions import rollback
+from apiext.resources.definitions.codec import RESOURCE
+from apiext.resources.definitions.rollback import blocking_versions
+from apiext.resources.definitions.sources.directory import BlockedError
+from apiext.resources.registry.request_context import CreateOptions, UpdateOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.definitions.catalog import Catalog
-    from apiext.definitions.definition import Definition
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.gvk import GroupResource
-    from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
-    from apiext.workers.pool import WorkerPool
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.meta.gvk import GroupResource
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.definitions.catalog import Catalog
+    from apiext.resources.definitions.definition import Definition
+    from apiext.storage.stored_bytes.version_counts import StoredCounts, StoredVersions
 
 _MANAGER: Final = "apiext"
 """The manager of the fields that files set."""

@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from apiext.authentication.request_header import FrontProxyUsers
-from apiext.endpoints.request import SERVES_CBOR, SERVES_SHARDS, bound
-from apiext.filters.audit_id import AuditID
-from apiext.filters.authentication import Authentication, FrontProxyUser, Refused, Reviewer
-from apiext.filters.authorization import Authorization
-from apiext.filters.cache_control import CacheControl
-from apiext.filters.cors import CORS
-from apiext.filters.enabled_features import EnabledFeatures
-from apiext.filters.error_rendering import ErrorRendering
-from apiext.filters.hsts import HSTS
-from apiext.filters.impersonation import ImpersonationFilter
-from apiext.filters.max_in_flight import InFlight, MaxInFlight
-from apiext.filters.metrics import RequestMetrics, RequestStats
-from apiext.filters.panic_recovery import PanicRecovery
-from apiext.filters.priority_and_fairness import PriorityAndFairness
-from apiext.filters.request_deadline import RequestDeadline
-from apiext.filters.request_info import WithRequestInfo
-from apiext.filters.request_logging import RequestLogging
-from apiext.filters.warning import WarningRecorder
-from apiext.flowcontrol.fairqueuing.phase import Phase
+from apiext.api.authentication.request_header import FrontProxyUsers
+from apiext.api.endpoints.request import SERVES_CBOR, SERVES_SHARDS, bound
+from apiext.api.filters.audit_id import AuditID
+from apiext.api.filters.authentication import Authentication, FrontProxyUser, Refused, Reviewer
+from apiext.api.filters.authorization import Authorization
+from apiext.api.filters.cache_control import CacheControl
+from apiext.api.filters.cors import CORS
+from apiext.api.filters.enabled_features import EnabledFeatures
+from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.hsts import HSTS
+from apiext.api.filters.impersonation import ImpersonationFilter
+from apiext.api.filters.max_in_flight import InFlight, MaxInFlight
+from apiext.api.filters.metrics import RequestMetrics, RequestStats
+from apiext.api.filters.panic_recovery import PanicRecovery
+from apiext.api.filters.priority_and_fairness import PriorityAndFairness
+from apiext.api.filters.request_deadline import RequestDeadline
+from apiext.api.filters.request_info import WithRequestInfo
+from apiext.api.filters.request_logging import RequestLogging
+from apiext.api.filters.warning import WarningRecorder
+from apiext.api.flowcontrol.phase import Phase
 from apiext.server.options.feature_gates import CBOR_GATE, SHARDS_GATE
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Tracer
 
-    from apiext.authorization.authorizer import AuthorizationModes
-    from apiext.endpoints.request import Handler
-    from apiext.filters.auditing.filter import Auditing
-    from apiext.flowcontrol.flow_control import FlowControl
-    from apiext.meta.request import RequestInfo, UserInfo
+    from apiext.api.authorization.authorizer import AuthorizationModes
+    from apiext.api.endpoints.request import Handler
+    from apiext.api.filters.auditing.filter import Auditing
+    from apiext.api.flowcontrol.flow_control import FlowControl
+    from apiext.base.meta.request import RequestInfo, UserInfo
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options.options import AuthenticationOptions, LimitOptions, ServerOptions
 
@@ -92,12 +92,12 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
     unsafe_deletion = options.feature_gates.enabled("AllowUnsafeMalformedObjectDeletion")
     tracing: list[Callable[[Handler], Handler]] = []
     if parts.tracer is not None:
-        from apiext.filters.tracing import Tracing
+        from apiext.api.filters.tracing import Tracing
 
         tracing.append(partial(Tracing, tracer=parts.tracer))
     init, audit = _audit(parts.auditing, plain=not unsafe_deletion)
     audited = parts.auditing is not None and not parts.auditing.records_nothing
-    # Steps need no coroutines (filters/before_request.py).
+    # Steps need no coroutines (api/filters/before_request.py).
     return [
         PanicRecovery,
         init,
@@ -176,7 +176,7 @@ def _audit(auditing: Auditing | None, *, plain: bool) -> tuple[Callable[[Handler
     """Return the filter that sets the Audit-ID, and begins an event, and the one that emits the event. Few servers audit."""
     if auditing is None:
         return AuditID, []
-    from apiext.filters.auditing.filter import Audit, AuditInit
+    from apiext.api.filters.auditing.filter import Audit, AuditInit
 
     return AuditID if auditing.records_nothing else AuditInit, [partial(Audit, auditing=auditing, plain=plain)]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from apiext.endpoints.request import Handler
+from apiext.api.endpoints.request import Handler
 
 
 class LazyHandler:

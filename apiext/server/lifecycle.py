@@ -9,8 +9,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import run_until_closed
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import run_until_closed
 from apiext.server.app import open_app
 from apiext.server.host.clients import HostClients
 from apiext.server.http.acceptor import Acceptor
@@ -18,7 +18,7 @@ from apiext.server.http.server import HTTPServer, listen, url_of
 from apiext.server.loop_errors import ignore_closed_connections
 from apiext.server.parent_process import parent_followed
 from apiext.server.process_resources import raise_open_files_limit, return_free_memory
-from apiext.server.process_role import ProcessRole
+from apiext.server.routes.process_role import ProcessRole
 from apiext.server.shutdown import shut_down
 from apiext.server.stop_signal import stop_signal
 from apiext.server.tls.credentials import load_credentials

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.admission.attributes import Admission
-from apiext.conversion.factory import ConverterFactory
-from apiext.conversion.known import Origin
-from apiext.definitions.catalog import Catalog
-from apiext.definitions.codec import RESOURCE
-from apiext.definitions.definition_informer import FAILURES, DefinitionInformer
+from apiext.api.admission.attributes import Admission
+from apiext.api.serving.cache import ServingCache
+from apiext.api.serving.instance_guard import InstanceGuards
+from apiext.api.serving.stored_conversions import read_conversions
+from apiext.api.serving.stored_documents import StoredDocuments
+from apiext.base.workers.pool import WorkerPool
+from apiext.resources.conversion.factory import ConverterFactory
+from apiext.resources.conversion.known import Origin
+from apiext.resources.definitions.catalog import Catalog
+from apiext.resources.definitions.codec import RESOURCE
+from apiext.resources.definitions.definition_informer import FAILURES, DefinitionInformer
 from apiext.server.composition.storage_backend import open_for_reading
 from apiext.server.start_error import StartError
-from apiext.serving.cache import ServingCache
-from apiext.serving.instance_guard import InstanceGuards
-from apiext.serving.stored_conversions import read_conversions
-from apiext.serving.stored_documents import StoredDocuments
 from apiext.storage.factory import StoreFactory
-from apiext.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

@@ -9,27 +9,27 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
-from apiext.endpoints.request import Handler
-from apiext.meta.log import get_logger
-from apiext.scheduling.bounded_thread import start_thread
-from apiext.scheduling.side_thread import aside
+from apiext.api.endpoints.request import Handler
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.bounded_thread import start_thread
+from apiext.base.scheduling.side_thread import aside
 
 _LOG: Final = get_logger(__name__)
 REHEARSAL: Final = "apiext.server.rehearsal"
 _MODULES: Final = (
-    "apiext.openapi.handler",
+    "apiext.api.openapi.handler",
     "apiext.server.observability.log_lines",
 )
 """Modules for the first request of kubectl and log event."""
 PRELOADED: Final = (
     REHEARSAL,
-    "apiext.definitions.validation.definition",
-    "apiext.definitions.validation.warnings",
+    "apiext.resources.definitions.validation.definition",
+    "apiext.resources.definitions.validation.warnings",
     *_MODULES,
 )
 """Modules that several workers of a server share."""
-_CBOR: Final = ("apiext.meta.encoding.cbor_codec", "apiext.endpoints.serializers.cbor_decoder")
-_SHARDS: Final = ("apiext.endpoints.parameters.shard_expression",)
+_CBOR: Final = ("apiext.base.meta.encoding.cbor_codec", "apiext.api.endpoints.serializers.cbor_decoder")
+_SHARDS: Final = ("apiext.api.endpoints.parameters.shard_expression",)
 _READS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 
 

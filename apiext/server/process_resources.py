@@ -9,9 +9,9 @@ import sys
 import time
 from typing import Final
 
-from apiext.scheduling.backoff import Backoff
-from apiext.scheduling.ticks import until_tick
-from apiext.workers.free_memory import resident_bytes, trimmer
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.ticks import until_tick
+from apiext.base.workers.free_memory import resident_bytes, trimmer
 
 _INTERVAL: Final = 10.0
 """Seconds between looks at the process's memory."""

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.admission.chain import Chain
-from apiext.conversion.none import NoneConverter
-from apiext.definitions.catalog import Catalog
-from apiext.definitions.codec import RESOURCE
-from apiext.definitions.controllers.naming import accepted_names
-from apiext.definitions.controllers.reconcile import reconcile_status
-from apiext.definitions.definition import Definition
-from apiext.definitions.definition_informer import DefinitionInformer
-from apiext.endpoints.scopes.open_watches import Watches
-from apiext.meta.encoding import json_codec
-from apiext.registry.prune_guard import PruneGuard
-from apiext.registry.request_context import CreateOptions, RequestContext
-from apiext.serving.builder import build_version
-from apiext.serving.builtin.definitions import definitions_endpoint
-from apiext.serving.info import ServingInfo
+from apiext.api.admission.chain import Chain
+from apiext.api.endpoints.scopes.open_watches import Watches
+from apiext.api.serving.builder import build_version
+from apiext.api.serving.builtin.definitions import definitions_endpoint
+from apiext.api.serving.info import ServingInfo
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.definitions.catalog import Catalog
+from apiext.resources.definitions.codec import RESOURCE
+from apiext.resources.definitions.controllers.naming import accepted_names
+from apiext.resources.definitions.controllers.reconcile import reconcile_status
+from apiext.resources.definitions.definition import Definition
+from apiext.resources.definitions.definition_informer import DefinitionInformer
+from apiext.resources.registry.prune_guard import PruneGuard
+from apiext.resources.registry.request_context import CreateOptions, RequestContext
 from apiext.storage.backends.fixed_backend import FixedBackend
 from apiext.storage.direct.store import DirectStore
 from apiext.storage.rendering.renderer import Renderer
 
 if TYPE_CHECKING:
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.gvk import GroupResource
-    from apiext.registry.rest import ResourceRest
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.meta.gvk import GroupResource
+    from apiext.resources.registry.rest import ResourceRest
     from apiext.storage.interface import Item
-    from apiext.storage.stored.version_counts import StoredCounts
+    from apiext.storage.stored_bytes.version_counts import StoredCounts
 
 _SCHEMA: Final[Object] = {
     "type": "object",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.scheduling.tasks import end_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError
 from apiext.storage.store_times import StoreTimes
 

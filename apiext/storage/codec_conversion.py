@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from apiext.meta.encoding.json_codec import Object
-from apiext.scheduling.call_log import CallLog
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.scheduling.call_log import CallLog
 
 
 class Conversion(Protocol):

@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from apiext.meta import errors
-from apiext.meta.golang import base64_url
+from apiext.base.meta import errors
+from apiext.base.meta.golang import base64_url
 
 _VERSION: Final = "meta.k8s.io/v1"
 _INVALID: Final = "continue key is not valid"

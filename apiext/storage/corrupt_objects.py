@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import errors
-from apiext.meta.errors import StatusError
-from apiext.meta.golang import formatting
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta import errors
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.golang import formatting
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
 
 if TYPE_CHECKING:

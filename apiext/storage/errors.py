@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.errors import StatusError
-from apiext.scheduling.inline_work import HeavyWorkError
+from apiext.base.meta.errors import StatusError
+from apiext.base.scheduling.inline_work import HeavyWorkError
 
 
 class StorageError(Exception):

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.gvk import GroupResource
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import end_tasks
-from apiext.scheduling.ticks import until_tick
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks
+from apiext.base.scheduling.ticks import until_tick
 from apiext.storage import keys
 from apiext.storage.backend import Backend, BackendError, CompactedError, FutureRevisionError
 from apiext.storage.backends.fixed_backend import FixedBackend
@@ -26,10 +26,10 @@ from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.shard_stats import ShardStats
-from apiext.storage.stored.raw_objects import RawObjects
-from apiext.storage.stored.reencoder import Reencoder
-from apiext.storage.stored.repair import Repair
-from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
+from apiext.storage.stored_bytes.raw_objects import RawObjects
+from apiext.storage.stored_bytes.reencoder import Reencoder
+from apiext.storage.stored_bytes.repair import Repair
+from apiext.storage.stored_bytes.version_counts import StoredCounts, StoredVersions
 from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_codec import Object
-from apiext.meta.errors import StatusError
-from apiext.meta.gvk import GroupVersionKind
-from apiext.meta.objectmeta.raw_metadata import read_metadata
-from apiext.meta.objectmeta.sharding import UID, ShardSelector, namespace_hash, shard_hash
-from apiext.meta.selectors import FieldSelector, LabelSelector
-from apiext.scheduling.call_log import CallLog
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.gvk import GroupVersionKind
+from apiext.base.meta.objectmeta.raw_metadata import read_metadata
+from apiext.base.meta.objectmeta.sharding import UID, ShardSelector, namespace_hash, shard_hash
+from apiext.base.meta.selectors import FieldSelector, LabelSelector
+from apiext.base.scheduling.call_log import CallLog
 from apiext.storage.backend import KeyValue, WriteResult
 from apiext.storage.codec_conversion import Conversion
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject

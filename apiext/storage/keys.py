@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"

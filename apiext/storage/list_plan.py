@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from apiext.meta import errors
+from apiext.base.meta import errors
 from apiext.storage import continue_token, keys, versioner
 from apiext.storage.interface import Item, ListOptions, ListResult, Selection, VersionMatch
 

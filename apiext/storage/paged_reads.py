@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, KeyValue, RangeResult, UnavailableError
 
 _FIRST_KEYS: Final = 8

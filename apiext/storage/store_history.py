@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from apiext.meta.errors import StatusError
-from apiext.meta.log import get_logger
-from apiext.scheduling.backoff import Backoff
-from apiext.scheduling.tasks import end_tasks
-from apiext.scheduling.ticks import until_tick
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.tasks import end_tasks
+from apiext.base.scheduling.ticks import until_tick
 from apiext.storage.backend import BackendError, HistoryLostError
 from apiext.storage.backends.next_offset import next_offset
 from apiext.storage.backends.paused_backend import PausedBackend

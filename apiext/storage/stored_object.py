@@ -6,8 +6,8 @@ import re
 import sys
 from typing import Any, Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_codec import Object
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding.json_codec import Object
 
 _CBOR_PREFIX: Final = b"\xd9\xd9\xf7"
 ENCRYPTED_PREFIX: Final = b"k8s:enc:"
@@ -27,7 +27,7 @@ def loads(data: bytes) -> Any:
     """
     if data.startswith(_CBOR_PREFIX):
         # imported on first use: few stores have CBOR
-        from apiext.meta.encoding import cbor_codec
+        from apiext.base.meta.encoding import cbor_codec
 
         return cbor_codec.loads(data)
     try:
@@ -40,7 +40,7 @@ def loads(data: bytes) -> Any:
 
 def cbor(obj: Object) -> bytes:
     """Return an object in CBOR."""
-    from apiext.meta.encoding import cbor_codec
+    from apiext.base.meta.encoding import cbor_codec
 
     return cbor_codec.dumps(obj)
 

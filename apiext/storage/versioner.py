@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta import errors, field
-from apiext.meta.golang import formatting
+from apiext.base.meta import errors, field
+from apiext.base.meta.golang import formatting
 
 _MAX_UINT64: Final = 2**64 - 1
 _PREFIX: Final = "invalid resource version: "

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from apiext.meta.encoding.json_codec import Object
-from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
-from apiext.meta.objectmeta.raw_metadata import read_metadata
-from apiext.scheduling.inline_work import commit
-from apiext.scheduling.side_thread import aside
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.limits import MAX_INLINE_RENDERING_BYTES
+from apiext.base.meta.objectmeta.raw_metadata import read_metadata
+from apiext.base.scheduling.inline_work import commit
+from apiext.base.scheduling.side_thread import aside
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject
 from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, LargeObjectError

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from apiext.testkit.eventually import eventually
+from apiext.testkit import eventually
 
 
 @pytest.mark.crds("crds/testing/websites/1")

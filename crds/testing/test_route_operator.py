@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 from kopf.testing import KopfRunner
 
-from apiext.testkit.eventually import eventually
+from apiext.testkit import eventually
 
 ROUTES = "routes.net.example.com"
 

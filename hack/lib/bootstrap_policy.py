@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from apiext.serving.rbac.bootstrap_policy import ANNOTATIONS, LABELS, PLURALS
+from apiext.api.serving.rbac.bootstrap_policy import ANNOTATIONS, LABELS, PLURALS
 from hack.lib.servers.controlplane import ControlPlane
 
-_TARGET: Final = Path(__file__).parents[2] / "apiext" / "serving" / "rbac" / "data" / "bootstrap.json"
+_TARGET: Final = Path(__file__).parents[2] / "apiext" / "api" / "serving" / "rbac" / "data" / "bootstrap.json"
 _API: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
+from apiext.base.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
 from hack.lib.waiting import until
 
 _LONG_AGO: Final = "2020-01-01T00:00:00Z"

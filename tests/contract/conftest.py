@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import REVISION_BASE
 from apiext.storage.backend import Backend
 from apiext.storage.backends.measured_backend import MeasuredBackend
 from apiext.storage.backends.revision_offset import OffsetBackend

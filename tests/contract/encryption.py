@@ -1,6 +1,6 @@
 """Encryption of all resources for stores under test."""
 
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage.value.configuration import EncryptedResources, EncryptionConfiguration, IdentityProvider, KeyedProvider, Provider
 from apiext.storage.value.encryption import Encryption
 

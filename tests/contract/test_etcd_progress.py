@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from apiext.meta import errors
-from apiext.meta.encoding import json_codec
+from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_codec
 from apiext.storage.backend import ProgressUnreliableError
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig

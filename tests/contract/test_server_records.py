@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import REVISION_BASE
 from apiext.storage.backend import Backend, BackendError
 from apiext.storage.backends.revision_offset import OFFSET_RECORD, OffsetBackend, with_offset
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD, refuse_unfinished_restore

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta.encoding.json_codec import Object
-from apiext.meta.errors import StatusError
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.errors import StatusError
 from apiext.storage import factory as storage_factory
 from apiext.storage.backend import Backend, UnreadableValue, UntransformableError
 from apiext.storage.errors import EncryptedObjectError, KeyNotFoundError
@@ -17,7 +17,7 @@ from apiext.storage.interface import EventType, ListOptions, Store
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.value.configuration import IdentityProvider
 from apiext.storage.value.encryption import Encryption
-from apiext.storage.value.identity import IdentityTransformer
+from apiext.storage.value.providers import IdentityTransformer
 from apiext.storage.value.transformer import TransformError
 from apiext.storage.value.transforming_backend import TransformingBackend
 from tests.contract.encryption import KEY, OTHER_KEY, configuration

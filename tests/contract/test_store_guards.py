@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from apiext.meta import errors
-from apiext.meta.encoding.json_codec import Object
+from apiext.base.meta import errors
+from apiext.base.meta.encoding.json_codec import Object
 from apiext.storage.backend import Backend, Guard
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, ListOptions, Store, WriteOptions

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
 from apiext.storage import continue_token
 from apiext.storage.backend import Backend
 from apiext.storage.interface import ListOptions, ListResult, Selection, Store, VersionMatch

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from apiext.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector, shard_hash
+from apiext.base.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector, shard_hash
 from apiext.storage.interface import EventType, ListOptions, Selection, Store, VersionMatch
 from tests.support.builders.widgets import WidgetCodec, change, labelled, relabel, watching, widget
 

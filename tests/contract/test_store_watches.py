@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.errors import StatusError
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.errors import StatusError
 from apiext.storage.backend import Backend
 from apiext.storage.interface import EventType, ListOptions, Store, VersionMatch, WatchOptions
 from tests.contract.stores import MakeFactory

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.limits import MAX_STORED_BYTES
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.limits import MAX_STORED_BYTES
 from apiext.storage.backend import Backend, ValueTooLargeError
 from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError
 from apiext.storage.interface import ListOptions, Preconditions, Store, WriteOptions

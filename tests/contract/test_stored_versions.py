@@ -8,7 +8,7 @@ from apiext.storage import stored_object
 from apiext.storage.backend import Backend
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import ListOptions, Store
-from apiext.storage.stored.version_counts import UNKNOWN, StoredVersions
+from apiext.storage.stored_bytes.version_counts import UNKNOWN, StoredVersions
 from tests.contract.stores import MakeFactory
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, widget
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.scheduling.call_log import CallLog
+from apiext.base.meta.encoding import json_codec
+from apiext.base.scheduling.call_log import CallLog
 from apiext.storage.backend import Backend
 from apiext.storage.interface import EVERYTHING, EventType, ListOptions, Selection, Store
 from tests.contract.stores import MakeFactory

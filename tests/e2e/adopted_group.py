@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from apiext.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, SERVE_LABEL
+from apiext.base.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, SERVE_LABEL
 from hack.lib.definitions import date_back
 from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, AggregatedCluster
 from hack.lib.waiting import until

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Final, Self
 
-from apiext.meta.host_annotations import SERVE_LABEL
+from apiext.base.meta.host_annotations import SERVE_LABEL
 from hack.lib.servers.aggregated_cluster import CONFIG_MAP, CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_operator import QUICK_ELECTION
 from hack.lib.waiting import until

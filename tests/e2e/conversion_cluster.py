@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from apiext.conversionserver.webhook_target import WebhookTarget
+from apiext.operator.conversionserver.webhook_target import WebhookTarget
 from apiext.operator.names import NamespacedName
 from hack.lib.conversions.gadgets import Json, gadget_crd, gadget_rules
 from hack.lib.manifests import NAMESPACE

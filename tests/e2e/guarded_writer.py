@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import REVISION_BASE
 from tests.support.admission_webhook import AdmissionCall
 from tests.support.clients.client import Reply, Server
 from tests.support.clients.workers import PACE, Worker

@@ -22,7 +22,7 @@ SECRET: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets/apiext-serving"
 _ACCOUNTS: Final = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 _IN_POD: Final = """
 import os, pathlib, sys
-from apiext.webhook.clientcmd import service_account
+from apiext.base.webhook.clientcmd import service_account
 service_account.load.__defaults__ = (os.environ, pathlib.Path(sys.argv.pop(1)))
 from apiext.cli.main import main
 main()

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from apiext.meta.host_annotations import REVISION_BASE, STORED_VERSIONS_CONDITION
+from apiext.base.meta.host_annotations import REVISION_BASE, STORED_VERSIONS_CONDITION
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_operator import QUICK_ELECTION, ApiextOperator
 from hack.lib.waiting import until

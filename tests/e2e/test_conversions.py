@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.cert import issuing
-from apiext.conversionserver.cluster_objects import STRATEGY
+from apiext.base.cert import issuing
+from apiext.operator.conversionserver.cluster_objects import STRATEGY
 from hack.lib.conversions.gadgets import RULES, gadget_rules
 from hack.lib.manifests import rules
 from hack.lib.servers.aggregated_cluster import CRDS

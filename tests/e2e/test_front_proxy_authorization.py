@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.base.webhook.clientcmd import kubeconfig
 from apiext.operator.checks.connections import Connections
 from apiext.operator.checks.sequence import GROUP_CHECKS, HOST_CHECKS, run_checks
 from apiext.operator.checks.snapshot import CheckTarget, Snapshot
 from apiext.operator.checks.verdict import CheckState
-from apiext.webhook.clientcmd import kubeconfig
 from hack.lib.servers.aggregated_cluster import API_SERVICES
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Answer, Caller

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.host_annotations import HAND_OVER, REVISION_BASE, SERVE_LABEL
+from apiext.base.meta.host_annotations import HAND_OVER, REVISION_BASE, SERVE_LABEL
 from hack.lib.real_crds import NO_REAL, REAL
 from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.waiting import until

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import REVISION_BASE
+from apiext.base.webhook.clientcmd import kubeconfig
 from apiext.operator.adoption.admission_policy import Policy
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiClient
-from apiext.webhook.clientcmd import kubeconfig
 from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until

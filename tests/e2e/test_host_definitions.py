@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.host_annotations import HAND_OVER, HOST_UID, PHASE, SERVE_LABEL, SERVING
+from apiext.base.meta.host_annotations import HAND_OVER, HOST_UID, PHASE, SERVE_LABEL, SERVING
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Caller

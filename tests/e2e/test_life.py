@@ -15,7 +15,11 @@ _LONGEST_LIFE: Final = 1.0
 _INTERVAL: Final = 0.02
 """Seconds before each step of a client: the processor belongs to the servers."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.long("hack/lib/life", "apiext/operator", "apiext/resources/conversion"),
+    pytest.mark.timeout(900),
+]
 
 
 @pytest.fixture(scope="module")

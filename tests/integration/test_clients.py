@@ -7,7 +7,7 @@ import pytest
 from hack.lib.clients import catalog, packages
 from hack.lib.clients.servers import Servers
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.long("hack/lib/clients", "hack/client-programs", "hack/controllers"), pytest.mark.timeout(1500)]
 
 
 @pytest.fixture(scope="module")

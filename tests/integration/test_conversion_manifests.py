@@ -2,12 +2,12 @@
 
 import pytest
 
+from apiext.base.meta.time import parse_duration
 from apiext.cli.conversions.convert import convert
-from apiext.conversion.rules.definition import conversion_definition
-from apiext.conversion.rules.model import DEFINITION, PLURAL
-from apiext.conversionserver.installation import COMPONENT
-from apiext.conversionserver.options import read_options
-from apiext.meta.time import parse_duration
+from apiext.operator.conversionserver.installation import COMPONENT
+from apiext.operator.conversionserver.options import read_options
+from apiext.resources.conversion.rules.definition import conversion_definition
+from apiext.resources.conversion.rules.model import DEFINITION, PLURAL
 from hack.lib.manifests import CONVERSION_BUILDS, NAMESPACE, Document, arguments, built, containers, one, rules
 
 ACCOUNT = "apiext-conversions"

@@ -8,7 +8,7 @@ from typing import Any, Final
 import kubernetes
 import pytest
 
-from apiext.conversion.rules.definition import conversion_definition
+from apiext.resources.conversion.rules.definition import conversion_definition
 from hack.lib.differential.pair import Side, Step, wait_for_code
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.kubectl import Kubectl

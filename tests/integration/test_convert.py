@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from apiext.cli.main import apiext
-from apiext.conversion.rules.definition import conversion_definition
+from apiext.resources.conversion.rules.definition import conversion_definition
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.waiting import until
 from tests.support.builders.conversions import conversion

@@ -29,7 +29,7 @@ few_or_many = pytest.mark.parametrize(
     "examples",
     [
         pytest.param(60, marks=pytest.mark.sample, id="few"),
-        pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(600)], id="many"),
+        pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.long("hack/lib/fuzz"), pytest.mark.timeout(600)], id="many"),
     ],
 )
 KEPT: Final = "/apis/kept.example.com/v1/namespaces/default/keepers"

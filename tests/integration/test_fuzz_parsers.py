@@ -14,6 +14,7 @@ _SEED = 1
 
 
 @pytest.mark.slow
+@pytest.mark.long("hack/lib/fuzz")
 @pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris has no build for this version of Python")
 @pytest.mark.parametrize("name", TARGETS)
 def test_new_inputs(name: str) -> None:

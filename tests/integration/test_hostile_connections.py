@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from apiext.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
+from apiext.base.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
 from hack.lib.servers import tls_connection
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority

@@ -18,7 +18,7 @@ from hack.lib.sbom import sbom
 ROOT: Final = Path(__file__).resolve().parents[2]
 CONTAINERFILE: Final = ROOT / "manifests" / "Containerfile"
 LOCK: Final = ROOT / "manifests" / "requirements.lock"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long("manifests/Containerfile", ".dockerignore", "pyproject.toml", "hack/lib/sbom.py")]
 
 
 def _instructions() -> Iterator[tuple[str, str]]:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta.limits import INLINE_STRETCH, MAX_INLINE_YAML_BYTES
-from apiext.workers.harmless_signals import HARMLESS
+from apiext.base.meta.limits import INLINE_STRETCH, MAX_INLINE_YAML_BYTES
+from apiext.base.workers.harmless_signals import HARMLESS
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.etcd import Etcd

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import click
 import pytest
 
+from apiext.base.meta.quantity import parse as parse_quantity
+from apiext.base.meta.time import parse_duration
 from apiext.cli.main import apiext
-from apiext.meta.quantity import parse as parse_quantity
-from apiext.meta.time import parse_duration
-from apiext.operator.permissions import required_permissions
+from apiext.operator.leader_session import required_permissions
 from apiext.server.multiprocess import hung_workers
 from hack.lib.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, pod_template, rules
 

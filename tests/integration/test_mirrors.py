@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, REVISION_BASE, SERVING
+from apiext.base.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, REVISION_BASE, SERVING
 from apiext.storage.backend import Backend
 from apiext.storage.backends.revision_offset import with_offset
 from apiext.storage.etcd.backend import EtcdBackend

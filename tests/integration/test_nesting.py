@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.limits import MAX_DEPTH
+from apiext.base.meta.limits import MAX_DEPTH
 from tests.support.builders.crds import crd, version, widget
 from tests.support.clients.client import CRDS, Client
 

@@ -26,7 +26,10 @@ WALK: Final = list(commands(section("crds/README.md", "Three releases of a CRD")
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(params=["apiext", *(pytest.param(name, marks=pytest.mark.slow) for name in ("reference", "migrating reference"))])
+_AGAINST_REFERENCE: Final = (pytest.mark.slow, pytest.mark.long("apiext/tools/plan"))
+
+
+@pytest.fixture(params=["apiext", *(pytest.param(name, marks=_AGAINST_REFERENCE) for name in ("reference", "migrating reference"))])
 def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """Return the kubeconfig of apiext, of a kube-apiserver, and of one with the controller of StorageVersionMigrations."""
     if request.param != "apiext":

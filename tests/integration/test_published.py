@@ -13,12 +13,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from apiext.definitions.definition import Definition
-from apiext.discovery.handler import DiscoveryHandler
-from apiext.endpoints.responsewriters.status import status_reply
-from apiext.meta.builtin_resources import BUILTINS
-from apiext.meta.errors import StatusError
-from apiext.openapi.handler import OpenAPIHandler
+from apiext.api.discovery.handler import DiscoveryHandler
+from apiext.api.endpoints.responsewriters.status import status_reply
+from apiext.api.openapi.handler import OpenAPIHandler
+from apiext.base.meta.builtin_resources import BUILTINS
+from apiext.base.meta.errors import StatusError
+from apiext.resources.definitions.definition import Definition
 from hack.lib.real_crds import NO_REAL, REAL, real_crds
 from hack.lib.reference import binaries
 from hack.lib.servers.controlplane import ControlPlane
@@ -31,7 +31,11 @@ AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 _GVK: Final = "x-kubernetes-group-version-kind"
 _EVERYWHERE: Final = frozenset(f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}" for kind in ("DeleteOptions", "WatchEvent"))
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.long("apiext/api/openapi", "apiext/schema"),
+    pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL),
+]
 
 
 class Reference:

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.lab.recordings.archive_reader import open_archive
-from apiext.lab.releases.interface import SourceObject
-from apiext.lab.releases.places import Access, open_source
-from apiext.lab.releases.store_place import EtcdAccess, open_store
-from apiext.lab.releases.store_source import StoreSource
+from apiext.tools.places import Access, open_source
+from apiext.tools.recordings.archive_reader import open_archive
+from apiext.tools.releases.interface import SourceObject
+from apiext.tools.releases.store_place import EtcdAccess, open_store
+from apiext.tools.releases.store_source import StoreSource
 from hack.lib.reference import binaries
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from apiext.lab.releases.git_revision import release_of_revision
-from apiext.lab.releases.interface import SourceError
-from apiext.lab.releases.places import Access, PlaceKind, open_release, open_source, place_of
+from apiext.tools.places import Access, PlaceKind, open_release, open_source, place_of
+from apiext.tools.releases.git_revision import release_of_revision
+from apiext.tools.releases.interface import SourceError
 from tests.support.builders.crds import crd, version
 from tests.support.git import git
 

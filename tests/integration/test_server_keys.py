@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1
-from apiext.meta.generated.resources import further_resources
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1
+from apiext.base.meta.generated.resources import further_resources
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage import keys
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd, gateway

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from apiext.meta.objectmeta.sharding import shard_hash
+from apiext.base.meta.objectmeta.sharding import shard_hash
 from hack.lib.servers.apiext_server import ApiextServer
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.client import Client

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.authentication.serviceaccount.keys import new_signing_key
+from apiext.api.authentication.serviceaccount.keys import new_signing_key
+from apiext.base.meta.flags import OptionsError
+from apiext.base.meta.golang import base64_url
 from apiext.cli.flags import FLAGS
-from apiext.meta.flags import OptionsError
-from apiext.meta.golang import base64_url
 from apiext.server.aiohttp_import import import_aiohttp
 from apiext.server.options.flags import read_options
 from apiext.server.start_error import StartError

@@ -252,7 +252,7 @@ def _steps_of(suite: Json) -> list[Json]:
 def test_suites_are_collected_by_pytest(write: Write, tmp_path: Path) -> None:
     """The plugin collects a test for each case; a failure has the difference, and the place in the suite."""
     write(CASES.replace("colour: red", "colour: blue", 1))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "apiext.testkit.pytest_plugin", str(tmp_path)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "apiext.tools.testkit.pytest_plugin", str(tmp_path)]
 
     # the plugin may be installed, too
     alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.workers.harmless_signals import HARMLESS
+from apiext.base.workers.harmless_signals import HARMLESS
 from hack.lib.definitions import definition
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority

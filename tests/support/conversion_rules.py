@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apiext.conversion.metrics import RulesStats
-from apiext.conversion.rules.converter import RulesConverter
-from apiext.conversion.rules.declared_losses import DeclaredLosses
-from apiext.conversion.rules.interface import UNKNOWN, Transformation
-from apiext.conversion.rules.model import ConversionRules
-from apiext.meta.encoding import json_codec, json_values
-from apiext.meta.encoding.json_codec import Object
+from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.resources.conversion.metrics import RulesStats
+from apiext.resources.conversion.rules.converter import RulesConverter
+from apiext.resources.conversion.rules.declared_losses import DeclaredLosses
+from apiext.resources.conversion.rules.interface import UNKNOWN, Transformation
+from apiext.resources.conversion.rules.model import ConversionRules
 from apiext.schema.compiled import CompiledSchema
 
 Change = Callable[[Object], bool | None]

@@ -7,7 +7,7 @@ real version: it puts each field to where the rules find it. CEL rules of the sc
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from apiext.conversion.rules.model import API_VERSION, KIND
+from apiext.resources.conversion.rules.model import API_VERSION, KIND
 from hack.lib.real_crds import without_rules
 
 Schema = dict[str, Any]

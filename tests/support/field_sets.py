@@ -2,8 +2,8 @@
 
 import orjson
 
-from apiext.managedfields import element
-from apiext.managedfields.field_set import ITSELF, LEAF, FieldSet
+from apiext.resources.managedfields import element
+from apiext.resources.managedfields.field_set import ITSELF, LEAF, FieldSet
 
 
 def written(fields: FieldSet) -> str:

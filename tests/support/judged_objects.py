@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from apiext.conversion.none import NoneConverter
-from apiext.definitions.definition import Definition
-from apiext.lab.judgement.converters import JudgedConverter
-from apiext.lab.judgement.judged_definition import JudgedDefinition
-from apiext.lab.releases.interface import SourceObject
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.definitions.definition import Definition
+from apiext.tools.judgement.converters import JudgedConverter
+from apiext.tools.judgement.judged_definition import JudgedDefinition
+from apiext.tools.releases.interface import SourceObject
 from tests.support.builders.definition_pairs import AppliedObject
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ async def _stored(judged: JudgedDefinition, name: str, given: AppliedObject) -> 
     obj: Json = {}
     for index, spec in enumerate(given.specs):
         config = manifest(judged.definition, name, given, spec)
-        obj = await version.scopes[""].fields.apply(obj, config, f"applier{index}", force=False)
+        obj = await version.fields().apply(obj, config, f"applier{index}", force=False)
         obj["metadata"] |= {"uid": f"uid-of-{name}", "generation": 1, "creationTimestamp": TIME}
     if given.status is not None:
         obj["status"] = given.status

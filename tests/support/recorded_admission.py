@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from apiext.admission.attributes import Admission, Attributes
+from apiext.api.admission.attributes import Admission, Attributes
 
 
 @dataclass(slots=True)

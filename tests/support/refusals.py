@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
 
 
 async def refusal(call: Awaitable[object]) -> StatusError:

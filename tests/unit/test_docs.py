@@ -14,7 +14,8 @@ from apiext.cli.main import apiext
 from hack.lib import flag_tables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-ARCHITECTURE: Final = ("apiext/README.md", "apiext/scheduling/README.md")
+FLOORS: Final = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "apiext").glob("*/README.md")))
+ARCHITECTURE: Final = ("apiext/README.md", *FLOORS, "apiext/base/scheduling/README.md")
 DECISIONS: Final = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "hack/decisions").glob("*.md")))
 DOCUMENTS: Final = (
     *("README.md", "CONTRIBUTING.md", *ARCHITECTURE, "crds/README.md", "hack/README.md", *DECISIONS),
@@ -22,6 +23,8 @@ DOCUMENTS: Final = (
 )
 MAX_PAGE: Final = 3072  # bytes
 MAX_README: Final = 8192  # bytes
+MAX_ARCHITECTURE: Final = 15 * 1024  # bytes
+MAX_FLOOR: Final = 200  # lines
 _LINK: Final = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 _PATH: Final = re.compile(r"`((?:apiext|crds|hack|manifests|tests)/[\w./-]*\w/?)`")
 _FLAG: Final = re.compile(r"`(--[a-z][a-z-]+)")
@@ -89,21 +92,35 @@ def test_named_flags_exist(name: str) -> None:
     assert {flag for flag in _FLAG.findall(_text(name)) if flag not in known | others} == set()
 
 
-def test_every_wing_is_described() -> None:
-    """Name every package inside a room in the architecture document."""
+def test_every_floor_has_a_page() -> None:
+    """Give each floor a page of at most 200 lines, and the house one of at most 15 KB."""
+    floors = {path.parent.name for path in (ROOT / "apiext").glob("*/__init__.py")}
+
+    assert {Path(name).parent.name for name in FLOORS} == floors
+    assert {name for name in FLOORS if len(_text(name).splitlines()) > MAX_FLOOR} == set()
+    assert len(_text("apiext/README.md").encode()) <= MAX_ARCHITECTURE
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_every_room_is_described(name: str) -> None:
+    """Name every package of a floor on its page."""
+    text, floor = _text(name), (ROOT / name).parent
+    rooms = [path.parent.relative_to(ROOT / "apiext").as_posix() for path in floor.glob("*/**/__init__.py")]
+
+    assert [room for room in rooms if f"`{room}/`" not in text] == []
+
+
+def test_the_picture_shows_the_floors() -> None:
+    """Draw the floors in the layers that lint-imports checks, and list their rooms."""
     text = _text("apiext/README.md")
-    wings = [path.parent.relative_to(ROOT / "apiext").as_posix() for path in (ROOT / "apiext").glob("*/**/__init__.py")]
-
-    assert [wing for wing in wings if "/" in wing and f"`{wing}/`" not in text] == []
-
-
-def test_the_picture_shows_the_layers() -> None:
-    """Draw the rooms in the layers that lint-imports checks."""
-    drawn = [found.split() for found in re.findall(r"subgraph \w+ \[.*?\]\n(.*?)\n    end", _text("apiext/README.md"), re.DOTALL)]
+    drawn = [set(found.split()) for found in re.findall(r"subgraph \w+ \[.*?\]\n(.*?)\n    end", text, re.DOTALL)]
     contracts = loads(_text("pyproject.toml"))["tool"]["importlinter"]["contracts"]
-    layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "floors")
+    rows = dict(re.findall(r"^\| \[`(\w+)`\].*\| (.*) \|$", text, re.MULTILINE))
+    rooms = {floor: {path.parent.name for path in (ROOT / "apiext" / floor).glob("*/__init__.py")} for floor in rows}
 
-    assert [set(rooms) for rooms in drawn] == [{room for room in layer.split(" | ") if not room.startswith("(")} for layer in layers]
+    assert drawn == [set(layer.split(" | ")) for layer in layers if layer != "testkit"]
+    assert {floor: set(re.findall(r"`(\w+)`", row)) for floor, row in rows.items()} == rooms | {"cli": set()}
 
 
 @pytest.mark.parametrize(
@@ -130,17 +147,9 @@ def test_architecture_names_existing_files(name: str) -> None:
     assert [path for path in named if not (ROOT / "apiext" / path).exists() and not (ROOT / path).exists()] == []
 
 
-def test_every_room_is_described() -> None:
-    """Name every package of apiext in the architecture document."""
-    text = _text("apiext/README.md")
-    rooms = [path.parent.name for path in (ROOT / "apiext").glob("*/__init__.py")]
-
-    assert [room for room in rooms if f"`{room}`" not in text] == []
-
-
 def test_limits_of_bounded_work_are_those_of_the_code() -> None:
     """State the values that constants have."""
-    rows = re.findall(r"^\| (`\w+`.*) \| (.*) \| `(\S+)\.py` \|$", _text("apiext/scheduling/README.md"), re.MULTILINE)
+    rows = re.findall(r"^\| (`\w+`.*) \| (.*) \| `(\S+)\.py` \|$", _text("apiext/base/scheduling/README.md"), re.MULTILINE)
     stated, actual = [], []
     for names, values, path in rows:
         module = importlib.import_module(f"apiext.{path.replace('/', '.')}")

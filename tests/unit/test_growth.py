@@ -8,6 +8,7 @@ from tests.support.growth.measure import MAX_RATIO, Case, ratio
 CASES = (*cel_libraries.CASES, *comparison.CASES, *definitions.CASES, *endpoints.CASES, *meta.CASES, *schema.CASES, *selectors.CASES)
 
 
+@pytest.mark.long("tests/support/growth")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_time_is_linear(case: Case) -> None:
     """Take about four times as long for an input of four times the size."""

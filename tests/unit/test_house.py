@@ -4,6 +4,7 @@ import ast
 import functools
 import gc
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -11,23 +12,25 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-MAX_FILE: Final = 400
+MAX_FILE: Final = 600
 MAX_FUNCTION: Final = 50
-MODULES_OF_A_FOLDER: Final = range(3, 21)
 SOURCES: Final = sorted(path for folder in ("apiext", "tests", "hack") for path in (ROOT / folder).rglob("*.py"))
 PACKAGE: Final = sorted((ROOT / "apiext").rglob("*.py"))
 
 # The modules that may import a library: path prefixes below apiext/, without the suffix.
 HOMES: Final = {
-    "aiohttp": ("server", "filters", "serving", "endpoints", "discovery", "openapi", "webhook", "conversionserver", "operatorserver"),
+    "aiohttp": (
+        *("server", "api/filters", "api/serving", "api/endpoints", "api/discovery", "api/openapi"),
+        *("base/webhook", "operator/conversionserver", "operator/probes"),
+    ),
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
-    "kubernetes": ("testkit", "webhook"),
-    "pytest": ("testkit",),
-    "cbor2": ("meta/encoding/cbor_codec",),
+    "kubernetes": ("tools/testkit", "base/webhook"),
+    "pytest": ("tools/testkit",),
+    "cbor2": ("base/meta/encoding/cbor_codec",),
     "grpc": ("storage/value/kms",),
     "nacl": ("storage/value",),
-    "cryptography": ("cert", "server/tls", "authentication", "storage/value"),
+    "cryptography": ("base/cert", "server/tls", "api/authentication", "storage/value"),
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -75,7 +78,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def test_files_are_short() -> None:
-    """Limit source files to 400 lines."""
+    """Limit source files to 600 lines."""
     sizes = {_name(path): len(path.read_text().splitlines()) for path in SOURCES}
 
     assert {name: size for name, size in sizes.items() if size > MAX_FILE} == {}
@@ -91,16 +94,6 @@ def test_functions_are_short() -> None:
     ]
 
     assert too_long == []
-
-
-def test_folders_are_neither_full_nor_nearly_empty() -> None:
-    """Limit folders to 20 modules, beside their charters and wings. A wing has at least three."""
-    folders = sorted({path.parent for path in PACKAGE})
-    modules = {_name(folder): len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) for folder in folders}
-    # `endpoints` consists of wings
-    del modules["apiext"], modules["apiext/endpoints"]
-
-    assert {name: count for name, count in modules.items() if count not in MODULES_OF_A_FOLDER} == {}
 
 
 def test_every_room_has_a_charter_and_no_code() -> None:
@@ -130,12 +123,14 @@ def test_public_class_names_are_unique() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_sub_packages_have_names_of_their_own() -> None:
-    """Require that no sub-package of a room has the name of a top-level room."""
+def test_floors_and_rooms_have_names_of_their_own() -> None:
+    """Require that no package has the name of a floor, and no two rooms one name, but for folders of commands."""
     folders = [path.parent for path in PACKAGE if path.name == "__init__.py"]
-    rooms = {path.name for path in folders if path.parent == ROOT / "apiext"}
+    floors = {path.name for path in folders if path.parent == ROOT / "apiext"}
+    rooms = Counter(path.name for path in folders if path.parent.parent == ROOT / "apiext" and path.parent.name != "cli")
 
-    assert [_name(path) for path in folders if path.name in rooms and path.parent != ROOT / "apiext"] == []
+    assert [_name(path) for path in folders if path.name in floors and path.parent != ROOT / "apiext"] == []
+    assert [name for name, count in rooms.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("library", HOMES)
@@ -162,10 +157,10 @@ def test_no_module_imports_private_names() -> None:
 
 
 def test_the_log_is_written_with_fields() -> None:
-    """Restrict imports of the standard library's logging to the modules that write the log; all others use meta/log.py."""
+    """Restrict imports of the standard library's logging to the modules that write the log; all others use base/meta/log.py."""
     strangers = [_name(path) for path in PACKAGE if "logging" in _imports(path)]
 
-    assert strangers == ["apiext/meta/log.py", "apiext/server/observability/log_output.py"]
+    assert strangers == ["apiext/base/meta/log.py", "apiext/server/observability/log_output.py"]
 
 
 def test_hack_does_not_import_tests() -> None:

@@ -1,4 +1,5 @@
 """Commands about conversion by declaration: `apiext convert`.
 
-Must not check or convert anything: the rooms conversion, lab and conversionserver do. Has no counterpart in Kubernetes.
+Must not check or convert anything: resources/conversion, tools/conversions and operator/conversionserver do. Has no counterpart in
+Kubernetes.
 """

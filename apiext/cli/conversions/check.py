@@ -15,7 +15,7 @@ from apiext.cli.releases.verdict_command import VerdictCommand
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apiext.lab.conversions.checked_files import CheckedConversion
+    from apiext.tools.conversions.checked_files import CheckedConversion
 
 _FORMATS: Final = ("text", "json")
 _INVALID: Final = 2
@@ -47,8 +47,8 @@ def check(files: tuple[str, ...], crds: str | None, fail_on: str, output: tuple[
     Prints problems, warnings, fields that rules drop, and fields that the annotation conversion.apiext.dev/carried carries. Exit codes:
     0 the rules can be used, 1 with warnings (--fail-on=warning), 2 they cannot be used, 3 the check could not run.
     """
-    from apiext.lab.conversions.checked_files import check_files
-    from apiext.lab.releases.interface import SourceError
+    from apiext.tools.conversions.checked_files import check_files
+    from apiext.tools.releases.interface import SourceError
 
     outputs = parse_outputs(output, _FORMATS)
     try:

@@ -10,7 +10,7 @@ def definition() -> None:
     """Print the CRD of Conversion objects, for kubectl apply."""
     import yaml
 
-    from apiext.conversion.rules.definition import conversion_definition
+    from apiext.resources.conversion.rules.definition import conversion_definition
 
     class _Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: object) -> bool:

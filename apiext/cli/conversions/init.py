@@ -10,7 +10,7 @@ from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 
 if TYPE_CHECKING:
-    from apiext.definitions.definition import Definition
+    from apiext.resources.definitions.definition import Definition
 
 _PARAMS: Final = [
     click.Argument(["crd"], metavar="CRD"),
@@ -26,8 +26,8 @@ def init(crd: str, name: str, hub: str, **flags: Any) -> None:
 
     It relates fields of the same name, moved, renamed and retyped ones, and values of enums. Comments say why, and what is left to decide.
     """
-    from apiext.lab.conversions.draft import draft_text
-    from apiext.lab.releases.interface import SourceError
+    from apiext.tools.conversions.draft import draft_text
+    from apiext.tools.releases.interface import SourceError
 
     try:
         found = run_interruptible(_definition(crd, name, flags))
@@ -38,8 +38,8 @@ def init(crd: str, name: str, hub: str, **flags: Any) -> None:
 
 async def _definition(place: str, name: str, flags: dict[str, Any]) -> Definition:
     """Return the only definition with several versions at a place, or the named one. Raise SourceError."""
-    from apiext.lab.releases.interface import SourceError
-    from apiext.lab.releases.places import open_release
+    from apiext.tools.places import open_release
+    from apiext.tools.releases.interface import SourceError
 
     release = await open_release(place, access_of(flags), names=[name] if name else None)
     found = [each for each in release.definitions.values() if (each.name == name if name else len(each.versions) > 1)]

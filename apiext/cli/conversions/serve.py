@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.conversions.serve_flags import FLAGS
+from apiext.base.workers.harmless_signals import ignore_harmless_signals
 from apiext.server.aiohttp_import import import_aiohttp
-from apiext.workers.harmless_signals import ignore_harmless_signals
 
 if TYPE_CHECKING:
-    from apiext.conversionserver.options import ConvertOptions
+    from apiext.operator.conversionserver.options import ConvertOptions
+
+
+_VALUES: Final = {
+    "kubeconfig": ("FILE", "Kubeconfig of the cluster (default the pod's service account)."),
+    "bind-address": ("IP", "Address to listen on (default 0.0.0.0)."),
+    "secure-port": ("PORT", "Port to listen on; 0 selects a free one (default 9443)."),
+    "service": ("NAMESPACE/NAME", "Service by which kube-apiserver reaches this webhook."),
+    "service-port": ("PORT", "Port of --service (default 443)."),
+    "url": ("URL", "URL of the webhook, as https://host:port/convert, instead of --service."),
+    "serving-secret": ("NAMESPACE/NAME", "Secret of the cluster with the serving certificate, and its CA as ca.crt."),
+    "tls-cert-file": ("FILE", "Serving certificate, instead of --serving-secret; reloaded when the file changes."),
+    "tls-private-key-file": ("FILE", "Key of --tls-cert-file."),
+    "ca-file": ("FILE", "CA of --tls-cert-file for spec.conversion (default: caBundle is left to others, such as cert-manager)."),
+    "tls-min-version": ("VERSION", "VersionTLS12 or VersionTLS13 (default VersionTLS12)."),
+    "namespace": ("NAMESPACE", "Namespace of the lease apiext-conversions (default apiext-system)."),
+    "leader-elect-lease-duration": ("DURATION", "Time without renewal after which another replica may take the lease (default 15s)."),
+    "leader-elect-renew-deadline": ("DURATION", "Time without renewal after which the leader stops writing (default 10s)."),
+    "leader-elect-retry-period": ("DURATION", "Time between attempts to acquire or renew the lease (default 2s)."),
+    "shutdown-delay-duration": ("DURATION", "Time to serve after SIGTERM with a failing readyz (default 0s)."),
+}
+_DEFAULTS: Final = {
+    "namespace": "apiext-system",
+    "leader-elect-lease-duration": "15s",
+    "leader-elect-renew-deadline": "10s",
+    "leader-elect-retry-period": "2s",
+}
+FLAGS: Final = [
+    *(click.Option([f"--{name}"], metavar=kind, default=_DEFAULTS.get(name), help=text) for name, (kind, text) in _VALUES.items()),
+    click.Option(
+        ["--manage-serving-secret/--no-manage-serving-secret"],
+        default=False,
+        help="Create --serving-secret, and renew its certificates (default false).",
+    ),
+    click.Option(
+        ["--leader-elect/--no-leader-elect"],
+        default=True,
+        help="Write to the cluster only while this replica holds the lease (default true).",
+    ),
+    click.Option(["-v", "--v", "v"], metavar="N", default="0", help="Log verbosity; from 2 on, actions are logged (default 0)."),
+]
 
 
 @click.command(params=FLAGS)
@@ -23,11 +62,11 @@ def serve(**flags: Any) -> None:
     replicas convert; only the leader writes to the cluster.
     """
     begin = time.perf_counter()
-    from apiext.meta.flags import OptionsError
+    from apiext.base.meta.flags import OptionsError
 
     # the options' modules import aiohttp
     import_aiohttp()
-    from apiext.conversionserver.options import read_options
+    from apiext.operator.conversionserver.options import read_options
 
     try:
         options = read_options(flags)
@@ -39,7 +78,7 @@ def serve(**flags: Any) -> None:
 def _run(options: ConvertOptions, begin: float) -> None:
     import uvloop
 
-    from apiext.conversionserver.lifecycle import serve_conversions
+    from apiext.operator.conversionserver.lifecycle import serve_conversions
     from apiext.server.observability.log_output import configure_logging
     from apiext.server.start_error import StartError
 

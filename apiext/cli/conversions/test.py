@@ -18,9 +18,9 @@ from apiext.cli.releases.verdict_command import FAILURE, VerdictCommand
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from apiext.lab.conversions.checked_files import CheckedConversion
-    from apiext.lab.conversions.trials import PairTrial
-    from apiext.lab.conversions.tried_rules import TriedRules
+    from apiext.tools.conversions.checked_files import CheckedConversion
+    from apiext.tools.conversions.trials import PairTrial
+    from apiext.tools.conversions.tried_rules import TriedRules
 
 _FORMATS: Final = ("text", "json")
 _BROKEN: Final = 2
@@ -54,7 +54,7 @@ def test(files: tuple[str, ...], crds: str | None, objects: str | None, output: 
     0 nothing is lost that is not declared, 2 there is a counterexample, 3 the rules are invalid, no valid objects were found, or the
     test could not run.
     """
-    from apiext.lab.releases.interface import SourceError
+    from apiext.tools.releases.interface import SourceError
 
     outputs = parse_outputs(output, _FORMATS)
     seed = random.SystemRandom().randrange(2**32) if flags["seed"] is None else flags["seed"]
@@ -85,10 +85,10 @@ async def _given(
     files: Sequence[str], crds: str | None, objects: str | None, seed: int, flags: Mapping[str, Any]
 ) -> list[tuple[TriedRules, list[PairTrial]]]:
     """Return all rules with the trials of their pairs of versions on the objects of a place."""
-    from apiext.lab.conversions.checked_files import check_files
-    from apiext.lab.conversions.trials import pairs_of, try_given
-    from apiext.lab.conversions.tried_rules import TriedRules
-    from apiext.lab.releases.places import open_source
+    from apiext.tools.conversions.checked_files import check_files
+    from apiext.tools.conversions.trials import pairs_of, try_given
+    from apiext.tools.conversions.tried_rules import TriedRules
+    from apiext.tools.places import open_source
 
     access = access_of(flags)
     async with AsyncExitStack() as stack:
@@ -106,7 +106,7 @@ async def _given(
 
 def _with_generated(given: Sequence[tuple[TriedRules, Sequence[PairTrial]]], examples: int, seed: int) -> list[PairTrial]:
     """Try generated objects, too, where no given one is a counterexample. Return all trials."""
-    from apiext.lab.conversions.trials import try_pair
+    from apiext.tools.conversions.trials import try_pair
 
     for rules, trials in given:
         for trial in trials:
@@ -124,7 +124,7 @@ def _require_valid(checked: Sequence[CheckedConversion]) -> None:
 def _text(found: Sequence[PairTrial], kind: str, seed: int) -> str:
     if kind == "json":
         return json_text({"seed": seed, "pairs": [trial.as_document() for trial in found]})
-    from apiext.lab.conversions.trials import trial_lines
+    from apiext.tools.conversions.trials import trial_lines
 
     lines = [*(line for trial in found for line in trial_lines(trial)), f"seed {seed}: --seed={seed} repeats this run"]
     return "".join(f"{printable(line)}\n" for line in lines)

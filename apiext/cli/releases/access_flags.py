@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.lab.releases.places import Access
+    from apiext.tools.places import Access
 
 _TEXTS: Final = {
     "kubeconfig": ("FILE", "Kubeconfig of the cluster (default that of kubectl)."),
@@ -32,9 +32,9 @@ def access_of(flags: Mapping[str, Any]) -> Access:
     Raises:
         UsageError: a flag is invalid.
     """
-    from apiext.lab.releases.cluster_connection import ClusterAccess
-    from apiext.lab.releases.places import Access
-    from apiext.lab.releases.store_place import EtcdAccess
+    from apiext.tools.places import Access
+    from apiext.tools.releases.cluster_connection import ClusterAccess
+    from apiext.tools.releases.store_place import EtcdAccess
 
     files = {name: _file(flags, f"etcd_{name}") for name in ("cafile", "certfile", "keyfile")}
     if (files["certfile"] is None) != (files["keyfile"] is None):

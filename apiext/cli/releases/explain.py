@@ -13,8 +13,8 @@ from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from apiext.lab.judgement.explained_manifests import ExplainedManifest
-    from apiext.lab.judgement.explanation import ExplainedError
+    from apiext.tools.judgement.explained_manifests import ExplainedManifest
+    from apiext.tools.judgement.explanation import ExplainedError
 
 _CLUSTER: Final = "kubeconfig"
 _FILE: Final = click.Argument(["file"], metavar="FILE")
@@ -41,8 +41,8 @@ def explain(file: str, old: str | None, crd: str, output: str, subresource: str 
 
     The exit code is 1 if an update is refused.
     """
-    from apiext.lab.judgement.explained_manifests import explain_manifests
-    from apiext.lab.releases.interface import SourceError
+    from apiext.tools.judgement.explained_manifests import explain_manifests
+    from apiext.tools.releases.interface import SourceError
 
     before = old or (crd if crd == _CLUSTER else "")
     try:
@@ -59,7 +59,7 @@ def explain(file: str, old: str | None, crd: str, output: str, subresource: str 
 
 
 def _document(found: ExplainedManifest) -> dict[str, Any]:
-    from apiext.lab.judgement.explanation import as_json
+    from apiext.tools.judgement.explanation import as_json
 
     explanation = found.explanation
     return {

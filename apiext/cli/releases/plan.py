@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from apiext.cli.releases.outputs import Output
-    from apiext.lab.comparison.grades import Grades
-    from apiext.lab.plan.plan import ReleasePlan
-    from apiext.lab.releases.interface import ObjectSource, Release
-    from apiext.lab.releases.places import Access
+    from apiext.tools.comparison.grades import Grades
+    from apiext.tools.places import Access
+    from apiext.tools.plan.plan import ReleasePlan
+    from apiext.tools.releases.interface import ObjectSource, Release
 
 _GRADE_NAMES: Final = ("default", "crdify", "olm")
 _FORMATS: Final = ("text", "json", "markdown", "junit")
 _FAIL_ON: Final = ("warning", "steps", "breaking", "never")
-
 
 _PARAMS: Final = [
     click.Argument(["new"], nargs=-1, required=True),
@@ -74,7 +73,7 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
 
     Nothing is written. Exit codes: 0 safe, 1 safe in the order of the printed steps, 2 breaking, 3 the plan could not be made.
     """
-    from apiext.lab.releases.interface import SourceError
+    from apiext.tools.releases.interface import SourceError
 
     outputs = parse_outputs(flags["output"], _FORMATS)
     try:
@@ -83,7 +82,7 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
         raise click.ClickException(str(error)) from error
     _write_steps(found, flags["steps_dir"])
     if flags["prints_steps"]:
-        from apiext.lab.plan.script import script_of
+        from apiext.tools.plan.script import script_of
 
         click.echo(script_of(found).text, nl=False)
     for output in outputs:
@@ -93,8 +92,8 @@ def plan(new: tuple[str, ...], **flags: Any) -> int:
 
 
 async def _plan(paths: tuple[str, ...], flags: Mapping[str, Any]) -> ReleasePlan:
-    from apiext.lab.plan.options import PlanOptions
-    from apiext.lab.plan.planner import make_plan
+    from apiext.tools.plan.options import PlanOptions
+    from apiext.tools.plan.planner import make_plan
 
     access, grades = access_of(flags), _grades(flags["grades"])
     webhook, services = webhook_of(flags), services_of(flags)
@@ -120,8 +119,8 @@ async def _plan(paths: tuple[str, ...], flags: Mapping[str, Any]) -> ReleasePlan
 
 
 async def _new_release(paths: Sequence[str], access: Access) -> Release:
-    from apiext.lab.releases.crd_files import release_of_paths
-    from apiext.lab.releases.places import open_release
+    from apiext.tools.places import open_release
+    from apiext.tools.releases.crd_files import release_of_paths
 
     found = await open_release(paths[0], access) if len(paths) == 1 else await release_of_paths(paths)
     if not (found.definitions or found.refused):
@@ -131,7 +130,7 @@ async def _new_release(paths: Sequence[str], access: Access) -> Release:
 
 async def _origin(paths: Sequence[str], flags: Mapping[str, Any]) -> str:
     """Return the place of the old definitions."""
-    from apiext.lab.releases.git_revision import is_revision
+    from apiext.tools.releases.git_revision import is_revision
 
     given = flags["old"] or flags["stored"]
     if given:
@@ -145,7 +144,7 @@ async def _origin(paths: Sequence[str], flags: Mapping[str, Any]) -> str:
 
 async def _old_release(origin: str, paths: Sequence[str], access: Access, names: Collection[str] | None) -> Release:
     """Return the old definitions with some names, and all others of their groups: names of resources are unique in a group."""
-    from apiext.lab.releases.places import open_release
+    from apiext.tools.places import open_release
 
     groups = {name.partition(".")[2] for name in names or ()}
     return await open_release(origin, access, paths=paths, names=names, groups=groups)
@@ -153,7 +152,7 @@ async def _old_release(origin: str, paths: Sequence[str], access: Access, names:
 
 async def _objects_place(old: str | None) -> str | None:
     """Return the place of the old definitions if it has objects, too."""
-    from apiext.lab.releases.places import PlaceKind, place_of
+    from apiext.tools.places import PlaceKind, place_of
 
     if old is None:
         return None
@@ -162,7 +161,7 @@ async def _objects_place(old: str | None) -> str | None:
 
 
 async def _objects(place: str | None, access: Access, stack: AsyncExitStack) -> ObjectSource | None:
-    from apiext.lab.releases.places import open_source
+    from apiext.tools.places import open_source
 
     if not place:
         return None
@@ -172,8 +171,8 @@ async def _objects(place: str | None, access: Access, stack: AsyncExitStack) -> 
 
 
 def _grades(text: str) -> Grades:
-    from apiext.lab.comparison.grades_file import named_grades, read_grades
-    from apiext.meta.configuration import ConfigurationError
+    from apiext.base.meta.configuration import ConfigurationError
+    from apiext.tools.comparison.grades_file import named_grades, read_grades
 
     if text in _GRADE_NAMES:
         return named_grades(text)
@@ -185,7 +184,7 @@ def _grades(text: str) -> Grades:
 
 def _write(found: ReleasePlan, output: Output, *, verbose: bool) -> None:
     if output == ("text", ""):
-        from apiext.lab.plan.text import PlanText
+        from apiext.tools.plan.text import PlanText
 
         PlanText(terminal(), details=verbose).write(found)
     else:
@@ -194,18 +193,18 @@ def _write(found: ReleasePlan, output: Output, *, verbose: bool) -> None:
 
 def _text(found: ReleasePlan, kind: str, *, verbose: bool) -> str:
     if kind == "json":
-        from apiext.lab.plan.document import document_of
+        from apiext.tools.plan.document import document_of
 
         return json_text(document_of(found))
     if kind == "markdown":
-        from apiext.lab.plan.markdown import markdown_of
+        from apiext.tools.plan.markdown import markdown_of
 
         return markdown_of(found)
     if kind == "junit":
-        from apiext.lab.plan.junit import junit_of
+        from apiext.tools.plan.junit import junit_of
 
         return junit_of(found)
-    from apiext.lab.plan.text import PlanText
+    from apiext.tools.plan.text import PlanText
 
     console, printed = in_memory()
     PlanText(console, details=verbose).write(found)
@@ -213,7 +212,7 @@ def _text(found: ReleasePlan, kind: str, *, verbose: bool) -> str:
 
 
 def _write_steps(found: ReleasePlan, folder: str | None) -> None:
-    from apiext.lab.plan.script import ROLLBACK_NAME, SCRIPT_NAME, rollback_script_of, script_of
+    from apiext.tools.plan.script import ROLLBACK_NAME, SCRIPT_NAME, rollback_script_of, script_of
 
     if not folder:
         return
@@ -233,8 +232,8 @@ def _write_steps(found: ReleasePlan, folder: str | None) -> None:
 
 
 def _exit_code(found: ReleasePlan, flags: Mapping[str, Any]) -> int:
-    from apiext.lab.plan.plan import Safety, worst
-    from apiext.lab.plan.verdict import has_warnings
+    from apiext.tools.plan.plan import Safety, worst
+    from apiext.tools.plan.verdict import has_warnings
 
     verdict = worst([found.verdict, *([found.rollback_verdict] if flags["fail_on_rollback"] else [])])
     least = flags["fail_on"]

@@ -15,8 +15,8 @@ from apiext.cli.releases.object_progress import shown_progress
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.lab.recordings.archive_format import RecordingManifest
-    from apiext.lab.recordings.recorder import RecordingOptions
+    from apiext.tools.recordings.archive_format import RecordingManifest
+    from apiext.tools.recordings.recorder import RecordingOptions
 
 _ARCHIVE: Final = click.Argument(["archive"], type=click.Path(path_type=Path))
 _FROM: Final = click.Option(
@@ -43,9 +43,9 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
 
     Secrets are redacted: fields with format password, fields that are named like secrets, private keys and tokens.
     """
-    from apiext.lab.recordings.field_path import RedactPathError, parse_field_path
-    from apiext.lab.recordings.recorder import RecordingOptions
-    from apiext.lab.releases.interface import SourceError
+    from apiext.tools.recordings.field_path import RedactPathError, parse_field_path
+    from apiext.tools.recordings.recorder import RecordingOptions
+    from apiext.tools.releases.interface import SourceError
 
     if paths and flags["no_redact"]:
         raise click.UsageError("either --redact or --no-redact can be given")
@@ -69,8 +69,8 @@ def record(archive: Path, place: str, names: tuple[str, ...], paths: tuple[str, 
 
 
 async def _record(archive: Path, place: str, options: RecordingOptions, flags: Mapping[str, Any]) -> RecordingManifest:
-    from apiext.lab.recordings.recorder import record as write
-    from apiext.lab.releases.places import open_source
+    from apiext.tools.places import open_source
+    from apiext.tools.recordings.recorder import record as write
 
     async with AsyncExitStack() as stack:
         source = await open_source(place, access_of(flags))

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from apiext.cli.releases.outputs import Output
-    from apiext.lab.releases.interface import Release
-    from apiext.lab.replay.outcome import ReplayReport
+    from apiext.tools.releases.interface import Release
+    from apiext.tools.replay.outcome import ReplayReport
 
 LOST: Final = 2
 """Exit code if something was lost, or happened that no plan foretold."""
 _FORMATS: Final = ("text", "json", "junit")
-
 
 _PARAMS: Final = [
     click.Argument(["archive"], metavar="ARCHIVE"),
@@ -48,8 +47,8 @@ def replay(archive: str, releases: tuple[str, ...], **flags: Any) -> int:
     are compared with what was there. Exit codes: 0 nothing is lost and all is as foretold, 2 something is lost or not as foretold, 3 the
     replay could not run.
     """
-    from apiext.lab.releases.interface import SourceError
-    from apiext.lab.replay.outcome import ReplayError
+    from apiext.tools.releases.interface import SourceError
+    from apiext.tools.replay.outcome import ReplayError
 
     outputs = parse_outputs(flags["output"], _FORMATS)
     try:
@@ -62,9 +61,9 @@ def replay(archive: str, releases: tuple[str, ...], **flags: Any) -> int:
 
 
 async def _replay(archive: str, texts: Sequence[str], flags: Mapping[str, Any]) -> ReplayReport:
-    from apiext.lab.recordings.archive_reader import open_archive
-    from apiext.lab.replay.walk import ReplayOptions
-    from apiext.lab.replay.walk import replay as run
+    from apiext.tools.recordings.archive_reader import open_archive
+    from apiext.tools.replay.walk import ReplayOptions
+    from apiext.tools.replay.walk import replay as run
 
     services = services_of(flags)
     with shown_progress() as on_progress:
@@ -84,7 +83,7 @@ async def _replay(archive: str, texts: Sequence[str], flags: Mapping[str, Any]) 
 
 
 async def _release(text: str, paths: Sequence[str]) -> Release:
-    from apiext.lab.releases.places import Access, open_release
+    from apiext.tools.places import Access, open_release
 
     found = await open_release(text, Access(), paths=paths)
     if not (found.definitions or found.refused):
@@ -98,7 +97,7 @@ def _default_paths() -> Sequence[str]:
 
 def _write(found: ReplayReport, output: Output) -> None:
     if output == ("text", ""):
-        from apiext.lab.replay.text import ReplayText
+        from apiext.tools.replay.text import ReplayText
 
         ReplayText(terminal()).write(found)
     else:
@@ -107,14 +106,14 @@ def _write(found: ReplayReport, output: Output) -> None:
 
 def _text(found: ReplayReport, kind: str) -> str:
     if kind == "json":
-        from apiext.lab.replay.document import document_of
+        from apiext.tools.replay.document import document_of
 
         return json_text(document_of(found))
     if kind == "junit":
-        from apiext.lab.replay.junit import junit_of
+        from apiext.tools.replay.junit import junit_of
 
         return junit_of(found)
-    from apiext.lab.replay.text import ReplayText
+    from apiext.tools.replay.text import ReplayText
 
     console, printed = in_memory()
     ReplayText(console).write(found)

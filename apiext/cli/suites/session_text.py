@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from apiext.cli.printable import printable
-from apiext.lab.plan.summary import counted
-from apiext.lab.suites.coverage.text import coverage_lines
-from apiext.lab.suites.model import CaseOutcome
+from apiext.tools.plan.summary import counted
+from apiext.tools.suites.coverage.text import coverage_lines
+from apiext.tools.suites.model import CaseOutcome
 
 if TYPE_CHECKING:
-    from apiext.lab.suites.model import FinishedCase
-    from apiext.lab.suites.report import RunReport
+    from apiext.tools.suites.model import FinishedCase
+    from apiext.tools.suites.report import RunReport
 
 _WIDTH: Final = 100
 _MARKS: Final = {CaseOutcome.PASSED: (".", "green"), CaseOutcome.FAILED: ("F", "red"), CaseOutcome.ERROR: ("E", "red")}

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from apiext.cli.releases.outputs import Output
     from apiext.cli.suites.session_text import SessionText
-    from apiext.lab.suites.collection import CollectedSuites
-    from apiext.lab.suites.model import FinishedCase
-    from apiext.lab.suites.report import RunReport
+    from apiext.tools.suites.collection import CollectedSuites
+    from apiext.tools.suites.model import FinishedCase
+    from apiext.tools.suites.report import RunReport
 
 FAILED: Final = 1
 INTERRUPTED: Final = 2
@@ -78,7 +78,7 @@ def test(paths: tuple[str, ...], **flags: Any) -> int:
         return _print_cases(found)
     report, text = _run(found, outputs, flags)
     if flags["coverage"]:
-        from apiext.lab.suites.coverage.coverage import coverage_of
+        from apiext.tools.suites.coverage.coverage import coverage_of
 
         report.coverage = coverage_of(report.finished)
     text.end(report)
@@ -97,9 +97,9 @@ def test(paths: tuple[str, ...], **flags: Any) -> int:
 
 
 def _collect(paths: Sequence[str], expression: str | None) -> CollectedSuites:
-    from apiext.lab.suites.collection import collect
-    from apiext.lab.suites.model import SuiteError
-    from apiext.lab.suites.selection_expression import ExpressionError, parse_selection
+    from apiext.tools.suites.collection import collect
+    from apiext.tools.suites.model import SuiteError
+    from apiext.tools.suites.selection_expression import ExpressionError, parse_selection
 
     try:
         return collect(paths, parse_selection(expression) if expression else None)
@@ -118,9 +118,9 @@ def _print_cases(found: CollectedSuites) -> int:
 
 def _run(found: CollectedSuites, outputs: Sequence[Output], flags: Mapping[str, Any]) -> tuple[RunReport, SessionText]:
     from apiext.cli.suites.session_text import SessionText
-    from apiext.lab.suites.model import CaseOutcome
-    from apiext.lab.suites.report import RunReport
-    from apiext.lab.suites.worker_pool import WorkerError, run_jobs
+    from apiext.tools.suites.model import CaseOutcome
+    from apiext.tools.suites.report import RunReport
+    from apiext.tools.suites.worker_pool import WorkerError, run_jobs
 
     report = RunReport(problems=[str(each) for each in found.problems], warnings=found.warnings, deselected=found.deselected)
     processes = flags["processes"] or len(os.sched_getaffinity(0))
@@ -147,6 +147,6 @@ def _run(found: CollectedSuites, outputs: Sequence[Output], flags: Mapping[str, 
 def _formatted(report: RunReport, kind: str) -> str:
     if kind == "json":
         return json_text(report.as_document())
-    from apiext.lab.suites.junit import junit_of
+    from apiext.tools.suites.junit import junit_of
 
     return junit_of(report)

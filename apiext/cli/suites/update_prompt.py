@@ -10,7 +10,7 @@ from apiext.cli.printable import printable
 from apiext.cli.releases.outputs import save
 
 if TYPE_CHECKING:
-    from apiext.lab.suites.report import RunReport
+    from apiext.tools.suites.report import RunReport
 
 
 def update_files(report: RunReport, *, asks: bool) -> None:
@@ -19,7 +19,7 @@ def update_files(report: RunReport, *, asks: bool) -> None:
     Raises:
         ClickException: a file cannot be written.
     """
-    from apiext.lab.suites.expectation_update import updates_of
+    from apiext.tools.suites.expectation_update import updates_of
 
     for update in updates_of(report.finished):
         for line in update.difference():

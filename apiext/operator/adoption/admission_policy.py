@@ -23,13 +23,13 @@ from typing import Any, Final
 
 import orjson
 
-from apiext.meta import host_annotations
-from apiext.meta.host_annotations import MANAGED_BY, MANAGER, POLICY_PREFIX
+from apiext.base.meta import host_annotations
+from apiext.base.meta.host_annotations import MANAGED_BY, MANAGER, POLICY_PREFIX
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import ContentSummary
 from apiext.operator.api_clients import ApiClient, ApiError, Json
-from apiext.operator.apiservices.ownership import is_ours
 from apiext.operator.group_state import annotations_of
+from apiext.operator.ownership import is_ours
 
 _API: Final = "/apis/admissionregistration.k8s.io/v1"
 _POLICIES: Final = f"{_API}/validatingadmissionpolicies"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.group_state import GroupState, annotations_of, is_established, served_versions
 
 

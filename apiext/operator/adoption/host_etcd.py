@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
-from apiext.meta.configuration import ConfigurationError
-from apiext.meta.encoding import json_codec
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.base.meta.configuration import ConfigurationError
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupResource
 from apiext.operator.adoption.object_pages import AdoptedResource
 from apiext.operator.adoption.store_diff import Difference, StoredObject, stored_object
 from apiext.operator.api_clients import ApiError, Json

@@ -8,12 +8,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.host_annotations import IMPORT_PATH
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.host_annotations import IMPORT_PATH
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.operator.adoption.polling import retry_on_codes
 from apiext.operator.adoption.store_diff import ContentSummary, Difference, ObjectStream, StoredObject, differences
 from apiext.operator.api_clients import ApiClient
-from apiext.scheduling.tasks import end_tasks
 
 _LINES_TYPE: Final = {"Content-Type": "application/x-ndjson"}
 _MAX_LINES: Final = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.adoption.polling import until
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError
 from apiext.operator.group_state import GroupState, annotations_of, is_established

@@ -8,12 +8,12 @@ from functools import partial
 from http import HTTPStatus
 from typing import Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.host_annotations import REVISION_BASE
+from apiext.base.webhook.pager import Pager, PageSize
 from apiext.operator.adoption.polling import retry_on_codes
 from apiext.operator.adoption.store_diff import StoredObject, stored_object
 from apiext.operator.api_clients import ApiClient, ApiError, Json
-from apiext.webhook.pager import Pager, PageSize
 
 _PAGE_SIZE: Final = PageSize(first=100, max=1000, target_bytes=4_000_000)
 _RETRIED_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self
 
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.scheduling.tasks import end_tasks
 
 _INTERVAL_SECONDS: Final = 1.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.adoption import eligibility, mirror_phase
 from apiext.operator.adoption.eligibility import is_meant_for_apiext
 from apiext.operator.adoption.handover import hand_over

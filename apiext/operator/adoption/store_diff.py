@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
 from apiext.operator.api_clients import ApiError, Json
 
 _DIGEST_BYTES: Final = 16

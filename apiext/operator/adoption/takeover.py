@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore

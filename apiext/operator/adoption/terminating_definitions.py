@@ -11,8 +11,8 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Final
 
-from apiext.meta import host_annotations
-from apiext.meta.log import get_logger
+from apiext.base.meta import host_annotations
+from apiext.base.meta.log import get_logger
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import REVISION_BASE
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.operator.adoption.admission_policy import Policy
 from apiext.operator.adoption.eligibility import is_meant_for_apiext
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, is_by_apiext, list_objects, no_progress, resource, resource_in
@@ -19,7 +20,6 @@ from apiext.operator.group_state import GroupState, Routing
 from apiext.operator.host_definitions import ConditionReason
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
-from apiext.scheduling.tasks import end_tasks
 
 _CHECK_SECONDS: Final = 1.0
 """Interval of the check whether a take-over is still wanted."""

@@ -13,7 +13,7 @@ Behaviour of kube-apiserver 1.37, as measured:
 
 from __future__ import annotations
 
-from apiext.meta.host_annotations import ADOPTION_CATEGORY
+from apiext.base.meta.host_annotations import ADOPTION_CATEGORY
 from apiext.operator.adoption.polling import until
 from apiext.operator.api_clients import CRDS, ApiClient, Json
 from apiext.operator.host_definitions import Change, amend

@@ -10,40 +10,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from apiext.meta import host_annotations
-from apiext.meta.host_annotations import MANAGED_BY, MANAGER
+from apiext.base.meta import host_annotations
+from apiext.base.meta.host_annotations import MANAGED_BY, MANAGER
 from apiext.operator.api_clients import Json
-from apiext.operator.apiservices.ownership import is_ours
-from apiext.operator.group_state import GroupState, Routing, condition_of, labels_of, served_versions
-from apiext.operator.names import NamespacedName
+from apiext.operator.apiservice_owner import ALWAYS, AUTOMANAGED, Owner, ServiceTarget, owner, points_to
+from apiext.operator.group_state import GroupState, Routing, condition_of, served_versions
 
 Metadata = dict[str, dict[str, str | None]]
 """Labels and annotations; None for those that must be absent."""
-AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
-_ALWAYS: Final = "true"
 _GROUP_PRIORITY: Final = 1000
 _VERSION_PRIORITY: Final = 100
 """The same for all versions, as in kube-apiserver's crdregistration controller: the names of versions determine their order."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceTarget:
-    """The Service of apiext, and the CA bundle for it."""
-
-    service: NamespacedName
-    port: int
-    ca_bundle: str
-    """Base64 of PEM; empty for the authorities of the host's system."""
-
-
-class Owner(Enum):
-    """Owner of an APIService."""
-
-    NONE = "none"
-    APIEXT = "apiext"
-    HOST = "host"
-    OTHER = "other"
-    """Another server, or an APIService that is not for definitions: the operator never changes it."""
 
 
 class Action(Enum):
@@ -82,19 +59,6 @@ class Plan:
     """Versions that host and apiext both define, but whose host definitions apiext must not serve: the host keeps them."""
 
 
-def owner(found: Json | None, target: ServiceTarget) -> Owner:
-    """Return the owner of an APIService; None means a missing one."""
-    if found is None:
-        return Owner.NONE
-    if _points_to(found, target):
-        return Owner.APIEXT
-    if is_ours(found):
-        return Owner.APIEXT if is_ours(found, str(target.service)) else Owner.OTHER
-    automanaged = labels_of(found).get(AUTOMANAGED)
-    local = not found["spec"].get("service")
-    return Owner.HOST if automanaged == _ALWAYS or (local and automanaged is None) else Owner.OTHER
-
-
 def plan(group: GroupState, routing: Routing, target: ServiceTarget) -> Plan:
     """Return the changes of a group's APIServices for the desired routing."""
     steps: list[APIServiceStep] = []
@@ -111,7 +75,7 @@ def plan(group: GroupState, routing: Routing, target: ServiceTarget) -> Plan:
                 foreign.append(found)
             else:
                 steps += _point_to_apiext(name, group.name, version, found, found_owner, target)
-        elif found is not None and found_owner is Owner.APIEXT and _points_to(found, target):
+        elif found is not None and found_owner is Owner.APIEXT and points_to(found, target):
             steps.append(_give_up(name, version, found, local=version in host))
     return Plan(steps=tuple(steps), foreign=tuple(foreign), kept=tuple(kept))
 
@@ -119,7 +83,7 @@ def plan(group: GroupState, routing: Routing, target: ServiceTarget) -> Plan:
 def unavailable(group: GroupState, target: ServiceTarget) -> Json | None:
     """Return an unavailable APIService of apiext, None if the host reports none."""
     for _, found in sorted(group.api_services.items()):
-        if _points_to(found, target) and available(found)[0] == "False":
+        if points_to(found, target) and available(found)[0] == "False":
             return found
     return None
 
@@ -169,7 +133,7 @@ def _give_up(name: str, version: str, found: Json, *, local: bool) -> APIService
         identity = found["metadata"]
         body = {"preconditions": {"uid": identity["uid"], "resourceVersion": identity["resourceVersion"]}}
         return APIServiceStep(action=Action.REMOVE, name=name, version=version, body=body, before=found)
-    metadata: Metadata = {"labels": {MANAGED_BY: None, AUTOMANAGED: _ALWAYS}, "annotations": {host_annotations.SERVICE: None}}
+    metadata: Metadata = {"labels": {MANAGED_BY: None, AUTOMANAGED: ALWAYS}, "annotations": {host_annotations.SERVICE: None}}
     spec = _priorities() | {"service": None, "caBundle": None, "insecureSkipTLSVerify": None}
     return APIServiceStep(action=Action.GIVE_BACK, name=name, version=version, body=_patch(found, metadata, spec))
 
@@ -202,8 +166,3 @@ def _differences(found: Json, metadata: Metadata, spec: dict[str, Any]) -> Itera
     for name, value in spec.items():
         if (found["spec"].get(name) or None) != value:
             yield f"spec.{name}"
-
-
-def _points_to(found: Json, target: ServiceTarget) -> bool:
-    service = found["spec"].get("service") or {}
-    return (service.get("namespace"), service.get("name")) == target.service

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError, Clients, Json
-from apiext.operator.apiservices.plan import Action, APIServiceStep, Plan, ServiceTarget, plan
+from apiext.operator.apiservice_owner import ServiceTarget
+from apiext.operator.apiservices.plan import Action, APIServiceStep, Plan, plan
 from apiext.operator.group_state import Routing, served_versions
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.watched_state import WatchedState

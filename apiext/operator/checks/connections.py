@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from apiext.base.webhook.client import WebhookClient, WebhookError
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint, KubeconfigError
 from apiext.operator.api_clients import Json, json_object, trusting
-from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.clientcmd.kubeconfig import Endpoint, KubeconfigError
 
 _TIMEOUT_SECONDS: Final = 10.0
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.api_clients import Json
 from apiext.operator.checks.health import HOST
 from apiext.operator.checks.snapshot import Snapshot, named
 from apiext.operator.checks.verdict import CheckVerdict, broken, ok
 from apiext.operator.group_state import annotations_of, condition_of, is_established
+from apiext.resources.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 
 _UNFINISHED: Final = {
     host_annotations.IMPORTING: "objects are still being copied to apiext, and writes are refused meanwhile",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.authentication.cluster_config import NAME, NAMESPACE
-from apiext.authorization import conditional
+from apiext.api.authentication.cluster_config import NAME, NAMESPACE
+from apiext.api.authorization import conditional
 from apiext.operator.api_clients import API_SERVICES
 from apiext.operator.checks.connections import NoAnswerError
 from apiext.operator.checks.snapshot import Snapshot

@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import Final
 from urllib.parse import urlencode
 
-from apiext.cert.certificate import certificates, end_of_validity
-from apiext.meta import host_annotations
+from apiext.base.cert.certificate import certificates, end_of_validity
+from apiext.base.meta import host_annotations
 from apiext.operator.api_clients import Json
-from apiext.operator.apiservices.plan import AUTOMANAGED
+from apiext.operator.apiservice_owner import AUTOMANAGED
 from apiext.operator.checks.snapshot import PORT, CheckError, Snapshot, bundle_of
 from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 from apiext.operator.group_state import condition_of, labels_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from apiext.authorization.conditional import HEALTH_CHECK as CONDITIONS_CHECK
-from apiext.authorization.front_proxy import HEALTH_CHECK
+from apiext.api.authorization.conditional import HEALTH_CHECK as CONDITIONS_CHECK
+from apiext.api.authorization.front_proxy import HEALTH_CHECK
 from apiext.operator.checks.connections import Answer, NoAnswerError
 from apiext.operator.checks.health import readiness_checks
 from apiext.operator.checks.host import conditions_of

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 from apiext.operator.checks import definitions, health, host, registration, routing, transport
 from apiext.operator.checks.connections import Connections, NoAnswerError
 from apiext.operator.checks.snapshot import CheckError, CheckTarget, Snapshot
@@ -17,7 +17,6 @@ from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, br
 
 Examine = Callable[[Snapshot, str], Awaitable[CheckVerdict]]
 _LOG: Final = get_logger(__name__)
-
 
 HOST_CHECKS: Final[Mapping[str, Examine]] = {
     "host": host.reachable,

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from apiext.meta.host_annotations import SERVE_SELECTOR
-from apiext.meta.selector_parser import parse_label_selector
-from apiext.meta.selectors import LabelSelector
+from apiext.base.meta.host_annotations import SERVE_SELECTOR
+from apiext.base.meta.selector_parser import parse_label_selector
+from apiext.base.meta.selectors import LabelSelector
 from apiext.operator.api_clients import API_SERVICES, CRDS, Json
-from apiext.operator.apiservices.ownership import is_ours
 from apiext.operator.checks.connections import Answer, Asks, Connections
 from apiext.operator.group_state import labels_of
 from apiext.operator.names import NamespacedName
+from apiext.operator.ownership import is_ours
 
 PORT: Final = 443
 

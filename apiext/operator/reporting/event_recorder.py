@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.meta.log import get_logger
-from apiext.meta.time import now
+from apiext.base.meta.log import get_logger
+from apiext.base.meta.time import now
 from apiext.operator.api_clients import ApiClient, ApiError, Json
 
 COMPONENT: Final = "apiext-operator"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 from apiext.operator import host_definitions
 from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.host_definitions import ConditionReason

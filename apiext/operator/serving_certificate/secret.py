@@ -12,19 +12,19 @@ import datetime
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from apiext.cert import certificate, renewal
-from apiext.cert.issuing import Pem
-from apiext.meta.host_annotations import MANAGED_BY, MANAGER
-from apiext.meta.log import get_logger
+from apiext.base.cert import certificate, issuing, renewal
+from apiext.base.cert.issuing import Pem
+from apiext.base.meta.host_annotations import MANAGED_BY, MANAGER
+from apiext.base.meta.log import get_logger
+from apiext.base.webhook.reflector import Reflector, single_object
 from apiext.operator.api_clients import ApiClient, ApiError, Json
+from apiext.operator.ca_bundle import CABundleSource
 from apiext.operator.group_state import annotations_of
 from apiext.operator.names import NamespacedName
-from apiext.operator.serving_certificate.ca_bundle import CABundleSource
-from apiext.operator.serving_certificate.rotation import CertificateState, advance
-from apiext.webhook.reflector import Reflector, single_object
 
 PROPAGATION_SECONDS: Final = 10.0
 """Seconds from the update of the APIServices until all servers of the host use the new CA bundle."""
@@ -36,6 +36,60 @@ _CONFLICT: Final = 409
 _CERT_MANAGER: Final = "cert-manager.io/certificate-name"
 _KEYS: Final = ("tls.crt", "tls.key", "ca.crt", "next.crt", "next.key")
 _LOG: Final = get_logger(__name__)
+
+NOTHING: Final = Pem("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateState:
+    """The content of the Secret, in PEM; missing parts are empty."""
+
+    current: Pem = NOTHING
+    """The certificate that the servers present."""
+    ca_bundle: str = ""
+    """The authorities of all certificates that may be presented, newest first."""
+    next: Pem = NOTHING
+    """The next certificate."""
+
+
+def advance(state: CertificateState, hosts: Sequence[str], moment: datetime.datetime, *, trusted: bool) -> CertificateState:
+    """Return the next state, possibly the same. `trusted`: the host trusts all authorities of the state."""
+    authorities = renewal.still_valid(state.ca_bundle, moment)
+    if not _works(state.current, authorities, moment):
+        # no client accepts the current certificate, so replace it at once
+        new, authority = _new(hosts, moment)
+        return CertificateState(new, "".join([authority, *authorities]))
+    bundle = "".join(authorities)
+    if _is_fresh(state.next, authorities, hosts, moment):
+        return CertificateState(state.next, bundle) if trusted else CertificateState(state.current, bundle, state.next)
+    if _is_fresh(state.current, authorities, hosts, moment):
+        return CertificateState(state.current, bundle)
+    new, authority = _new(hosts, moment)
+    return CertificateState(state.current, "".join([authority, *authorities]), new)
+
+
+def _new(hosts: Sequence[str], moment: datetime.datetime) -> tuple[Pem, str]:
+    """Return a new certificate, and the certificate of its authority, which expires with it."""
+    name = f"apiext-serving-ca@{int(moment.timestamp())}"
+    authority = issuing.new_authority(name, moment, lifetime=issuing.LIFETIME)
+    return issuing.issue_serving(authority, hosts, moment), authority.cert
+
+
+def _works(pair: Pem, authorities: Sequence[str], moment: datetime.datetime) -> bool:
+    """Return whether clients that trust the authorities accept a certificate."""
+    life = certificate.validity(pair.cert)
+    valid = life is not None and life[0] <= moment < life[1]
+    return valid and issuing.belong_together(pair) and bool(_issuer(pair, authorities))
+
+
+def _is_fresh(pair: Pem, authorities: Sequence[str], hosts: Sequence[str], moment: datetime.datetime) -> bool:
+    """Return whether clients accept a certificate for all hosts, and its renewal is not due."""
+    works = _works(pair, authorities, moment) and certificate.covers(pair.cert, hosts)
+    return works and not renewal.is_due(pair.cert, _issuer(pair, authorities), moment)
+
+
+def _issuer(pair: Pem, authorities: Sequence[str]) -> str:
+    return next((authority for authority in authorities if certificate.is_issued_by(pair.cert, authority)), "")
 
 
 def certificate_hosts(service: NamespacedName, server: str) -> list[str]:

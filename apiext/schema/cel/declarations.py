@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from apiext.meta.limits import MAX_BODY_BYTES
+from apiext.base.meta.limits import MAX_BODY_BYTES
 from apiext.schema.cel.escaping import RESERVED, escape
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, CelType, list_of, map_of
 from apiext.schema.keywords import SIZE_LIMITS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from apiext.schema.cel.checking.signature import Overloaded
+from apiext.schema.cel.signature import Overloaded
 from apiext.schema.cel.syntax.macros import Macros
 from apiext.schema.cel.types import CelType, type_of
 

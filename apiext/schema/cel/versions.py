@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from apiext.schema.cel.checking.signature import Overloaded
 from apiext.schema.cel.checking.standard_functions import STANDARD_TYPES, standard_functions
 from apiext.schema.cel.environment import Environment
 from apiext.schema.cel.libraries.authorization import AUTHORIZATION, AUTHORIZATION_SELECTORS
@@ -24,6 +23,7 @@ from apiext.schema.cel.libraries.sets import SETS
 from apiext.schema.cel.libraries.strings import STRINGS
 from apiext.schema.cel.libraries.two_variable_comprehensions import TWO_VARIABLE_COMPREHENSIONS
 from apiext.schema.cel.libraries.urls import URLS
+from apiext.schema.cel.signature import Overloaded
 from apiext.schema.cel.syntax.macros import LISTS_MACROS, OPTIONAL_MACROS, STANDARD_MACROS, TWO_VARIABLE_MACROS, Macros
 from apiext.schema.cel.types import DURATION, TIMESTAMP, type_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta.encoding import json_values
-from apiext.scheduling.inline_work import current_work
+from apiext.base.meta.encoding import json_values
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.defaulting.prune import counted_default, pruned_defaults
 from apiext.schema.model import Default, Structural
 

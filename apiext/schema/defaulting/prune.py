@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apiext.meta.encoding import json_values
-from apiext.meta.encoding.json_values import count_members
-from apiext.meta.limits import MAX_INLINE_STEPS
-from apiext.scheduling.inline_work import current_work
+from apiext.base.meta.encoding import json_values
+from apiext.base.meta.encoding.json_values import count_members
+from apiext.base.meta.limits import MAX_INLINE_STEPS
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.embedded_metadata import coerce
 from apiext.schema.model import Default, Structural
 from apiext.schema.pruning import prune

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta.encoding import json_values
-from apiext.meta.field import FieldError, Path, aggregate, invalid
+from apiext.base.meta.encoding import json_values
+from apiext.base.meta.field import FieldError, Path, aggregate, invalid
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST
 from apiext.schema.cel.rules.evaluation import evaluate
 from apiext.schema.cel.rules.tree import rule_tree

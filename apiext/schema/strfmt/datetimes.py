@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from apiext.meta.time import DURATION_LIMIT, NANOSECONDS, duration_nanoseconds
+from apiext.base.meta.time import DURATION_LIMIT, NANOSECONDS, duration_nanoseconds
 
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DATE_TIME = re.compile(

@@ -7,7 +7,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 
-from apiext.meta.golang.url import parse_request_uri
+from apiext.base.meta.golang.url import parse_request_uri
 from apiext.schema.pattern import Pattern, compile_pattern
 
 _LEADING_ZEROS = re.compile("(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from apiext.meta import names
+from apiext.base.meta import names
 from apiext.schema.strfmt import codes, datetimes, mail, network, patterns
 
 Predicate = Callable[[str], bool]

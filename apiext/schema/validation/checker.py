@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.scheduling.inline_work import current_work
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.validation.keywords.constraint import DoubtError, accept, reject
 from apiext.schema.validation.keywords.registry import FUNCTIONS_OF, KINDS
 

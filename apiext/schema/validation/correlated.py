@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from apiext.meta.encoding import json_values
+from apiext.base.meta.encoding import json_values
 
 if TYPE_CHECKING:
     from apiext.schema.model import Props

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from apiext.meta import field
-from apiext.meta.field import ErrorType, FieldError, Path
-from apiext.meta.golang import formatting
-from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
+from apiext.base.meta import field
+from apiext.base.meta.field import ErrorType, FieldError, Path
+from apiext.base.meta.golang import formatting
+from apiext.base.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
 
 
 @dataclass(frozen=True, slots=True)

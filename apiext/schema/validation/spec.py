@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from apiext.scheduling.inline_work import current_work
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.validation.checker import compile_node
 from apiext.schema.validation.keywords.constraint import NoneType
 from apiext.schema.validation.keywords.enumeration import Enumeration

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
-from apiext.authorization.conditional import GATE
-from apiext.authorization.conditional import HEALTH_CHECK as CONDITIONS_CHECK
-from apiext.authorization.front_proxy import HEALTH_CHECK, authorized_by_host, unsafe_front_proxies
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import run_until_closed
+from apiext.api.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
+from apiext.api.authorization.conditional import GATE
+from apiext.api.authorization.conditional import HEALTH_CHECK as CONDITIONS_CHECK
+from apiext.api.authorization.front_proxy import HEALTH_CHECK, authorized_by_host, unsafe_front_proxies
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import run_until_closed
 from apiext.server.host.clients import open_authorizer
 from apiext.server.options.authorization_modes import ALWAYS_ALLOW, FRONT_PROXY, RBAC, WEBHOOK
 from apiext.server.routes.healthz import HealthCheck
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AsyncExitStack
 
-    from apiext.authentication.tokens import Authenticate, TokenAuthenticator
-    from apiext.authorization.authorizer import Authorize, Decide
-    from apiext.authorization.rbac.policy import RolePolicy
-    from apiext.authorization.rule_resolver import ResolveRules
-    from apiext.filters.authentication import Reviewer
-    from apiext.meta.request import RequestInfo
+    from apiext.api.authentication.tokens import Authenticate, TokenAuthenticator
+    from apiext.api.authorization.authorizer import Authorize, Decide
+    from apiext.api.authorization.rbac.policy import RolePolicy
+    from apiext.api.authorization.rule_resolver import ResolveRules
+    from apiext.api.filters.authentication import Reviewer
+    from apiext.base.meta.request import RequestInfo
     from apiext.server.host.clients import HostClients
     from apiext.server.host.conditional_authorization import HostConditions
     from apiext.server.host.delegated_authentication import Delegation
@@ -92,7 +92,7 @@ class AccessControl:
 
     def authenticate(self) -> Authenticate:
         """Return what authenticates bearer tokens."""
-        from apiext.authentication.tokens import union
+        from apiext.api.authentication.tokens import union
 
         return union(self.authenticators)
 
@@ -100,13 +100,13 @@ class AccessControl:
         """Return what authenticates requests by tokens that are not static; None if there are none."""
         if not self.authenticators:
             return self.delegation.tokens.user if self.delegation is not None else None
-        from apiext.authentication.tokens import reviewer
+        from apiext.api.authentication.tokens import reviewer
 
         return reviewer(self.authenticate())
 
     def resolver(self) -> ResolveRules:
         """Return the rules of all modes."""
-        from apiext.authorization import rule_resolver
+        from apiext.api.authorization import rule_resolver
 
         found: dict[str, ResolveRules] = {ALWAYS_ALLOW: rule_resolver.allow_everything, WEBHOOK: rule_resolver.unknown_rules}
         if self.policy is not None:
@@ -128,7 +128,7 @@ def open_access(
     policy = None
     if RBAC in options.authorization.modes:
         # most servers have no RBAC
-        from apiext.authorization.rbac.policy import RolePolicy
+        from apiext.api.authorization.rbac.policy import RolePolicy
 
         policy = RolePolicy()
     modes = _modes(options.authorization, clients, policy)
@@ -142,7 +142,7 @@ def open_access(
 
 
 def _add_authenticators(access: AccessControl, options: ServerOptions, credentials: ServerCredentials) -> None:
-    from apiext.authentication.tokens import reviewed_tokens, static_tokens
+    from apiext.api.authentication.tokens import reviewed_tokens, static_tokens
 
     audiences = options.authentication.own_audiences
     access.authenticators.append(static_tokens(credentials.tokens, audiences))

@@ -9,38 +9,38 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from apiext.admission.chain import Chain
-from apiext.admission.lifecycle import NamespaceLifecycle
-from apiext.admission.metrics import AdmissionStats
-from apiext.meta.builtin_resources import NAMESPACES
-from apiext.registry.builtin.namespace import NAMESPACE_KIND
-from apiext.registry.registration_gates import RegistrationGates
-from apiext.scheduling.tasks import run_until_closed
+from apiext.api.admission.chain import Chain
+from apiext.api.admission.lifecycle import NamespaceLifecycle
+from apiext.api.admission.metrics import AdmissionStats
+from apiext.api.serving.namespace_controller import namespace_phase
+from apiext.api.serving.standalone_sources import StandaloneSources
+from apiext.base.meta.builtin_resources import NAMESPACES
+from apiext.base.scheduling.tasks import run_until_closed
+from apiext.resources.registry.builtin.namespace import NAMESPACE_KIND
+from apiext.resources.registry.registration_gates import RegistrationGates
 from apiext.server.composition.dynamic_admission import open_dynamic_admission
 from apiext.server.composition.policy_status import keep_policy_status
-from apiext.server.composition.standalone_sources import StandaloneSources
 from apiext.server.options.admission_configuration import NO_SETTINGS, AdmissionConfiguration, read_admission_configuration
 from apiext.server.options.feature_gates import MANIFEST_GATE, VIRTUAL_RESOURCES_GATE
-from apiext.serving.namespace_controller import namespace_phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.admission.attributes import Admission
-    from apiext.admission.configuration.followed import FollowedObjects
-    from apiext.definitions.catalog import Catalog
+    from apiext.api.admission.attributes import Admission
+    from apiext.api.admission.configuration.followed import FollowedObjects
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.serving.cache import ServingCache
+    from apiext.api.serving.static_manifests.reload_stats import ReloadStats
+    from apiext.base.webhook.client import WebhookClient
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.definitions.catalog import Catalog
     from apiext.server.composition.access import AccessControl
     from apiext.server.composition.dynamic_admission import DynamicSources
     from apiext.server.host.admission_sources import HostInformer, HostSources
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
-    from apiext.serving.cache import ServingCache
-    from apiext.serving.static_manifests.reload_stats import ReloadStats
     from apiext.storage.factory import StoreFactory
-    from apiext.webhook.client import WebhookClient
-    from apiext.workers.pool import WorkerPool
 
 
 class OpenAdmission(NamedTuple):
@@ -121,7 +121,7 @@ def _param_access(sources: StandaloneSources, access: AccessControl) -> list[Adm
     """Return the check of references to parameters, if there are users that may not read all."""
     if access.policy is None and access.modes.delegate is None:
         return []
-    from apiext.admission.param_access import ParamAccess
+    from apiext.api.admission.param_access import ParamAccess
 
     return [ParamAccess(sources, access.modes.authorize)]
 
@@ -150,17 +150,17 @@ class _Parts:
         """Return the check against escalation of mode RBAC, which sees what the others have made of an object."""
         if self.access.policy is None:
             return []
-        from apiext.admission.escalation import EscalationCheck
+        from apiext.api.admission.escalation import EscalationCheck
 
         return [EscalationCheck(self.access.policy, self.access.modes.authorize)]
 
 
 def _host_admission(parts: _Parts, client: WebhookClient) -> OpenAdmission:
     # Imported here, since most servers have no host.
-    from apiext.admission.resourcequota import access
-    from apiext.admission.resourcequota.evaluator import Evaluator, ResourceQuota
+    from apiext.api.admission.resourcequota import access
+    from apiext.api.admission.resourcequota.evaluator import Evaluator, ResourceQuota
+    from apiext.base.webhook.reflector import Reflector
     from apiext.server.host.admission_sources import open_host_sources
-    from apiext.webhook.reflector import Reflector
 
     stack = parts.stack
     sources = open_host_sources(client, parts.options.admission_plugins.disabled, stack)

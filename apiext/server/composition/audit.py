@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.audit.levels import AuditMode
-from apiext.meta.log import get_logger
+from apiext.api.audit.levels import AuditMode
+from apiext.base.meta.log import get_logger
 from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from prometheus_client.registry import Collector
 
-    from apiext.audit.backend import AuditBackend
-    from apiext.audit.batch_options import TruncateOptions
-    from apiext.audit.log.output import LogOutput
-    from apiext.audit.log.writer import LogWriter
-    from apiext.audit.statistics import AuditStats
-    from apiext.filters.auditing.filter import Auditing
+    from apiext.api.audit.backend import AuditBackend
+    from apiext.api.audit.batch_options import TruncateOptions
+    from apiext.api.audit.log.output import LogOutput
+    from apiext.api.audit.log.writer import LogWriter
+    from apiext.api.audit.statistics import AuditStats
+    from apiext.api.filters.auditing.filter import Auditing
     from apiext.server.options.audit import AuditLogOptions, AuditOptions, AuditWebhookOptions
-    from apiext.server.process_role import SharedLog
+    from apiext.server.routes.process_role import SharedLog
 
 _LOG: Final = get_logger(__name__)
 _TIMEOUT: Final = 30.0
@@ -38,8 +38,8 @@ async def open_audit(options: AuditOptions, stack: AsyncExitStack, shared_log: S
     if options == type(options)():
         return None
     # few servers audit
-    from apiext.audit.policy_file import PolicyFileError, load_policy
-    from apiext.audit.statistics import AuditStats
+    from apiext.api.audit.policy_file import PolicyFileError, load_policy
+    from apiext.api.audit.statistics import AuditStats
 
     policy = None
     if options.policy_file is not None:
@@ -60,8 +60,8 @@ async def open_audit(options: AuditOptions, stack: AsyncExitStack, shared_log: S
         backends.append(_log(options.log, writer, stats))
     if not backends:
         return None
-    from apiext.audit.backend import UnionBackend
-    from apiext.filters.auditing.filter import Auditing
+    from apiext.api.audit.backend import UnionBackend
+    from apiext.api.filters.auditing.filter import Auditing
 
     backend = backends[0] if len(backends) == 1 else UnionBackend(backends)
     stack.push_async_callback(backend.close)
@@ -78,13 +78,13 @@ def audit_collectors(auditing: Auditing | None) -> list[Collector]:
 
 
 def _log_output(options: AuditLogOptions, shared: SharedLog | None) -> LogOutput:
-    from apiext.audit.log.output import StandardOutput
-    from apiext.audit.log.rotation import LogLocks, RotatedFile, RotationLimits
+    from apiext.api.audit.log.output import StandardOutput
+    from apiext.api.audit.log.rotation import LogLocks, RotatedFile, RotationLimits
 
     locks = None
     if shared is not None:
         # few servers have several workers
-        from apiext.audit.log.process_lock import ProcessLock
+        from apiext.api.audit.log.process_lock import ProcessLock
 
         locks = LogLocks(*map(ProcessLock, shared))
     if options.path is None:
@@ -97,7 +97,7 @@ def _log_output(options: AuditLogOptions, shared: SharedLog | None) -> LogOutput
 
 
 def _writer(options: AuditLogOptions, output: LogOutput, stats: AuditStats) -> LogWriter:
-    from apiext.audit.log.writer import LogWriter
+    from apiext.api.audit.log.writer import LogWriter
 
     if options.mode is AuditMode.BATCH:
         return LogWriter(output, stats, legacy=options.legacy, most=options.batch.buffer_size)
@@ -105,7 +105,7 @@ def _writer(options: AuditLogOptions, output: LogOutput, stats: AuditStats) -> L
 
 
 def _log(options: AuditLogOptions, writer: LogWriter, stats: AuditStats) -> AuditBackend:
-    from apiext.audit.log.modes import BlockingLog, buffered_log
+    from apiext.api.audit.log.modes import BlockingLog, buffered_log
 
     stats.errors["log"] = 0
     if options.mode is AuditMode.BATCH:
@@ -115,16 +115,16 @@ def _log(options: AuditLogOptions, writer: LogWriter, stats: AuditStats) -> Audi
 
 def _takes_reads(backend: AuditBackend) -> bool:
     """Return whether the log is the only output, and reads need not wait for it (UsualReads)."""
-    from apiext.audit.log.modes import BlockingLog
+    from apiext.api.audit.log.modes import BlockingLog
 
     return isinstance(backend, BlockingLog) and backend.takes_reads
 
 
 def _webhook(options: AuditWebhookOptions, stats: AuditStats, stack: AsyncExitStack) -> AuditBackend:
-    from apiext.audit.buffered_backend import BufferedBackend
-    from apiext.audit.webhook_backend import BlockingWebhook, EventWebhook
-    from apiext.webhook.client import WebhookClient
-    from apiext.webhook.clientcmd import kubeconfig
+    from apiext.api.audit.buffered_backend import BufferedBackend
+    from apiext.api.audit.webhook_backend import BlockingWebhook, EventWebhook
+    from apiext.base.webhook.client import WebhookClient
+    from apiext.base.webhook.clientcmd import kubeconfig
 
     try:
         client = WebhookClient(kubeconfig.load(options.config_file), timeout=_TIMEOUT)
@@ -141,6 +141,6 @@ def _webhook(options: AuditWebhookOptions, stats: AuditStats, stack: AsyncExitSt
 def _truncating(backend: AuditBackend, options: TruncateOptions | None, stats: AuditStats) -> AuditBackend:
     if options is None:
         return backend
-    from apiext.audit.truncating_backend import TruncatingBackend
+    from apiext.api.audit.truncating_backend import TruncatingBackend
 
     return TruncatingBackend(backend, options, stats)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.controllers.status_writer import StatusWriter
-from apiext.managedfields.field_manager import SERVER
+from apiext.resources.definitions.controllers.status_writer import StatusWriter
+from apiext.resources.managedfields.field_manager import SERVER
 from apiext.storage.replicas.lock import ReplicaLock
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from apiext.definitions.definition_informer import DefinitionInformer
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.serving.cache import ServingCache
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.definitions.definition_informer import DefinitionInformer
     from apiext.server.options.options import ServerOptions
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
-    from apiext.serving.cache import ServingCache
     from apiext.storage.replicas.roll_call import Replicas
-    from apiext.workers.pool import WorkerPool
 
 _LOCK: Final = "migration"
 
@@ -34,7 +34,7 @@ def start_automatic_migration(
     if not options.migrates:
         return
     # few servers migrate
-    from apiext.migration.automatic_migration import AutomaticMigration
+    from apiext.api.migration.automatic_migration import AutomaticMigration
 
     stores = cache.stores
     migration = AutomaticMigration(

@@ -7,25 +7,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from apiext.meta.builtin_resources import BUILTINS, CORE_V1, INTERNAL_V1ALPHA1, SERVICES
-from apiext.meta.encoding import json_codec
+from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.api.serving.builtin.kubernetes_service import constant_service, kubernetes_service
+from apiext.api.serving.builtin.lazy_scopes import DeferredScopes
+from apiext.base.meta.builtin_resources import BUILTINS, CORE_V1, INTERNAL_V1ALPHA1, SERVICES
+from apiext.base.meta.encoding import json_codec
 from apiext.server.composition.flow_control import bootstrap_endpoints
-from apiext.serving.builtin.endpoints import BuiltinEndpoint
-from apiext.serving.builtin.kubernetes_service import constant_service, kubernetes_service
-from apiext.serving.builtin.lazy_scopes import DeferredScopes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.admission.attributes import Admission
-    from apiext.endpoints.scopes.open_watches import Watches
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.builtin_resources import BuiltinGroupVersion
+    from apiext.api.admission.attributes import Admission
+    from apiext.api.endpoints.scopes.open_watches import Watches
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.api.serving.generated.control_plane_objects import AuthenticationTrust
+    from apiext.base.meta.builtin_resources import BuiltinGroupVersion
     from apiext.server.composition.access import AccessControl
     from apiext.server.options.options import ServerOptions
-    from apiext.server.process_role import ProcessRole
-    from apiext.serving.generated.control_plane_objects import AuthenticationTrust
+    from apiext.server.routes.process_role import ProcessRole
     from apiext.storage.factory import StoreFactory
 
 
@@ -40,7 +40,7 @@ class BuiltinKinds:
         """Return the built-in group versions with the further resources."""
         if not self.groups:
             return builtins
-        from apiext.meta.generated.resources import joined
+        from apiext.base.meta.generated.resources import joined
 
         return joined(builtins, self.groups)
 
@@ -50,8 +50,8 @@ NO_KINDS: Final = BuiltinKinds()
 
 def open_builtin_kinds(stores: StoreFactory, admission: Admission, watches: Watches) -> BuiltinKinds:
     """Return the kinds of the data that apiext does not always serve. Each is made on its first request."""
-    from apiext.meta.generated.resources import further_resources
-    from apiext.serving.generated.endpoints import further_endpoints
+    from apiext.api.serving.generated.endpoints import further_endpoints
+    from apiext.base.meta.generated.resources import further_resources
 
     groups = further_resources((*BUILTINS, INTERNAL_V1ALPHA1))
     return BuiltinKinds(groups, tuple(further_endpoints(groups, stores, admission, watches)))
@@ -81,8 +81,8 @@ async def start_control_plane(
     Raises:
         StatusError, BackendError: the store cannot be read or written.
     """
-    from apiext.serving.generated.control_plane import ControlPlaneObjects
-    from apiext.serving.generated.control_plane_objects import api_services
+    from apiext.api.serving.generated.control_plane import ControlPlaneObjects
+    from apiext.api.serving.generated.control_plane_objects import api_services
     from apiext.storage.replicas.identity_lease import IdentityLease, server_id
 
     lease = IdentityLease(stores.backend, options.storage.prefix, server_id(role.name)) if INTERNAL_V1ALPHA1 not in groups else None
@@ -94,7 +94,7 @@ async def start_control_plane(
 
 
 def _trust(options: ServerOptions, access: AccessControl) -> AuthenticationTrust:
-    from apiext.serving.generated.control_plane_objects import AuthenticationTrust
+    from apiext.api.serving.generated.control_plane_objects import AuthenticationTrust
 
     known, authentication = access.dynamic_tls.identification, options.authentication
     return AuthenticationTrust(
@@ -121,7 +121,7 @@ def _constant_services(url: str, stores: StoreFactory, admission: Admission, wat
 
     def scopes() -> Mapping[str, Scope]:
         # imported when a client asks
-        from apiext.serving.generated.endpoints import further_endpoints
+        from apiext.api.serving.generated.endpoints import further_endpoints
 
         (endpoint,) = further_endpoints([replace(CORE_V1, resources=(SERVICES,))], stores, admission, watches)
         return endpoint.scopes

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.conversion.known import Origin
-from apiext.conversion.rules.model import DEFINITION
-from apiext.endpoints.scopes.execution import perform_own
-from apiext.endpoints.scopes.write_call import SERVER_MASTER, WriteCall
-from apiext.meta import errors
-from apiext.registry.request_context import UpdateOptions
-from apiext.serving.stored_conversions import stored_scopes
+from apiext.api.endpoints.scopes.execution import perform_own
+from apiext.api.endpoints.scopes.write_call import SERVER_MASTER, WriteCall
+from apiext.api.serving.stored_conversions import stored_scopes
+from apiext.base.meta import errors
+from apiext.resources.conversion.known import Origin
+from apiext.resources.conversion.rules.model import DEFINITION
+from apiext.resources.registry.request_context import UpdateOptions
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from apiext.conversion.rules.reporting.status import RulesUsage
-    from apiext.conversion.rules.reporting.status_controller import ConversionStatusController
-    from apiext.definitions.catalog import Catalog
-    from apiext.definitions.definition import Definition
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.serving.cache import ServingCache
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.api.serving.cache import ServingCache
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.conversion.rules.reporting.status import RulesUsage
+    from apiext.resources.conversion.rules.reporting.status_controller import ConversionStatusController
+    from apiext.resources.definitions.catalog import Catalog
+    from apiext.resources.definitions.definition import Definition
 
 _MANAGER: Final = "apiext-conversion-status"
 
@@ -43,7 +43,7 @@ class StoredStatuses:
         """Take a new state of a Conversion."""
         if self._made is None:
             # imported with the first Conversion
-            from apiext.conversion.rules.reporting.status_controller import ConversionStatusController
+            from apiext.resources.conversion.rules.reporting.status_controller import ConversionStatusController
 
             self._made = ConversionStatusController(self)
         self._made.put(conversion)
@@ -89,7 +89,7 @@ class StoredStatuses:
 
     def usage(self, name: str) -> RulesUsage:
         """Implement StatusBackend.usage."""
-        from apiext.conversion.rules.reporting.status import RulesUsage
+        from apiext.resources.conversion.rules.reporting.status import RulesUsage
 
         known = self._known.of(name)
         if known is not None and known.origin is Origin.FILE:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from apiext.admission.dynamic import DYNAMIC_PLUGINS, MUTATING_POLICY, MUTATING_WEBHOOK, VALIDATING_WEBHOOK, DynamicAdmission
-from apiext.admission.remembered_reviews import RememberedReviews
-from apiext.admission.sources import AdmissionPhase, AdmissionSources, ConfigurationSource, NamespaceSource, ParamSource
+from apiext.api.admission.dynamic import DYNAMIC_PLUGINS, MUTATING_POLICY, MUTATING_WEBHOOK, VALIDATING_WEBHOOK, DynamicAdmission
+from apiext.api.admission.remembered_reviews import RememberedReviews
+from apiext.api.admission.sources import AdmissionPhase, AdmissionSources, ConfigurationSource, NamespaceSource, ParamSource
 from apiext.server.options.feature_gates import MUTATING_POLICY_GATE
 from apiext.server.start_error import StartError
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from pathlib import Path
 
-    from apiext.admission.metrics import AdmissionStats
-    from apiext.admission.sources import ReviewAnswer, ReviewCall
-    from apiext.admission.webhooks.reviews import HookReviews
-    from apiext.authorization.authorizer import Verdict
-    from apiext.meta.request import RequestInfo, UserInfo
+    from apiext.api.admission.metrics import AdmissionStats
+    from apiext.api.admission.sources import ReviewAnswer, ReviewCall
+    from apiext.api.admission.webhooks.reviews import HookReviews
+    from apiext.api.authorization.authorizer import Verdict
+    from apiext.base.meta.request import RequestInfo, UserInfo
+    from apiext.base.webhook.hook_users import HookUsers
     from apiext.server.composition.access import AccessControl
     from apiext.server.options.options import ServerOptions
-    from apiext.webhook.hook_users import HookUsers
 
 
 _WEBHOOKS: Final = {AdmissionPhase.MUTATING: MUTATING_WEBHOOK, AdmissionPhase.VALIDATING: VALIDATING_WEBHOOK}
@@ -78,8 +78,8 @@ def open_dynamic_admission(
 
 
 def _users(path: Path) -> HookUsers:
-    from apiext.webhook.clientcmd.kubeconfig import KubeconfigError
-    from apiext.webhook.hook_users import load_users
+    from apiext.base.webhook.clientcmd.kubeconfig import KubeconfigError
+    from apiext.base.webhook.hook_users import load_users
 
     try:
         return load_users(path)
@@ -99,9 +99,9 @@ class _OpenedReviews:
         """Implement ReviewCaller.review. All calls are those of one phase."""
         users = self._users.get(calls[0].hook.phase)
         if users not in self._made:
-            from apiext.admission.webhooks.reviews import HookReviews
-            from apiext.conversion.factory import read_certificate
-            from apiext.webhook.hook_client import HookClients
+            from apiext.api.admission.webhooks.reviews import HookReviews
+            from apiext.base.webhook.hook_client import HookClients
+            from apiext.resources.conversion.factory import read_certificate
 
             self._made[users] = HookReviews(HookClients(self._options.service_addresses, read_certificate, users))
         return await self._made[users].review(calls)

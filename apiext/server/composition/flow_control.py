@@ -5,26 +5,26 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.flowcontrol.configuration.bootstrap import bootstrap_flow_schemas, bootstrap_priority_levels
-from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
-from apiext.flowcontrol.estimation.work_estimator import ObjectStats
-from apiext.flowcontrol.flow_control import FlowControl
-from apiext.meta.builtin_resources import BUILTINS, FLOW_SCHEMAS, FLOWCONTROL_V1, PRIORITY_LEVEL_CONFIGURATIONS
-from apiext.meta.encoding import json_codec
-from apiext.meta.gvk import GroupResource
-from apiext.scheduling.tasks import run_until_closed
-from apiext.serving.builtin.kinds import endpoints_of
+from apiext.api.flowcontrol.configuration.bootstrap import bootstrap_flow_schemas, bootstrap_priority_levels
+from apiext.api.flowcontrol.configuration.configuration import BOOTSTRAP
+from apiext.api.flowcontrol.flow_control import FlowControl
+from apiext.api.flowcontrol.work_estimator import ObjectStats
+from apiext.api.serving.builtin.kinds import endpoints_of
+from apiext.base.meta.builtin_resources import BUILTINS, FLOW_SCHEMAS, FLOWCONTROL_V1, PRIORITY_LEVEL_CONFIGURATIONS
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.scheduling.tasks import run_until_closed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.admission.attributes import Admission
-    from apiext.endpoints.scopes.open_watches import Watches
-    from apiext.meta.builtin_resources import BuiltinGroupVersion
+    from apiext.api.admission.attributes import Admission
+    from apiext.api.endpoints.scopes.open_watches import Watches
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.base.meta.builtin_resources import BuiltinGroupVersion
     from apiext.server.host.clients import HostClients
     from apiext.server.options.options import ServerOptions
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
 
 _STORED: Final = {one.resource.group_resource: one.stored_resource for group in BUILTINS for one in group.resources}

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.gvk import GroupVersionKind
+from apiext.base.meta.gvk import GroupVersionKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.definitions.catalog import Catalog
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.gvk import GroupVersionResource
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.serving.policy_status import PolicyStatusController
+    from apiext.api.serving.standalone_sources import StandaloneSources
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.meta.gvk import GroupVersionResource
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.definitions.catalog import Catalog
     from apiext.schema.model import Props
-    from apiext.server.composition.standalone_sources import StandaloneSources
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
-    from apiext.serving.policy_status import PolicyStatusController
-    from apiext.workers.pool import WorkerPool
 
 _POLICIES: Final = "validatingadmissionpolicies"
 
@@ -50,7 +50,7 @@ class _LazyController:
     def put(self, policy: Object) -> None:
         """Take a new state of a policy."""
         if self._made is None:
-            from apiext.serving.policy_status import PolicyStatusController
+            from apiext.api.serving.policy_status import PolicyStatusController
 
             self._made = PolicyStatusController(self._endpoint.scopes["status"], self._types, self._workers)
         self._made.put(policy)
@@ -80,8 +80,8 @@ class ServedTypes:
 
     async def schema(self, kind: GroupVersionKind) -> Props | None:
         """Implement TypeFinder.schema."""
-        from apiext.openapi import custom_resources, naming
-        from apiext.openapi.builtin_definitions import closure, references
+        from apiext.api.openapi import custom_resources, naming
+        from apiext.api.openapi.builtin_definitions import closure, references
         from apiext.schema.cel.policies.type_checking import without_references
 
         if any(endpoint.resource.kind == kind for endpoint in self._builtins.values()):
@@ -99,6 +99,6 @@ class ServedTypes:
 
 def _finder(models: Mapping[str, Props]) -> Callable[[str], Props | None]:
     """Return the function that finds a definition for a reference."""
-    from apiext.openapi.builtin_definitions import V3_PREFIX
+    from apiext.api.openapi.builtin_definitions import V3_PREFIX
 
     return lambda reference: models.get(reference.removeprefix(V3_PREFIX))

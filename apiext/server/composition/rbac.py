@@ -6,21 +6,21 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from apiext.meta.builtin_resources import RBAC_V1
-from apiext.registry.observed_rest import observed
-from apiext.registry.rest_informer import RestInformer
-from apiext.serving.rbac import policy_objects
-from apiext.serving.rbac.aggregation import ClusterRoleAggregation
-from apiext.serving.rbac.bootstrap_policy import ensure_policy
+from apiext.api.serving.rbac import policy_objects
+from apiext.api.serving.rbac.aggregation import ClusterRoleAggregation
+from apiext.api.serving.rbac.bootstrap_policy import ensure_policy
+from apiext.base.meta.builtin_resources import RBAC_V1
+from apiext.resources.registry.observed_rest import observed
+from apiext.resources.registry.rest_informer import RestInformer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.authorization.rbac.policy import RolePolicy
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.registry.rest import ResourceRest
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.authorization.rbac.policy import RolePolicy
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.resources.registry.rest import ResourceRest
     from apiext.storage.interface import Item
 
 

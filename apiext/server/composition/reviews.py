@@ -6,25 +6,25 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from apiext.admission.dynamic import MUTATING_WEBHOOK, VALIDATING_WEBHOOK
-from apiext.meta.builtin_resources import SECRETS, SERVICE_ACCOUNTS
-from apiext.registry.request_context import RequestContext
-from apiext.registry.reviews.resources import REVIEWS
+from apiext.api.admission.dynamic import MUTATING_WEBHOOK, VALIDATING_WEBHOOK
+from apiext.api.reviews.resources import REVIEWS
+from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.api.serving.builtin.lazy_scopes import LazyScopes
+from apiext.base.meta.builtin_resources import SECRETS, SERVICE_ACCOUNTS
+from apiext.resources.registry.request_context import RequestContext
 from apiext.server.composition.service_accounts import open_tokens
 from apiext.server.options.feature_gates import VIRTUAL_RESOURCES_GATE
-from apiext.serving.builtin.endpoints import BuiltinEndpoint
-from apiext.serving.builtin.lazy_scopes import LazyScopes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.admission.attributes import Admission
-    from apiext.admission.dynamic import DynamicAdmission
-    from apiext.authentication.serviceaccount.service_account_tokens import ServiceAccountTokens
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.builtin_resources import BuiltinResource
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.registry.rest import ResourceRest
+    from apiext.api.admission.attributes import Admission
+    from apiext.api.admission.dynamic import DynamicAdmission
+    from apiext.api.authentication.serviceaccount.service_account_tokens import ServiceAccountTokens
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.base.meta.builtin_resources import BuiltinResource
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.registry.rest import ResourceRest
     from apiext.server.composition.access import AccessControl
     from apiext.server.options.options import ServerOptions
 
@@ -59,20 +59,20 @@ def _webhooks(admission: Admission) -> Admission | None:
     dynamic = cast("DynamicAdmission | None", admission.dynamic)
     if dynamic is None:
         return None
-    from apiext.admission.chain import Chain
+    from apiext.api.admission.chain import Chain
 
     return Chain([plugin for plugin in dynamic.plugins if plugin.name in {MUTATING_WEBHOOK, VALIDATING_WEBHOOK}], dynamic)
 
 
 def _review_scope(resource: BuiltinResource, access: AccessControl, hooks: Admission | None) -> Scope:
-    from apiext.serving.builtin.reviews import review_scope
+    from apiext.api.serving.builtin.reviews import review_scope
 
     return review_scope(resource, access, hooks)
 
 
 def _token_scope(tokens: ServiceAccountTokens, accounts: ResourceRest, secrets: ResourceRest, admission: Admission) -> Scope:
-    from apiext.registry.reviews.token_request import TokenRequests
-    from apiext.serving.builtin.reviews import token_scope
+    from apiext.api.reviews.token_request import TokenRequests
+    from apiext.api.serving.builtin.reviews import token_scope
 
     requests = TokenRequests(tokens, partial(_read, accounts), partial(_read, secrets))
     return token_scope(SERVICE_ACCOUNTS, requests.answer, admission)

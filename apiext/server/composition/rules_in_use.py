@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.log import get_logger
-from apiext.serving.stored_conversions import RULES_IN_USE
+from apiext.api.serving.stored_conversions import RULES_IN_USE
+from apiext.base.meta.log import get_logger
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
-    from apiext.conversion.known import KnownConversions
+    from apiext.resources.conversion.known import KnownConversions
 
 _LOG: Final = get_logger(__name__)
 _RETRY_SECONDS: Final = 5.0

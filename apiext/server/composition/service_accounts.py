@@ -7,9 +7,9 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.authentication.serviceaccount.service_account_tokens import Keys, ServiceAccountTokens
-from apiext.meta import errors
-from apiext.registry.request_context import RequestContext
+from apiext.api.authentication.serviceaccount.service_account_tokens import Keys, ServiceAccountTokens
+from apiext.base.meta import errors
+from apiext.resources.registry.request_context import RequestContext
 from apiext.server.atomic_files import folder_locked, make_private, write_file
 from apiext.server.start_error import StartError
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.registry.rest import ResourceRest
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.registry.rest import ResourceRest
     from apiext.server.options.options import ServerOptions, ServiceAccountOptions
 
 _KEY: Final = "service-account.key"
@@ -57,7 +57,7 @@ def _same(keys: Keys) -> Keys:
 
 def _named_keys(options: ServiceAccountOptions, signing_key_file: Path) -> Keys:
     """Return the keys of the files that flags name. Raises StartError."""
-    from apiext.authentication.serviceaccount.keys import KeyFileError, read_signing_key, read_verifying_keys
+    from apiext.api.authentication.serviceaccount.keys import KeyFileError, read_signing_key, read_verifying_keys
 
     path, verifying = signing_key_file, []
     try:
@@ -97,7 +97,7 @@ def _own_pem(path: Path) -> bytes:
 def _read_own(path: Path) -> Keys | None:
     """Return the server's own key, None if there is none yet. Raises OSError and KeyFileError."""
     # imported when the first token is issued or arrives: the import takes 50 ms
-    from apiext.authentication.serviceaccount.keys import KeyFileError, read_signing_key
+    from apiext.api.authentication.serviceaccount.keys import KeyFileError, read_signing_key
 
     pem = _own_pem(path)
     if not pem:
@@ -111,7 +111,7 @@ def _read_own(path: Path) -> Keys | None:
 
 def _create_own(path: Path) -> Keys:
     """Return the server's own key, which is made if there is none. Raises OSError and KeyFileError."""
-    from apiext.authentication.serviceaccount.keys import new_signing_key, read_signing_key
+    from apiext.api.authentication.serviceaccount.keys import new_signing_key, read_signing_key
 
     # other workers of the server may make it at the same time
     with folder_locked(path.parent):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta.configuration import ConfigurationError
+from apiext.base.meta.configuration import ConfigurationError
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError
 from apiext.storage.backends.revision_offset import with_offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.builtin_resources import STORAGE_VERSIONS
+from apiext.base.meta.builtin_resources import STORAGE_VERSIONS
 from apiext.server.routes.version import RELEASE
 from apiext.storage.backends.unfinished_restore import refuse_unfinished_restore
 from apiext.storage.replicas.roll_call import Replicas
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.definitions.catalog import Catalog
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.serving.cache import ServingCache
+    from apiext.resources.definitions.catalog import Catalog
     from apiext.server.options.options import StorageOptions
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
-    from apiext.serving.cache import ServingCache
     from apiext.storage.replicas.replica import ReplicaEncoding
 
 _MAX_DEFINITIONS: Final = 5000
@@ -70,7 +70,7 @@ async def start_storage_versions(
     if STORAGE_VERSIONS not in by_resource:
         return
     # few servers have the feature gate
-    from apiext.serving.storage_version_updater import StorageVersionUpdater
+    from apiext.api.serving.storage_version_updater import StorageVersionUpdater
     from apiext.storage.replicas.identity_lease import IdentityLease, server_id
 
     lease = IdentityLease(cache.stores.backend, options.prefix, server_id(name))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.garbagecollector.garbage_collection import GarbageCollection
-from apiext.garbagecollector.garbage_collector import GarbageCollector
-from apiext.garbagecollector.graph import KindPlace
-from apiext.garbagecollector.invalid_owners import InvalidOwners
-from apiext.garbagecollector.served_objects import ServedObjects
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, STORAGE_VERSION_MIGRATIONS
-from apiext.meta.kube_version import kube_aware_key
-from apiext.migration.definition_status import DefinitionStatus
-from apiext.migration.migration_controller import MigrationController
-from apiext.migration.resource_patches import MigratableResource
-from apiext.scheduling.tasks import run_until_closed
+from apiext.api.garbagecollector.garbage_collection import GarbageCollection
+from apiext.api.garbagecollector.garbage_collector import GarbageCollector
+from apiext.api.garbagecollector.graph import KindPlace
+from apiext.api.garbagecollector.invalid_owners import InvalidOwners
+from apiext.api.garbagecollector.served_objects import ServedObjects
+from apiext.api.migration.definition_status import DefinitionStatus
+from apiext.api.migration.migration_controller import MigrationController
+from apiext.api.migration.resource_patches import MigratableResource
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, STORAGE_VERSION_MIGRATIONS
+from apiext.base.meta.kube_version import kube_aware_key
+from apiext.base.scheduling.tasks import run_until_closed
 from apiext.storage import keys
 from apiext.storage.replicas.lock import ReplicaLock
 from apiext.storage.value.resource_keys import ResourceKeys
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.definitions.catalog import Catalog
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.gvk import GroupResource
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.serving.cache import ServingCache
+    from apiext.base.meta.gvk import GroupResource
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.definitions.catalog import Catalog
     from apiext.server.options.options import ServerOptions
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
-    from apiext.serving.cache import ServingCache
     from apiext.storage.replicas.roll_call import Replicas
-    from apiext.workers.pool import WorkerPool
 
 _LOCK: Final = "storage-version-migrations"
 _GARBAGE_LOCK: Final = "garbage-collector"

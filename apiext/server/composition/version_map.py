@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from apiext.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS
+from apiext.base.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.authorization.authorizer import Authorize
-    from apiext.definitions.catalog import Catalog
-    from apiext.endpoints.request import Handler
-    from apiext.endpoints.scopes.open_watches import Watches
-    from apiext.migration.migration_controller import MigrationController
+    from apiext.api.authorization.authorizer import Authorize
+    from apiext.api.endpoints.request import Handler
+    from apiext.api.endpoints.scopes.open_watches import Watches
+    from apiext.api.migration.migration_controller import MigrationController
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.serving.cache import ServingCache
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.definitions.catalog import Catalog
     from apiext.server.composition.admission import OpenAdmission
-    from apiext.serving.builtin.endpoints import BuiltinEndpoint
-    from apiext.serving.cache import ServingCache
-    from apiext.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True, slots=True)

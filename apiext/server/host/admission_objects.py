@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.admission.packed_objects import strip
-from apiext.meta.host_annotations import MANAGED_BY, MANAGER, POLICY_PREFIX, SERVICE
-from apiext.scheduling.tasks import run_until_closed
+from apiext.api.admission.packed_objects import strip
+from apiext.base.meta.host_annotations import MANAGED_BY, MANAGER, POLICY_PREFIX, SERVICE
+from apiext.base.scheduling.tasks import run_until_closed
 from apiext.server.host.params import ParamKind
 from apiext.server.host.served_reflector import ServedReflector
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AsyncExitStack
 
+    from apiext.base.webhook.client import WebhookClient
+    from apiext.base.webhook.reflector import Follower, Found
     from apiext.server.host.discovery import HostDiscovery, HostResource
-    from apiext.webhook.client import WebhookClient
-    from apiext.webhook.reflector import Follower, Found
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _VERSIONS: Final = ("v1", "v1beta1", "v1alpha1")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from apiext.admission.configuration.index import ConfigurationIndex
-from apiext.admission.lifecycle import NamespaceLifecycle
-from apiext.admission.namespace_informer import NamespaceInformer
-from apiext.admission.packed_objects import reduce
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
-from apiext.scheduling.tasks import run_until_closed
+from apiext.api.admission.configuration.index import ConfigurationIndex
+from apiext.api.admission.lifecycle import NamespaceLifecycle
+from apiext.api.admission.namespace_informer import NamespaceInformer
+from apiext.api.admission.packed_objects import reduce
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.base.scheduling.tasks import run_until_closed
 from apiext.server.host.admission_objects import follow_admission
 from apiext.server.host.discovery import HostDiscovery
 from apiext.server.host.params import HostParams
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from contextlib import AsyncExitStack
 
-    from apiext.admission.configuration.followed import FollowedObjects
-    from apiext.admission.sources import AdmissionPhase, ConfigurationSource, HookEntry, PolicyEntry, RequestPlace
-    from apiext.webhook.client import WebhookClient
+    from apiext.api.admission.configuration.followed import FollowedObjects
+    from apiext.api.admission.sources import AdmissionPhase, ConfigurationSource, HookEntry, PolicyEntry, RequestPlace
+    from apiext.base.webhook.client import WebhookClient
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group
 _PLUGINS: Final = {

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from pathlib import Path
 
-    from apiext.authorization.authorizer import Authorize
+    from apiext.api.authorization.authorizer import Authorize
+    from apiext.base.webhook.client import WebhookClient
     from apiext.server.options.options import AuthorizationOptions, KubeconfigSource
-    from apiext.webhook.client import WebhookClient
 
 
 class HostClients:
@@ -38,8 +38,8 @@ class HostClients:
 
     def _open(self, delegate: KubeconfigSource) -> WebhookClient:
         # imported only if the options name another server
-        from apiext.webhook.client import WebhookClient
-        from apiext.webhook.clientcmd import kubeconfig, service_account
+        from apiext.base.webhook.client import WebhookClient
+        from apiext.base.webhook.clientcmd import kubeconfig, service_account
 
         try:
             endpoint = service_account.load() if delegate.kubeconfig is None else kubeconfig.load(delegate.kubeconfig)
@@ -58,7 +58,7 @@ def open_authorizer(options: AuthorizationOptions, clients: HostClients) -> Auth
     """
     if "Webhook" not in options.modes or options.delegate is None:
         return None
-    from apiext.authorization.webhook import SubjectAccessReviews
+    from apiext.api.authorization.webhook import SubjectAccessReviews
 
     client = clients.client(options.delegate)
     return SubjectAccessReviews(client.post, authorized_ttl=options.authorized_ttl, unauthorized_ttl=options.unauthorized_ttl).authorize

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from apiext.authorization import conditional
-from apiext.meta.log import get_logger
-from apiext.scheduling.ticks import until_tick
-from apiext.webhook.client import WebhookError
+from apiext.api.authorization import conditional
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.ticks import until_tick
+from apiext.base.webhook.client import WebhookError
 
 if TYPE_CHECKING:
-    from apiext.webhook.client import WebhookClient
+    from apiext.base.webhook.client import WebhookClient
 
 _LOG: Final = get_logger(__name__)
 _INTERVAL: Final = 30.0

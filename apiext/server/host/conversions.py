@@ -6,22 +6,22 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.conversion.known import Origin
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import end_tasks, run_until_closed
+from apiext.api.serving.stored_conversions import HOST_CONVERSIONS
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks, run_until_closed
+from apiext.resources.conversion.known import Origin
 from apiext.server.host.discovery import HostDiscovery
 from apiext.server.host.served_reflector import ServedReflector
-from apiext.serving.stored_conversions import HOST_CONVERSIONS
 from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.conversion.known import KnownConversions
+    from apiext.base.webhook.client import WebhookClient
+    from apiext.base.webhook.reflector import Found
+    from apiext.resources.conversion.known import KnownConversions
     from apiext.storage.replicas.host_records import HostRecords
-    from apiext.webhook.client import WebhookClient
-    from apiext.webhook.reflector import Found
 
 _LOG: Final = get_logger(__name__)
 _GROUP_VERSION: Final = "conversions.apiext.dev/v1alpha1"

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from apiext.definitions.codec import compact
-from apiext.definitions.sources.host_definition import MirrorError, OlderStateError
-from apiext.endpoints.scopes.execution import perform_own
-from apiext.endpoints.scopes.write_call import SERVER_USER, WriteCall
-from apiext.meta import limits
-from apiext.meta.encoding import json_values
-from apiext.meta.errors import StatusError
-from apiext.meta.host_annotations import HOST_REVISION, HOST_UID
-from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
+from apiext.api.endpoints.scopes.execution import perform_own
+from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
+from apiext.base.meta import limits
+from apiext.base.meta.encoding import json_values
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.host_annotations import HOST_REVISION, HOST_UID
+from apiext.resources.definitions.codec import compact
+from apiext.resources.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
+from apiext.server.host.host_definition import MirrorError, OlderStateError
 from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
-    from apiext.definitions.sources.host_definition import HostDefinition
-    from apiext.endpoints.scopes.scope import Execute, Scope
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.workers.pool import WorkerPool
+    from apiext.api.endpoints.scopes.scope import Execute, Scope
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.server.host.host_definition import HostDefinition
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class _UnchangedError(Exception):
 
 
 class MirrorWriter:
-    """Implements Mirrors of definitions/sources/host_cluster.py through the registry; several servers may write at once."""
+    """Implements Mirrors of server/host/definition_source.py through the registry; several servers may write at once."""
 
     def __init__(self, scope: Scope, workers: WorkerPool) -> None:
         self._scope = scope

@@ -9,27 +9,27 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.authentication.client_certificate import CertificateAuthorities
-from apiext.authentication.cluster_config import NAME, NAMESPACE, ClusterConfig
-from apiext.authentication.request_header import FrontProxyUsers, RawHeaders
-from apiext.authentication.token_review import TokenReviews
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import run_until_closed
+from apiext.api.authentication.client_certificate import CertificateAuthorities
+from apiext.api.authentication.cluster_config import NAME, NAMESPACE, ClusterConfig
+from apiext.api.authentication.request_header import FrontProxyUsers, RawHeaders
+from apiext.api.authentication.token_review import TokenReviews
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import run_until_closed
+from apiext.base.webhook.client import WebhookError
+from apiext.base.webhook.reflector import Latest, Reflector, single_object
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
 from apiext.storage.backend import BackendError
-from apiext.webhook.client import WebhookError
-from apiext.webhook.reflector import Latest, Reflector, single_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
 
-    from apiext.meta.request import UserInfo
+    from apiext.base.meta.request import UserInfo
+    from apiext.base.webhook.client import WebhookClient
     from apiext.server.options.options import AuthenticationOptions
     from apiext.server.tls.dynamic_tls import DynamicTLS
     from apiext.storage.replicas.host_records import HostRecords
-    from apiext.webhook.client import WebhookClient
 
 _LOG: Final = get_logger(__name__)
 _COLLECTION: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"

@@ -8,10 +8,10 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
-from apiext.admission.host_lookup import HostRequest, read_answer
-from apiext.meta import errors
-from apiext.webhook.client import WebhookError
-from apiext.webhook.response_cache import ResponseCache
+from apiext.api.admission.host_lookup import HostRequest, read_answer
+from apiext.base.meta import errors
+from apiext.base.webhook.client import WebhookError
+from apiext.base.webhook.response_cache import ResponseCache
 
 _TTL: Final = 1.0
 """Seconds for which answers are cached: a new definition's kind is found as soon as upstream refreshes its policies."""

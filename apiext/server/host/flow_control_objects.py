@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.flowcontrol.configuration.host_objects import FLOW_SCHEMAS, PRIORITY_LEVELS, HostObjects, strip
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import run_until_closed
-from apiext.webhook.reflector import Link, Reflector
+from apiext.api.flowcontrol.host_objects import FLOW_SCHEMAS, PRIORITY_LEVELS, HostObjects, strip
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import run_until_closed
+from apiext.base.webhook.reflector import Link, Reflector
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from apiext.flowcontrol.flow_control import FlowControl
-    from apiext.webhook.client import WebhookClient, WebhookError
+    from apiext.api.flowcontrol.flow_control import FlowControl
+    from apiext.base.webhook.client import WebhookClient, WebhookError
 
 _LOG: Final = get_logger(__name__)
 

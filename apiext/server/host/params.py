@@ -9,21 +9,21 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.admission.host_lookup import ask_for
-from apiext.admission.packed_objects import reduce, strip
-from apiext.admission.param_informer import READY_WAIT, ParamInformer
-from apiext.admission.typed_kinds import is_typed
-from apiext.meta import errors
-from apiext.scheduling.tasks import SharedWork, end_tasks
+from apiext.api.admission.host_lookup import ask_for
+from apiext.api.admission.packed_objects import reduce, strip
+from apiext.api.admission.param_informer import READY_WAIT, ParamInformer
+from apiext.api.admission.typed_kinds import is_typed
+from apiext.base.meta import errors
+from apiext.base.scheduling.tasks import SharedWork, end_tasks
 from apiext.server.host.served_reflector import ServedReflector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from apiext.admission.sources import ParamQuery
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.api.admission.sources import ParamQuery
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.webhook.client import WebhookClient
     from apiext.server.host.discovery import HostDiscovery, HostResource
-    from apiext.webhook.client import WebhookClient
 
 _LIVE_SECONDS: Final = 1.0
 """Timeout of the live lookup of an object that the informer does not have (upstream getParamDirectly)."""

@@ -7,17 +7,17 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.errors import StatusError
-from apiext.meta.log import get_logger
-from apiext.scheduling.backoff import Backoff
-from apiext.webhook.reflector import Link, Reflector
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.webhook.reflector import Link, Reflector
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from apiext.base.webhook.client import WebhookClient, WebhookError
+    from apiext.base.webhook.reflector import Follower, Found
     from apiext.server.host.discovery import HostResource
-    from apiext.webhook.client import WebhookClient, WebhookError
-    from apiext.webhook.reflector import Follower, Found
 
 _LOG: Final = get_logger(__name__)
 _MIN_PAUSE: Final = 1.0

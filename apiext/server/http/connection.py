@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
 
-from apiext.endpoints.request import USER
-from apiext.endpoints.responsewriters.response import has_begun
-from apiext.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_LINES_PART_BYTES
-from apiext.meta.request import UNAUTHENTICATED
-from apiext.scheduling.tracebacks import without_frames
+from apiext.api.endpoints.request import USER
+from apiext.api.endpoints.responsewriters.response import has_begun
+from apiext.base.meta.limits import MAX_BODY_BYTES, MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_LINES_PART_BYTES
+from apiext.base.meta.request import UNAUTHENTICATED
+from apiext.base.scheduling.tracebacks import without_frames
 from apiext.server.http.request_loop import BODY_BUFFER, RequestLoop
 from apiext.server.http.request_parser import CLIENT, FRONT_PROXY, ExpectationError, HeadTooLargeError, RequestParser, summary
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from multidict import CIMultiDictProxy
     from yarl import URL
 
-    from apiext.audit.source_ips import Client
-    from apiext.scheduling.parse_turns import ParseTurns
+    from apiext.api.audit.source_ips import Client
+    from apiext.base.scheduling.parse_turns import ParseTurns
     from apiext.server.http.request_parser import HeadLimits
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
@@ -57,7 +57,7 @@ class HTTPConnection(RequestLoop):
         self._ignores_input = False
         self._stall_timer: asyncio.TimerHandle | None = None
         self.audit_client: tuple[str, Client] | None = None
-        """The last User-Agent, and the client in audit events if no proxy names others (filters/auditing/client.py)."""
+        """The last User-Agent, and the client in audit events if no proxy names others (api/filters/auditing/client.py)."""
         self.closes_after_answer = False
         """Whether the next answer carries `Connection: close` and ends the connection."""
 

@@ -16,8 +16,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from apiext.endpoints.responsewriters.response_writer import ResponseWriter
-from apiext.meta.limits import MAX_PIPELINED_REQUESTS
+from apiext.api.endpoints.responsewriters.response_writer import ResponseWriter
+from apiext.base.meta.limits import MAX_PIPELINED_REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError
 from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from apiext.meta.limits import (
+from apiext.base.meta.limits import (
     MAX_HEAD_BYTES,
     MAX_HEAD_FIELDS,
     MAX_LINE_BYTES,

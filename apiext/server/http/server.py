@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import web
 
-from apiext.endpoints.request import PEER, Handler
-from apiext.meta.limits import LISTEN_BACKLOG, MAX_RECEIVED_AHEAD_BYTES
-from apiext.scheduling.parse_turns import parse_turns
+from apiext.api.endpoints.request import PEER, Handler
+from apiext.base.meta.limits import LISTEN_BACKLOG, MAX_RECEIVED_AHEAD_BYTES
+from apiext.base.scheduling.parse_turns import parse_turns
 from apiext.server.http.connection import HTTPConnection, Request
 from apiext.server.http.unauthenticated import UnauthenticatedConnections
 from apiext.server.start_error import StartError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from aiohttp.streams import StreamReader
     from aiohttp.web_protocol import RequestHandler
 
-    from apiext.meta.request import Peer
+    from apiext.base.meta.request import Peer
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
     from apiext.server.tls.dynamic_tls import DynamicTLS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
+from apiext.base.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
 from apiext.server.process_resources import share_of_open_files
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import selectors
 import time
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 
 if TYPE_CHECKING:
     import socket

@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from apiext.meta.log import get_logger
-from apiext.workers.messages import receive_message, send_message
+from apiext.base.meta.log import get_logger
+from apiext.base.workers.messages import receive_message, send_message
 
 if TYPE_CHECKING:
-    from apiext.workers.messages import ProcessMessage
+    from apiext.base.workers.messages import ProcessMessage
 
 _LOG: Final = get_logger(__name__)
 _ANSWER_SECONDS: Final = 30.0

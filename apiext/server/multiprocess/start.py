@@ -6,36 +6,64 @@ import gc
 import importlib
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from apiext.api.flowcontrol.seat_part import SeatPart
 from apiext.server.http.server import listen, url_of
 from apiext.server.multiprocess.metrics_ledger import MetricsLedger
 from apiext.server.multiprocess.scoreboard import Scoreboard
 from apiext.server.multiprocess.supervisor import SharedState, Supervisor
 from apiext.server.multiprocess.worker import WorkerStart, serve_as_worker
-from apiext.server.multiprocess.worker_options import worker_options
 from apiext.server.observability.log_output import configure_logging
 from apiext.server.parent_process import parent_descriptor
 from apiext.server.preparation import PRELOADED
 from apiext.server.process_resources import raise_open_files_limit
-from apiext.server.process_role import SharedLog
+from apiext.server.routes.process_role import SharedLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apiext.api.audit.batch_options import BatchOptions
     from apiext.server.multiprocess.worker_slot import WorkerEnds
-    from apiext.server.options.options import ServerOptions
+    from apiext.server.options.audit import AuditOptions
+    from apiext.server.options.options import LimitOptions, ServerOptions
 
 _SHARED: Final = (
     "apiext.storage.etcd.backend",
     "apiext.server.composition.rbac",
-    "apiext.serving.remote.remote_scopes",
+    "apiext.api.serving.remote.remote_scopes",
     "prometheus_client",
     "prometheus_client.exposition",
     "re2",
 )
 """Modules that a worker imports at its start or soon, besides those that this module needs."""
+
+
+def worker_options(options: ServerOptions, index: int) -> ServerOptions:
+    """Return the options of the worker `index`, from 0."""
+    part = SeatPart(index, options.workers)
+    return replace(options, limits=_limits(options.limits, part), audit=_audit(options.audit, options.workers))
+
+
+def _limits(limits: LimitOptions, part: SeatPart) -> LimitOptions:
+    if limits.priority_and_fairness:
+        # its levels are divided, not the sum: see Controller
+        return replace(limits, part=part)
+    reading, writing = part.of(limits.max_in_flight), part.of(limits.max_mutating_in_flight)
+    return replace(limits, part=part, max_in_flight=reading, max_mutating_in_flight=writing)
+
+
+def _audit(audit: AuditOptions, workers: int) -> AuditOptions:
+    """Return the options with a part of the batches a second."""
+    log = None if audit.log is None else replace(audit.log, batch=_batch(audit.log.batch, workers))
+    webhook = None if audit.webhook is None else replace(audit.webhook, batch=_batch(audit.webhook.batch, workers))
+    return replace(audit, log=log, webhook=webhook)
+
+
+def _batch(batch: BatchOptions, workers: int) -> BatchOptions:
+    return replace(batch, qps=batch.qps / workers, burst=max(1, batch.burst // workers))
 
 
 def serve_with_workers(options: ServerOptions, *, started: Callable[[dict[str, str]], None], settle: Callable[[], None]) -> None:

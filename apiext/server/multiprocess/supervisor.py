@@ -16,21 +16,21 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
+from apiext.base.workers.messages import receive_message
 from apiext.server.multiprocess.dispatcher import ConnectionDispatcher
 from apiext.server.multiprocess.hung_workers import HungWorkers
 from apiext.server.multiprocess.worker_slot import WorkerSlot, exit_text
 from apiext.server.start_error import StartError
-from apiext.workers.messages import receive_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apiext.base.workers.messages import ProcessMessage
     from apiext.server.multiprocess.metrics_ledger import MetricsLedger
     from apiext.server.multiprocess.scoreboard import Scoreboard
     from apiext.server.multiprocess.worker_slot import WorkerEnds
-    from apiext.server.process_role import SharedLog
-    from apiext.workers.messages import ProcessMessage
+    from apiext.server.routes.process_role import SharedLog
 
 _LOG: Final = get_logger(__name__)
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT)

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from apiext.endpoints.parameters.query_parameters import parse_query, text
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.responsewriters.status import text_reply
-from apiext.flowcontrol import dumps
-from apiext.scheduling.time_slice import in_slices
+from apiext.api.endpoints.parameters.query_parameters import parse_query, text
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.responsewriters.status import text_reply
+from apiext.api.flowcontrol import dumps
+from apiext.base.scheduling.time_slice import in_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from aiohttp import web
 
-    from apiext.flowcontrol.controller import Controller
-    from apiext.flowcontrol.dumps import Row
-    from apiext.meta.steps import Steps
+    from apiext.api.flowcontrol.controller import Controller
+    from apiext.api.flowcontrol.dumps import Row
+    from apiext.base.meta.steps import Steps
     from apiext.server.multiprocess.siblings import Siblings
 
 _SECONDS: Final = 4.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from apiext.scheduling.tasks import SharedWork
+from apiext.base.scheduling.tasks import SharedWork
 from apiext.server.routes.healthz import HealthCheck, HealthEndpoint, UnhealthyError
 
 if TYPE_CHECKING:

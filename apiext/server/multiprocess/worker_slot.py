@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from apiext.scheduling.backoff import Backoff
-from apiext.workers.messages import message_sockets, send_message
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.workers.messages import message_sockets, send_message
 
 if TYPE_CHECKING:
     from apiext.server.multiprocess.scoreboard import Scoreboard

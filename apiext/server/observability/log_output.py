@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.limits import MAX_LOG_LINE_BYTES
+from apiext.base.meta.limits import MAX_LOG_LINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

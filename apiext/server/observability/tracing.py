@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext import __version__
-from apiext.meta.configuration import ConfigurationError, parse_configuration
+from apiext.base.meta.configuration import ConfigurationError, parse_configuration
 from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from apiext.meta import field as fields
-from apiext.meta.configuration import ConfigurationError, parse_configuration
+from apiext.base.meta import field as fields
+from apiext.base.meta.configuration import ConfigurationError, parse_configuration
 from apiext.server.start_error import StartError
 
 _V1: Final = "apiserver.config.k8s.io/v1"
@@ -90,7 +90,7 @@ def _settings(entry: Mapping[str, Any], plugin: str, base: Path) -> dict[str, An
     """Return the configuration of a plug-in, which is in the file or in another one."""
     schema = _schema(_KINDS[plugin])
     if entry.get("configuration") is not None:
-        from apiext.meta.encoding import json_codec
+        from apiext.base.meta.encoding import json_codec
 
         return parse_configuration(json_codec.dumps(entry["configuration"]), schema)
     return parse_configuration((base / entry["path"]).read_bytes(), schema) if entry.get("path") else {}

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.admission.dynamic import DYNAMIC_PLUGINS
-from apiext.meta.golang.formatting import quote
-from apiext.meta.log import get_logger
+from apiext.api.admission.dynamic import DYNAMIC_PLUGINS
+from apiext.base.meta.golang.formatting import quote
+from apiext.base.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
 _IMPLEMENTED: Final = frozenset({"AlwaysAdmit", "NamespaceLifecycle", "ResourceQuota", *DYNAMIC_PLUGINS})

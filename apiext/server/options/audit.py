@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.audit.batch_options import BatchOptions, TruncateOptions
-from apiext.audit.levels import AuditMode
+from apiext.api.audit.batch_options import BatchOptions, TruncateOptions
+from apiext.api.audit.levels import AuditMode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apiext.meta.flags import FlagReader
+    from apiext.base.meta.flags import FlagReader
 
 _MODES: Final = tuple(mode.value for mode in AuditMode)
 _FORMATS: Final = ("legacy", "json")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.meta.flags import FALSE, TRUE
-from apiext.meta.golang.formatting import quote
-from apiext.meta.log import get_logger
+from apiext.base.meta.flags import FALSE, TRUE
+from apiext.base.meta.golang.formatting import quote
+from apiext.base.meta.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

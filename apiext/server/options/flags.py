@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from apiext.authentication.request_header import RequestHeaders
-from apiext.meta.flags import FlagReader, OptionsError
-from apiext.meta.selector_parser import parse_label_selector
+from apiext.api.authentication.request_header import RequestHeaders
+from apiext.base.meta.flags import FlagReader, OptionsError
+from apiext.base.meta.selector_parser import parse_label_selector
+from apiext.base.webhook.service_addresses import parse_service_addresses
 from apiext.server.options.admission_plugins import AdmissionPlugins
 from apiext.server.options.audit import read_audit
 from apiext.server.options.authorization_modes import FRONT_PROXY, MODES, RBAC, WEBHOOK
@@ -31,12 +32,11 @@ from apiext.server.options.options import (
 )
 from apiext.server.options.workers import read_workers
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.webhook.service_addresses import parse_service_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from apiext.webhook.service_addresses import ServiceAddresses
+    from apiext.base.webhook.service_addresses import ServiceAddresses
 
 _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
 _KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", "kubeconfig")
@@ -222,7 +222,7 @@ def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:
         path = reader.file(flag)
         if path is not None:
             return KubeconfigSource(f"--{flag.replace('_', '-')}", path)
-    from apiext.webhook.clientcmd.service_account import in_cluster
+    from apiext.base.webhook.clientcmd.service_account import in_cluster
 
     named = any(reader.value(flag) for flag in _KUBECONFIGS)
     if named or WEBHOOK not in reader.names("authorization_mode") or not in_cluster():
@@ -292,7 +292,7 @@ def _host(reader: FlagReader) -> KubeconfigSource | None:
     delegate = _delegate(reader, "kubeconfig")
     if delegate is not None or reader.value("crd_selector") is None:
         return delegate
-    from apiext.webhook.clientcmd.service_account import in_cluster
+    from apiext.base.webhook.clientcmd.service_account import in_cluster
 
     if in_cluster():
         return KubeconfigSource("the pod's service account")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from apiext.authentication.request_header import RequestHeaders
-from apiext.flowcontrol.seat_part import WHOLE, SeatPart
+from apiext.api.authentication.request_header import RequestHeaders
+from apiext.api.flowcontrol.seat_part import WHOLE, SeatPart
+from apiext.base.webhook.service_addresses import ServiceAddresses
 from apiext.server.options.admission_plugins import AdmissionPlugins
 from apiext.server.options.audit import AuditOptions
 from apiext.server.options.feature_gates import FeatureGates
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.webhook.service_addresses import ServiceAddresses
 
 
 class RequestLimits(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from apiext.meta.flags import FlagReader
+    from apiext.base.meta.flags import FlagReader
     from apiext.server.options.options import LimitOptions
 
 _MOST: Final = 64

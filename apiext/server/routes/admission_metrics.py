@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import HistogramMetricFamily, Metric
 
-    from apiext.admission.metrics import AdmissionStats, StepSeries
-    from apiext.scheduling.histogram import Histogram
+    from apiext.api.admission.metrics import AdmissionStats, StepSeries
+    from apiext.base.scheduling.histogram import Histogram
 
 
 class AdmissionMetrics:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.audit.levels import LEVEL_NAMES
+from apiext.api.audit.levels import LEVEL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.audit.statistics import AuditStats
+    from apiext.api.audit.statistics import AuditStats
 
 
 class AuditMetrics:

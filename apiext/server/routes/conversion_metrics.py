@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.conversion.factory import ConverterFactory
-    from apiext.conversion.metrics import ConversionStats
-    from apiext.scheduling.histogram import Histogram
+    from apiext.base.scheduling.histogram import Histogram
+    from apiext.resources.conversion.factory import ConverterFactory
+    from apiext.resources.conversion.metrics import ConversionStats
 
 _ROUTE: Final = ("crd_name", "from_version", "to_version", "succeeded")
 

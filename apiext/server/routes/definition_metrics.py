@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.definitions.catalog import Catalog
-    from apiext.migration.migration_controller import MigrationController
+    from apiext.api.migration.migration_controller import MigrationController
+    from apiext.resources.definitions.catalog import Catalog
 
 
 class DefinitionMetrics:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.parameters.query_parameters import parse_query, text
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.responsewriters.status import text_reply
-from apiext.flowcontrol.dumps import dump_priority_levels, dump_queues, dump_requests
-from apiext.scheduling.time_slice import in_slices
+from apiext.api.endpoints.parameters.query_parameters import parse_query, text
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.responsewriters.status import text_reply
+from apiext.api.flowcontrol.dumps import dump_priority_levels, dump_queues, dump_requests
+from apiext.base.scheduling.time_slice import in_slices
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from apiext.flowcontrol.controller import Controller
+    from apiext.api.flowcontrol.controller import Controller
 
 
 class FlowControlDebug:

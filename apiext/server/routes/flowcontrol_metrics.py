@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.flowcontrol.fairqueuing.seat_seconds import SCALE
-from apiext.flowcontrol.statistics import DispatchProgress
+from apiext.api.flowcontrol.seat_seconds import SCALE
+from apiext.api.flowcontrol.statistics import DispatchProgress
 from apiext.server.routes.metrics_text import buckets
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-    from apiext.flowcontrol.controller import Controller, LevelState
-    from apiext.flowcontrol.statistics import FlowHistogram, FlowStats
+    from apiext.api.flowcontrol.controller import Controller, LevelState
+    from apiext.api.flowcontrol.statistics import FlowHistogram, FlowStats
 
 _PREFIX: Final = "apiserver_flowcontrol_"
 _LEVEL: Final = ("priority_level",)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.garbagecollector.garbage_collection import GarbageCollection
+    from apiext.api.garbagecollector.garbage_collection import GarbageCollection
 
 
 class GarbageCollectionMetrics:

@@ -10,10 +10,10 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.responsewriters.status import text_reply
-from apiext.meta.golang import formatting
-from apiext.meta.log import get_logger
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.responsewriters.status import text_reply
+from apiext.base.meta.golang import formatting
+from apiext.base.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
 _TEXT: Final = "text/plain; charset=utf-8"

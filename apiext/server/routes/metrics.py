@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.filters.metrics import DURATION_BUCKETS, EXPIRATION_BUCKETS
-from apiext.flowcontrol.fairqueuing.phase import Phase
-from apiext.meta.request import MUTATING, READ_ONLY
+from apiext.api.filters.metrics import DURATION_BUCKETS, EXPIRATION_BUCKETS
+from apiext.api.flowcontrol.phase import Phase
+from apiext.base.meta.request import MUTATING, READ_ONLY
 from apiext.server.routes.metrics_text import MetricsText, buckets
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
-    from apiext.filters.metrics import RequestStats
-    from apiext.meta.gvk import GroupResource
-    from apiext.workers.pool import WorkerPool
+    from apiext.api.filters.metrics import RequestStats
+    from apiext.base.meta.gvk import GroupResource
+    from apiext.base.workers.pool import WorkerPool
 
 _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 

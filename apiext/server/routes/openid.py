@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
 
-from apiext.authentication.tokens import KeysError
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.responsewriters.status import text_reply
-from apiext.meta import errors
-from apiext.meta.encoding import json_codec
+from apiext.api.authentication.tokens import KeysError
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.responsewriters.status import text_reply
+from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_codec
 
 if TYPE_CHECKING:
-    from apiext.authentication.serviceaccount.service_account_tokens import ServiceAccountTokens
+    from apiext.api.authentication.serviceaccount.service_account_tokens import ServiceAccountTokens
 
 CONFIGURATION: Final = "/.well-known/openid-configuration"
 KEYS: Final = "/openid/v1/jwks"

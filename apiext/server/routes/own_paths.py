@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
-from apiext.endpoints.own_paths import VERSION_MAP
+from apiext.api.endpoints.own_paths import VERSION_MAP
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from apiext.endpoints.request import Handler
+    from apiext.api.endpoints.request import Handler
 
 _BELOW: Final = f"{VERSION_MAP}/"
 

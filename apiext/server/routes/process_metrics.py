@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.server.routes.metrics_text import METRICS_TYPE, MetricsText
 
 if TYPE_CHECKING:

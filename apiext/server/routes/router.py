@@ -1,6 +1,8 @@
 """Routes requests by path.
 
 Mirrors apiserver pkg/server/handler.go and pkg/server/routes.
+
+Slis: component-base metrics/prometheus/slis.
 """
 
 from __future__ import annotations
@@ -12,23 +14,67 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
 
-from apiext.endpoints.request import INFO, Handler, bound
-from apiext.endpoints.responsewriters.cached_document import accepts_gzip
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.responsewriters.status import text_reply
-from apiext.endpoints.serializers.negotiation import JSON, check_route
-from apiext.meta import errors
-from apiext.meta.encoding import json_codec
+from apiext.api.endpoints.request import INFO, Handler, bound
+from apiext.api.endpoints.responsewriters.cached_document import accepts_gzip
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.responsewriters.status import text_reply
+from apiext.api.endpoints.serializers.negotiation import JSON, check_route
+from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_codec
 from apiext.server.routes.metrics_text import METRICS_TYPE
-from apiext.server.routes.slis import HealthMetrics
 from apiext.server.routes.version import version_info
 from apiext.server.routes.zpages import Flagz, Statusz, ZPageHandler
 
 if TYPE_CHECKING:
-    from apiext.server.process_role import MetricsSource
+    from collections.abc import Iterator
+
+    from prometheus_client.metrics_core import Metric
+
     from apiext.server.routes.healthz import HealthEndpoint
+    from apiext.server.routes.process_role import MetricsSource
 
 _TEXT: Final = "text/plain; charset=utf-8"
+
+
+class HealthMetrics:
+    """Renders the last results of all checks, and how often each of them had which."""
+
+    def __init__(self, health: Sequence[HealthEndpoint]) -> None:
+        self._health = health
+
+    async def text(self) -> bytes:
+        """Return the metrics in the Prometheus text format."""
+        # in a thread: the library takes long to import
+        return await asyncio.to_thread(self._write)
+
+    def _write(self) -> bytes:
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.exposition import generate_latest
+
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics (prometheus_client.registry.Collector)."""
+        from prometheus_client import PROCESS_COLLECTOR
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+        results = GaugeMetricFamily(
+            "kubernetes_healthcheck", "This metric records the result of a single healthcheck.", labels=("name", "type")
+        )
+        totals = CounterMetricFamily(
+            "kubernetes_healthchecks", "This metric records the results of all healthcheck.", labels=("name", "status", "type")
+        )
+        for endpoint in self._health:
+            # another request may add one meanwhile
+            for (name, status), count in sorted(dict(endpoint.outcomes).items()):
+                totals.add_metric((name, status, endpoint.name), count)
+            for name, passed in sorted(dict(endpoint.results).items()):
+                results.add_metric((name, endpoint.name), float(passed))
+        yield results
+        yield totals
+        yield from (metric for metric in PROCESS_COLLECTOR.collect() if metric.name == "process_start_time_seconds")
 
 
 class Router:

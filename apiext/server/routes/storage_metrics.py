@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.meta.gvk import GroupResource
+    from apiext.base.meta.gvk import GroupResource
     from apiext.storage.backends.measured_backend import MeasuredBackend
     from apiext.storage.rendering.shard_stats import ShardStats
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
-from apiext.endpoints.responsewriters.formatting import formatted
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.serializers.negotiation import JSON, YAML, Convert, MediaType, Offers, negotiate
-from apiext.meta.encoding import json_codec
-from apiext.meta.time import rfc3339
+from apiext.api.endpoints.responsewriters.formatting import formatted
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.serializers.negotiation import JSON, YAML, Convert, MediaType, Offers, negotiate
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.time import rfc3339
 from apiext.server.routes.version import GIT_VERSION, MAJOR, MINOR, version_info
 
 if TYPE_CHECKING:

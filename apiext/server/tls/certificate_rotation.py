@@ -9,8 +9,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.log import get_logger
-from apiext.scheduling.ticks import until_tick
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.ticks import until_tick
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
 

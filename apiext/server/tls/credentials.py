@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.authentication.bearer_token import TokenFileError, load_token_file
-from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
-from apiext.cert import certificate
+from apiext.api.authentication.bearer_token import TokenFileError, load_token_file
+from apiext.api.authentication.client_certificate import CertificateAuthorities, PeerIdentification
+from apiext.base.cert import certificate
 from apiext.server.atomic_files import read_file, write_file
 from apiext.server.start_error import StartError
 from apiext.server.tls.certificate_rotation import CertificateRotation, WatchedFiles
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from apiext.meta.request import UserInfo
+    from apiext.base.meta.request import UserInfo
     from apiext.server.options.options import ServerOptions
 
 _ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- compared, not bound
@@ -193,7 +193,7 @@ def _client_key(path: Path) -> str:
     """Return a key in base64, in the form that all clients read: former releases wrote another one."""
     key = path.read_text()
     if _PKCS8 in key:
-        from apiext.cert.issuing import as_ec_key
+        from apiext.base.cert.issuing import as_ec_key
 
         key = as_ec_key(key)
     return base64.b64encode(key.encode()).decode()

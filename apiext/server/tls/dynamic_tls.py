@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Sequence
 
-    from apiext.authentication.client_certificate import PeerIdentification
+    from apiext.api.authentication.client_certificate import PeerIdentification
 
 
 class _SwitchableContext(ssl.SSLContext):

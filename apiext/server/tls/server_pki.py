@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from apiext.cert import certificate, renewal
-from apiext.meta.request import MASTERS
+from apiext.base.cert import certificate, renewal
+from apiext.base.meta.request import MASTERS
 from apiext.server.atomic_files import folder_locked, make_private, read_file, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from apiext.cert.issuing import Pem
+    from apiext.base.cert.issuing import Pem
 
 _MAX_HOSTS: Final = 100
 """Maximum of hosts in a certificate, which otherwise grows when the machine's name changes."""
@@ -124,7 +124,7 @@ def _is_due(pair: KeyPair, authority: KeyPair, moment: datetime.datetime) -> boo
 
 def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None:
     # imports in 0.1 s
-    from apiext.cert import issuing
+    from apiext.base.cert import issuing
 
     _complete_authority(pki, moment)
     authority = issuing.Pem(read_file(pki.authority.cert), read_file(pki.authority.key))
@@ -139,7 +139,7 @@ def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None
 
 
 def _complete_authority(pki: Pki, moment: datetime.datetime) -> None:
-    from apiext.cert import issuing
+    from apiext.base.cert import issuing
 
     authorities = read_file(pki.authority.cert)
     kept = renewal.still_valid(authorities, moment)

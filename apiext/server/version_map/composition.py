@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.definitions.conditions import STORAGE_MIGRATION_PROBLEMS
-from apiext.definitions.deprecation import deprecation_warning
-from apiext.definitions.stored_report import stored_report
-from apiext.meta.gvk import GroupVersionResource
+from apiext.base.meta.gvk import GroupVersionResource
+from apiext.resources.definitions.conditions import STORAGE_MIGRATION_PROBLEMS
+from apiext.resources.definitions.deprecation import deprecation_warning
+from apiext.resources.definitions.stored_report import stored_report
 from apiext.server.version_map.conversions import conversion_target
 from apiext.server.version_map.entries import DEFINITIONS, GUARDS, MIGRATIONS, DefinitionEntry, NamedPart
 from apiext.server.version_map.next_steps import next_steps
-from apiext.storage.stored.version_counts import StoredCounts
+from apiext.storage.stored_bytes.version_counts import StoredCounts
 
 if TYPE_CHECKING:
-    from apiext.definitions.definition import Definition
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.definitions.definition import Definition
     from apiext.server.version_map.entries import ConversionFacts, DefinitionFacts
 
 _NO_COUNTS: Final = StoredCounts({}, 0)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.scheduling.histogram import Histogram
+from apiext.base.scheduling.histogram import Histogram
 from apiext.server.version_map.entries import ConversionFacts, RulesState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from apiext.conversion.circuits import ConversionCircuits
-    from apiext.conversion.known import KnownConversion, KnownConversions
-    from apiext.conversion.metrics import ConversionStats
-    from apiext.definitions.definition import Definition
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.conversion.circuits import ConversionCircuits
+    from apiext.resources.conversion.known import KnownConversion, KnownConversions
+    from apiext.resources.conversion.metrics import ConversionStats
+    from apiext.resources.definitions.definition import Definition
 
 _MOST: Final = 0.95
 """Share of the calls that are not slower than the shown latency."""
@@ -100,8 +100,8 @@ class RulesStates:
 def _parse_problem(conversion: KnownConversion) -> str:
     """Return what is wrong with a Conversion by itself."""
     # Imported with the first rules: most servers have none.
-    from apiext.conversion.rules.errors import InvalidConversionError
-    from apiext.conversion.rules.parse import parse_rules
+    from apiext.resources.conversion.rules.errors import InvalidConversionError
+    from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 
     try:
         parse_rules(conversion.document)

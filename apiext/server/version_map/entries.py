@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.meta.builtin_resources import (
+from apiext.base.meta.builtin_resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     MUTATING_ADMISSION_POLICIES,
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -15,11 +15,11 @@ from apiext.meta.builtin_resources import (
     VALIDATING_ADMISSION_POLICIES,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
 
 if TYPE_CHECKING:
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.gvk import GroupVersionResource
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.meta.gvk import GroupVersionResource
 
 DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource
 MIGRATIONS: Final = STORAGE_VERSION_MIGRATIONS.resource

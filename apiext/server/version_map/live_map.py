@@ -8,22 +8,82 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.definition_informer import FAILURES
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import end_tasks
-from apiext.scheduling.time_slice import paced
+from apiext.api.serving.stored_documents import StoredDocuments
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks
+from apiext.base.scheduling.time_slice import paced
+from apiext.base.scheduling.workqueue import WorkQueue
+from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.server.version_map.composition import compose
-from apiext.server.version_map.counted_versions import CountedVersions
 from apiext.server.version_map.problem_scans import ProblemScans
 from apiext.server.version_map.renewals import Renewals
 from apiext.server.version_map.sources import FactFinder, MapSources
-from apiext.serving.stored_documents import StoredDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from apiext.definitions.definition import Definition
+    from apiext.resources.definitions.catalog import Catalog
+    from apiext.resources.definitions.definition import Definition
     from apiext.server.version_map.entries import DefinitionEntry
+    from apiext.storage.factory import StoreFactory
+    from apiext.storage.stored_bytes.version_counts import StoredCounts
+
+
+_PAUSE_SECONDS: Final = 1.0
+"""Least seconds between two counts of a resource in the store."""
+_SHARE: Final = 20.0
+"""A count is followed by a pause of so many times its duration."""
+
+
+class CountedVersions:
+    """The counts of all definitions. A loaded watch cache has them; others are counted in the store, at a limited share of the time."""
+
+    def __init__(self, catalog: Catalog, stores: StoreFactory, changed: Callable[[], None]) -> None:
+        """Create it. `changed` is called after each count."""
+        self._catalog = catalog
+        self._stores = stores
+        self._changed = changed
+        self._counted: dict[str, StoredCounts] = {}
+        self._next: dict[str, float] = {}
+        """When a definition's objects may be counted again."""
+        self._queue = WorkQueue(
+            self._count, log=_LOG, event="stored objects not counted, retrying", key_field="definition", retryable=FAILURES
+        )
+        self.run = self._queue.run
+
+    def of(self, definition: Definition) -> StoredCounts | None:
+        """Return the latest counts, None before the first."""
+        return self._stores.stored_versions(definition.resource).known() or self._counted.get(definition.name)
+
+    def note(self, name: str) -> None:
+        """Count the objects of a definition that is new or whose objects have changed."""
+        self._queue.add(name)
+
+    def forget(self, name: str) -> None:
+        """Drop the counts of a deleted definition."""
+        self._counted.pop(name, None)
+        self._next.pop(name, None)
+
+    async def settled(self) -> None:
+        """Wait until everything was counted that may be counted now."""
+        await self._queue.join()
+
+    async def _count(self, name: str) -> float | None:
+        """Count in the store; implements workqueue.Sync."""
+        definition, loop = self._catalog.get(name), asyncio.get_running_loop()
+        if definition is None:
+            self.forget(name)
+            return None
+        stored, now = self._stores.stored_versions(definition.resource), loop.time()
+        if stored.known() is not None:
+            return None
+        if (early := self._next.get(name, 0.0) - now) > 0:
+            return early
+        self._counted[name] = await stored.counts()
+        self._next[name] = loop.time() + max(_PAUSE_SECONDS, _SHARE * (loop.time() - now))
+        self._changed()
+        return None
+
 
 _LOG: Final = get_logger(__name__)
 LINGER_SECONDS: Final = 30.0

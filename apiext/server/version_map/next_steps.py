@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
+from apiext.base.meta.builtin_resources import STORAGEMIGRATION_V1
 from apiext.server.version_map.entries import MigrationWay
 
 if TYPE_CHECKING:
-    from apiext.definitions.definition import Definition
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.storage.stored.version_counts import StoredCounts
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.definitions.definition import Definition
+    from apiext.storage.stored_bytes.version_counts import StoredCounts
 
 
 def next_steps(definition: Definition, counts: StoredCounts, way: MigrationWay) -> list[Object]:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

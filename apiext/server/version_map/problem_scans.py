@@ -6,18 +6,18 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.definition_informer import FAILURES
-from apiext.endpoints.scopes.write_call import SERVER_USER
-from apiext.meta.log import get_logger
-from apiext.scheduling.workqueue import WorkQueue
+from apiext.api.endpoints.scopes.write_call import SERVER_USER
+from apiext.api.serving.stored_documents import StoredDocuments, StoredQuestion
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.workqueue import WorkQueue
+from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.server.version_map.entries import ProblemReport
-from apiext.serving.stored_documents import StoredDocuments, StoredQuestion
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from apiext.definitions.catalog import Catalog
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.definitions.catalog import Catalog
 
 _LOG: Final = get_logger(__name__)
 MAX_CHECKED: Final = 20_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.authorization.authorizer import Decision, ReviewError
-from apiext.meta.request import RequestInfo
+from apiext.api.authorization.authorizer import Decision, ReviewError
+from apiext.base.meta.request import RequestInfo
 
 if TYPE_CHECKING:
-    from apiext.authorization.authorizer import Authorize
-    from apiext.meta.gvk import GroupVersionResource
-    from apiext.meta.request import UserInfo
+    from apiext.api.authorization.authorizer import Authorize
+    from apiext.base.meta.gvk import GroupVersionResource
+    from apiext.base.meta.request import UserInfo
     from apiext.server.version_map.entries import DefinitionEntry, NamesShown
 
 

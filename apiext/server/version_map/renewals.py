@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -3,32 +3,149 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.gvk import GroupResource
+from apiext.api.admission.sources import AdmissionPhase, NotReadyError, RequestPlace
+from apiext.api.migration import migration_state
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.meta.objectmeta import conditions
+from apiext.base.meta.request import AdmissionOperation
+from apiext.resources.registry.builtin.storageversionmigration import FAILED, RUNNING
+from apiext.resources.registry.request_context import RequestContext
 from apiext.server.version_map import conversions
-from apiext.server.version_map.entries import DefinitionFacts, MigrationWay
-from apiext.server.version_map.guards import guards_of
-from apiext.server.version_map.migrations import migrations_by_resource
+from apiext.server.version_map.conversions import client_target
+from apiext.server.version_map.entries import GUARDS, DefinitionFacts, MigrationProgressShown, MigrationWay
+from apiext.storage.interface import ListOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from apiext.admission.sources import ConfigurationSource
-    from apiext.conversion.factory import ConverterFactory
-    from apiext.definitions.catalog import Catalog
-    from apiext.definitions.definition import Definition
-    from apiext.endpoints.scopes.scope import Scope
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.server.version_map.entries import MigrationProgressShown, ProblemReport
-    from apiext.server.version_map.migrations import FindProgress
-    from apiext.serving.cache import ServingCache
-    from apiext.workers.pool import WorkerPool
+    from apiext.api.admission.sources import ConfigurationSource, HookEntry, PolicyEntry
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.api.migration.migration_state import MigrationProgress
+    from apiext.api.serving.cache import ServingCache
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.resources.conversion.factory import ConverterFactory
+    from apiext.resources.definitions.catalog import Catalog
+    from apiext.resources.definitions.definition import Definition
+    from apiext.server.version_map.entries import ProblemReport
+
+    FindProgress = Callable[[str], MigrationProgress | None]
+    """Returns the progress of the migration with a uid, None if this server does not run it."""
 
 _PATIENCE_SECONDS: Final = 0.5
 """Seconds for which the map waits for the first lists of configurations. Writes wait longer."""
+
+_WEBHOOKS: Final = {phase: f"{phase}webhookconfigurations" for phase in AdmissionPhase}
+_POLICIES: Final = {phase: f"{phase}admissionpolicies" for phase in AdmissionPhase}
+
+_SHOWN: Final = 5
+"""Migrations of a resource that are shown, the latest ones."""
+_COUNTS: Final = re.compile(r"(\d+)/(\d+) (?:objects )?not yet migrated|(\d+) objects verified migrated")
+_MAX_MESSAGE: Final = 500
+"""Characters."""
+
+
+async def migrations_by_resource(scope: Scope, progress: FindProgress | None) -> dict[GroupResource, list[MigrationProgressShown]]:
+    """Return the latest migrations of each resource, the newest first.
+
+    Raises:
+        BackendError, StorageError, StatusError: they cannot be read.
+    """
+    listed = await scope.rest.list(RequestContext(), ListOptions(resource_version="0"))
+    found: dict[GroupResource, list[MigrationProgressShown]] = {}
+    objects = [item.object() for item in listed.items]
+    for one in sorted(objects, key=lambda one: str(one["metadata"].get("creationTimestamp")), reverse=True):
+        rows = found.setdefault(migration_state.resource_of(one), [])
+        if len(rows) < _SHOWN:
+            rows.append(_shown(one, None if progress is None else progress(one["metadata"]["uid"])))
+    return found
+
+
+def _shown(migration: Object, progress: MigrationProgress | None) -> MigrationProgressShown:
+    metadata, state, message = migration["metadata"], *_state(migration)
+    left, total = _counts(message) if progress is None else progress
+    return MigrationProgressShown(
+        metadata["name"], state, str(metadata.get("creationTimestamp") or ""), message[:_MAX_MESSAGE], left, total
+    )
+
+
+def _state(migration: Object) -> tuple[str, str]:
+    """Return the state, and the message of the condition that tells it."""
+    found = {one["type"]: str(one.get("message") or "") for one in migration["status"].get("conditions") or ()}
+    if migration_state.has_succeeded(migration):
+        return "succeeded", found.get(RUNNING, "")
+    if conditions.is_true(migration["status"].get("conditions") or (), FAILED):
+        return "failed", found.get(FAILED, "")
+    if migration_state.is_running(migration):
+        return "running", found.get(RUNNING, "")
+    return "pending", ""
+
+
+def _counts(message: str) -> tuple[int | None, int | None]:
+    """Return the objects that are left, and all objects, as far as a message names them."""
+    match = _COUNTS.search(message)
+    if match is None:
+        return None, None
+    return (0, int(match[3])) if match[3] else (int(match[1]), int(match[2]))
+
+
+async def guards_of(source: ConfigurationSource, definition: Definition) -> Mapping[str, Sequence[Object]] | None:
+    """Return the webhooks and policies by plural, each with the operations that it concerns; None while they are not known."""
+    found: dict[str, dict[str, tuple[Object, list[str]]]] = {plural: {} for plural in GUARDS}
+    try:
+        for place in _places(definition):
+            operation = f"{place.operation} {place.subresource}".rstrip()
+            for phase in AdmissionPhase:
+                for hook in await source.webhooks(phase, place):
+                    _add(found[_WEBHOOKS[phase]], hook.uid, _webhook(hook), operation)
+                for policy in await source.policies(phase, place):
+                    _add(found[_POLICIES[phase]], policy.policy["metadata"]["name"], _policy(policy), operation)
+    except NotReadyError:
+        return None
+    return {plural: [about | {"operations": operations} for about, operations in rows.values()] for plural, rows in found.items() if rows}
+
+
+def _places(definition: Definition) -> list[RequestPlace]:
+    group, resource = definition.resource
+    subresources = [""]
+    if any(version.has_status for version in definition.versions):
+        subresources.append("status")
+    if any(version.scale is not None for version in definition.versions):
+        subresources.append("scale")
+    return [
+        RequestPlace(group, resource, subresource, operation)
+        for subresource in subresources
+        for operation in AdmissionOperation
+        # subresources can only be updated
+        if not subresource or operation is AdmissionOperation.UPDATE
+    ]
+
+
+def _add(rows: dict[str, tuple[Object, list[str]]], key: str, about: Object, operation: str) -> None:
+    rows.setdefault(key, (about, []))[1].append(operation)
+
+
+def _webhook(entry: HookEntry) -> Object:
+    hook = entry.hook
+    return {
+        "name": f"{entry.configuration}: {hook['name']}",
+        "failurePolicy": hook.get("failurePolicy") or "Fail",
+        "target": client_target(hook.get("clientConfig") or {}),
+    }
+
+
+def _policy(entry: PolicyEntry) -> Object:
+    spec = entry.policy.get("spec") or {}
+    return {
+        "name": entry.policy["metadata"]["name"],
+        "failurePolicy": spec.get("failurePolicy") or "Fail",
+        "target": f"{len(entry.bindings)} binding{'s' if len(entry.bindings) != 1 else ''}",
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, TypeVar
 
-from apiext.scheduling.histogram import Histogram
+from apiext.base.scheduling.histogram import Histogram
 from apiext.storage import keys
 from apiext.storage.backend import (
     Backend,

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Generator, Sequence
 from typing import Final
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.storage.backend import (
     Backend,
     BackendError,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from apiext.meta.encoding.protobuf_wire import BYTES, VARINT, delimited, tag, varint
+from apiext.base.meta.encoding.protobuf_wire import BYTES, VARINT, delimited, tag, varint
 
 _COMPARE: Final = tag(1, BYTES)
 _SUCCESS: Final = tag(2, BYTES)

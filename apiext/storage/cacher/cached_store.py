@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final
 
-from apiext.meta import errors
-from apiext.meta.encoding.json_codec import Object
-from apiext.meta.gvk import GroupResource
-from apiext.scheduling.time_slice import in_slices
+from apiext.base.meta import errors
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.scheduling.time_slice import in_slices
 from apiext.storage import keys, list_plan, versioner
 from apiext.storage.backend import Backend, BackendError, ProgressUnreliableError, WriteResult
 from apiext.storage.barrier import Barrier

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apiext.meta import errors
+from apiext.base.meta import errors
 from apiext.storage.cacher.sender import Sender
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
 from apiext.storage.rendering import event_lines

@@ -10,10 +10,10 @@ import contextlib
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
-from apiext.meta import errors
-from apiext.meta.log import get_logger
-from apiext.scheduling.backoff import Backoff
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.meta import errors
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.backend import (
     Backend,
     BackendError,

@@ -9,8 +9,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from apiext.meta import errors
-from apiext.scheduling.gradual_list import GradualList
+from apiext.base.meta import errors
+from apiext.base.scheduling.gradual_list import GradualList
 from apiext.storage.rendering.object_change import ObjectChange
 
 MIN_CHANGES: Final = 100

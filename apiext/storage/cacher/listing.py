@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from apiext.meta.gvk import GroupResource
-from apiext.scheduling.time_slice import Pace, in_slices
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.scheduling.time_slice import Pace, in_slices
 from apiext.storage import list_plan
 from apiext.storage.cacher.sorted_view import SortedView, between, place, select
 from apiext.storage.corrupt_objects import Corruption

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apiext.scheduling.time_slice import paced
+from apiext.base.scheduling.time_slice import paced
 from apiext.storage import stored_object
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.rendering.object_change import ObjectChange

@@ -8,9 +8,9 @@ from collections import deque
 from contextlib import aclosing, suppress
 from typing import Final
 
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import end_tasks, shared_task
-from apiext.scheduling.time_slice import Pace
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks, shared_task
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, ProgressUnreliableError, UnavailableError
 from apiext.storage.cacher.history import MAX_CHANGES
 from apiext.storage.cacher.watch_cache import WatchCache

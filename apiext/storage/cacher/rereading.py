@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.scheduling.time_slice import paced
+from apiext.base.scheduling.time_slice import paced
 from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.stored_entry import EncryptedEntry
 

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from apiext.meta import limits
-from apiext.meta.log import get_logger
-from apiext.scheduling.time_slice import Pace
+from apiext.base.meta import limits
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
 from apiext.storage.errors import RENDERING_ERRORS
 from apiext.storage.interface import Event

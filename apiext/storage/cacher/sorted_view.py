@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
-from apiext.meta.objectmeta.sharding import UID
-from apiext.meta.steps import Steps
-from apiext.scheduling.tasks import SharedWork
-from apiext.scheduling.time_slice import in_slices
+from apiext.base.meta.objectmeta.sharding import UID
+from apiext.base.meta.steps import Steps
+from apiext.base.scheduling.tasks import SharedWork
+from apiext.base.scheduling.time_slice import in_slices
 from apiext.storage import keys
 from apiext.storage.cacher.selector_indexes import SelectorIndexes
 from apiext.storage.errors import CorruptObjectError

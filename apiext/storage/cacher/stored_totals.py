@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.steps import Steps
+from apiext.base.meta.steps import Steps
 
 if TYPE_CHECKING:
     from apiext.storage.rendering.object_change import ObjectChange

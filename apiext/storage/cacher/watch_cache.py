@@ -11,10 +11,10 @@ from operator import attrgetter
 from typing import Final
 from weakref import WeakValueDictionary
 
-from apiext.meta.steps import Steps, at_once
-from apiext.scheduling.gradual_list import GradualList
-from apiext.scheduling.tasks import SharedWork
-from apiext.scheduling.time_slice import Pace, in_slices, paced
+from apiext.base.meta.steps import Steps, at_once
+from apiext.base.scheduling.gradual_list import GradualList
+from apiext.base.scheduling.tasks import SharedWork
+from apiext.base.scheduling.time_slice import Pace, in_slices, paced
 from apiext.storage import keys
 from apiext.storage.backend import Backend, BackendEvent, CompactedError
 from apiext.storage.cacher import lost_changes
@@ -45,7 +45,6 @@ _FEW: Final = 512
 """Entries that a fill takes without a pause."""
 _FILL_SPEED: Final = 32
 """Entries that a fill takes in the time in which an update applies one change."""
-
 
 _KEY: Final = attrgetter("key")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from apiext.meta.objectmeta.sharding import ShardSelector
+from apiext.base.meta.objectmeta.sharding import ShardSelector
 from apiext.storage.errors import RENDERING_ERRORS
 from apiext.storage.interface import Item
 from apiext.storage.rendering.interest import Interest, equal_field

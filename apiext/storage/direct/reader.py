@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Generator, Iterable, MutableSequence
 from contextlib import aclosing, contextmanager
 from typing import Final
 
-from apiext.meta import errors
-from apiext.meta.gvk import GroupResource
-from apiext.scheduling.gradual_list import GradualList
-from apiext.scheduling.time_slice import Pace
+from apiext.base.meta import errors
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.scheduling.gradual_list import GradualList
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage import continue_token, keys, list_plan, versioner
 from apiext.storage.backend import Backend, CompactedError, FutureRevisionError, KeyValue, RangeResult
 from apiext.storage.corrupt_objects import Corruption

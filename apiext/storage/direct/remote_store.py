@@ -12,8 +12,8 @@ from apiext.storage.rendering.renderer import Renderer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.meta.gvk import GroupResource
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.meta.gvk import GroupResource
     from apiext.storage.backend import Backend, KeyValue, WriteResult
     from apiext.storage.interface import Codec, Item, ServerStore, WriteOptions
     from apiext.storage.writer import WriteEncoding

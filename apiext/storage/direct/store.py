@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage import keys, list_plan
 from apiext.storage.backend import Backend
 from apiext.storage.direct.reader import DirectReader

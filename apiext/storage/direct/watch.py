@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from apiext.meta import errors, limits
+from apiext.base.meta import errors, limits
 from apiext.storage import keys, versioner
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError
 from apiext.storage.errors import RENDERING_ERRORS, CorruptObjectError

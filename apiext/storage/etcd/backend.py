@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Self
 
+from apiext.base.meta.limits import MAX_ETCD_MESSAGE_BYTES, MAX_SENT_VALUE_BYTES
 from apiext.storage.backend import (
     CompactedError,
     FutureRevisionError,
@@ -146,6 +147,8 @@ class EtcdBackend:
         return result
 
     async def _write_if(self, key: str, value: bytes | None, expected: int, condition: bytes) -> WriteResult:
+        if value is not None and len(value) > MAX_SENT_VALUE_BYTES:
+            raise value_too_large(key, value, expected, MAX_ETCD_MESSAGE_BYTES)
         request = messages.conditional(messages.encode(key), value, expected, condition, self._companions.of(key))
         try:
             return messages.write_result(await self._calls.write(request), expected)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.storage import keys
 from apiext.storage.backend import Guard
 from apiext.storage.backends import transaction

@@ -12,9 +12,9 @@ from collections.abc import Coroutine, Iterable
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from apiext.meta.log import get_logger
-from apiext.scheduling.backoff import Backoff
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.http2.channel import Channel
 from apiext.storage.etcd.http2.connection import Connection

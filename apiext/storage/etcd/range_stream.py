@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
 from weakref import WeakSet
 
-from apiext.scheduling.time_slice import Pace
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.backend import CompactedError, KeyValue, NotStreamedError, UnavailableError
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import RevisionAhead, RevisionCompacted, translate

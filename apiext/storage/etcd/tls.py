@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 from apiext.storage.etcd.config import EtcdConfig, EtcdConfigError
 
 _log = get_logger(__name__)

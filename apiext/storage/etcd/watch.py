@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, Final, NoReturn
 
-from apiext.scheduling.backoff import Backoff
+from apiext.base.scheduling.backoff import Backoff
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, HistoryLostError, UnavailableError, WatchBatch
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta import errors
-from apiext.scheduling.time_slice import Pace
-from apiext.scheduling.tracebacks import without_frames
+from apiext.base.meta import errors
+from apiext.base.scheduling.time_slice import Pace
+from apiext.base.scheduling.tracebacks import without_frames
 from apiext.storage.errors import RENDERING_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.meta.encoding.json_codec import Object
-    from apiext.scheduling.call_log import CallLog
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.scheduling.call_log import CallLog
     from apiext.storage.codec_conversion import Conversion
     from apiext.storage.interface import Codec, RenderResult
     from apiext.storage.rendering.renderer import Renderer
@@ -26,7 +26,7 @@ async def render_all(renderer: Renderer, codec: Codec, stored: Sequence[StoredBy
     """Return the renderings of stored objects; in the place of one that fails stands its error. Webhooks are called by the log.
 
     Raises:
-        HeavyWorkError: a converter returns a large object, and the work is limited (`scheduling/inline_work.py`).
+        HeavyWorkError: a converter returns a large object, and the work is limited (`base/scheduling/inline_work.py`).
     """
     pace = Pace()
     results: dict[int, RenderResult] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from apiext.meta import errors
+from apiext.base.meta import errors
 from apiext.storage.interface import Event, Item
 from apiext.storage.rendering import event_lines
 from apiext.storage.rendering.interest import Interest

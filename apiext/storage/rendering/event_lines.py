@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apiext.meta import errors
-from apiext.meta.encoding import json_codec
-from apiext.meta.gvk import GroupVersionKind
+from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupVersionKind
 from apiext.storage.errors import CorruptObjectError, UnknownPastError
 from apiext.storage.interface import Event, EventType, Item
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Final
 
-from apiext.meta.steps import Steps
+from apiext.base.meta.steps import Steps
 from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.stored_entry import StoredEntry
 

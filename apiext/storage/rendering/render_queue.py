@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from apiext.scheduling.small_requests import SMALL_REQUESTS
-from apiext.scheduling.tasks import shared_task
-from apiext.scheduling.time_slice import Pace
+from apiext.base.scheduling.small_requests import SMALL_REQUESTS
+from apiext.base.scheduling.tasks import shared_task
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.interface import Codec, RenderResult
 from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.waiting_limit import WaitingLimit

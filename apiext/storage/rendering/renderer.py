@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_codec import Object
-from apiext.meta.objectmeta.raw_metadata import find_metadata
-from apiext.scheduling.inline_work import unlimited_work
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.objectmeta.raw_metadata import find_metadata
+from apiext.base.scheduling.inline_work import unlimited_work
 from apiext.storage import stored_object
 from apiext.storage.backend import UnreadableValue
 from apiext.storage.encoded_object import EncodedDraft, EncodedObject

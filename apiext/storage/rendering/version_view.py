@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from apiext.meta import limits
-from apiext.meta.gvk import GroupVersionKind
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork, unlimited_work
-from apiext.scheduling.time_slice import Pace
+from apiext.base.meta import limits
+from apiext.base.meta.gvk import GroupVersionKind
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, unlimited_work
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.errors import RENDERING_ERRORS, CorruptObjectError
 from apiext.storage.interface import Codec, Item, RemoteCodec, RenderingJob, RenderResult, StoredBytes
 from apiext.storage.rendering.batch_rendering import render_all

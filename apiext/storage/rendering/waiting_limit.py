@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.meta.errors import StatusError
+    from apiext.base.meta.errors import StatusError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final, Generic, Protocol, TypeVar, cast
 
-from apiext.meta import errors, limits
-from apiext.scheduling.time_slice import Pace
+from apiext.base.meta import errors, limits
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.errors import RENDERING_ERRORS
 from apiext.storage.interface import Event
 from apiext.storage.rendering import event_lines

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from apiext.base.workers.restarts import RestartableJob
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.rendering.batch_rendering import render_all
 from apiext.storage.rendering.renderer import Renderer
-from apiext.workers.restarts import RestartableJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from apiext.scheduling.call_log import CallLog
+    from apiext.base.scheduling.call_log import CallLog
+    from apiext.base.workers.pool import WorkerPool
+    from apiext.base.workers.server_link import Answers, ServerLink
     from apiext.storage.interface import Codec, RenderResult, StoredBytes
-    from apiext.workers.pool import WorkerPool
-    from apiext.workers.server_link import Answers, ServerLink
 
 
 @dataclass(frozen=True, slots=True, eq=False)

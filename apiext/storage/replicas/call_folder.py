@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from apiext.meta.log import get_logger
-from apiext.scheduling.backoff import Backoff
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError, KeyValue, UnavailableError
 from apiext.storage.replicas.replica import Member, Replica, is_server_record, read_member
 

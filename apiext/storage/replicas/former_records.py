@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 from apiext.storage.paged_reads import latest_pages
 from apiext.storage.replicas import server_keys
 from apiext.storage.replicas.host_records import HostRecords

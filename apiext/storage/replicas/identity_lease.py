@@ -14,16 +14,16 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import time as meta_time
-from apiext.meta.encoding import json_codec
-from apiext.meta.gvk import GroupResource
-from apiext.meta.random_uuid import random_uuid
+from apiext.base.meta import time as meta_time
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.random_uuid import random_uuid
 from apiext.storage import keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
     from apiext.storage.backend import Backend, KeyValue
 
 RENEW_SECONDS: Final = 10.0

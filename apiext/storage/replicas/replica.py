@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from apiext.meta.log import get_logger
+from apiext.base.meta.log import get_logger
 
 if TYPE_CHECKING:
     from apiext.storage.backend import KeyValue

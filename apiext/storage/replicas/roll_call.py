@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import time
-from apiext.scheduling.tasks import SharedWork, end_tasks
+from apiext.base.meta import time
+from apiext.base.scheduling.tasks import SharedWork, end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas import server_keys
 from apiext.storage.replicas.call_folder import CallFolder

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.host_annotations import DOMAIN
+from apiext.base.meta.host_annotations import DOMAIN
 from apiext.storage import keys
 
 if TYPE_CHECKING:
-    from apiext.meta.gvk import GroupResource
+    from apiext.base.meta.gvk import GroupResource
 
 SEGMENT: Final = "apiext"
 """The first segment of keys, below the prefix of all keys."""

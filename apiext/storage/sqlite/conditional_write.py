@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from apiext.meta.limits import MAX_ETCD_MESSAGE_BYTES, MAX_STORED_BYTES, MAX_STORED_GROWTH_BYTES
+from apiext.base.meta.limits import MAX_ETCD_MESSAGE_BYTES, MAX_STORED_BYTES, MAX_STORED_GROWTH_BYTES
 from apiext.storage.backend import BackendEvent, Guard, KeyValue, WriteResult
 from apiext.storage.backends.oversized_value import value_too_large
 from apiext.storage.sqlite import schema

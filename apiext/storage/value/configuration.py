@@ -7,10 +7,10 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import field
-from apiext.meta.configuration import ConfigurationError, parse_configuration
-from apiext.meta.gvk import GroupResource
-from apiext.meta.time import parse_duration
+from apiext.base.meta import field
+from apiext.base.meta.configuration import ConfigurationError, parse_configuration
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.meta.time import parse_duration
 from apiext.storage.value import validation
 
 if TYPE_CHECKING:

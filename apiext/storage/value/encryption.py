@@ -11,7 +11,7 @@ from apiext.storage.value.transformation_stats import TransformationStats
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.meta.gvk import GroupResource
+    from apiext.base.meta.gvk import GroupResource
     from apiext.storage.value.configuration import EncryptionConfiguration
     from apiext.storage.value.kms.plugins import Plugins
     from apiext.storage.value.transformer import Transformer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta.configuration import ConfigurationError
+from apiext.base.meta.configuration import ConfigurationError
 from apiext.storage.value.configuration import read_encryption_configuration
 from apiext.storage.value.encryption import Encryption, kms_providers
 from apiext.storage.value.transforming_backend import TransformingBackend

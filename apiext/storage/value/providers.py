@@ -1,14 +1,17 @@
-"""The transformers of a configuration by resource (apiserver pkg/server/options/encryptionconfig/config.go)."""
+"""The transformers of a configuration by resource (apiserver pkg/server/options/encryptionconfig/config.go).
+
+Identity: apiserver pkg/storage/value/encrypt/identity.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.configuration import ConfigurationError
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.configuration import ConfigurationError
+from apiext.base.meta.gvk import GroupResource
+from apiext.storage.stored_object import ENCRYPTED_PREFIX, NOT_DECRYPTED
 from apiext.storage.value.configuration import IdentityProvider, KeyedProvider, KMSProvider
-from apiext.storage.value.identity import IdentityTransformer
-from apiext.storage.value.transformer import PrefixTransformer, PrefixTransformers, Transformer
+from apiext.storage.value.transformer import PrefixTransformer, PrefixTransformers, Transformer, TransformError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +28,22 @@ _ERRORS: Final = {
 
 Leaves = dict[int, list[tuple[str, Transformer]]]
 """Names and transformers of the keys of providers, by the identity of the provider."""
+
+
+class IdentityTransformer:
+    """Implements Transformer without a change. It refuses to read encrypted values."""
+
+    __slots__ = ()
+
+    def from_storage(self, data: bytes, context: bytes) -> tuple[bytes, bool]:
+        """Implement Transformer.from_storage."""
+        if data.startswith(ENCRYPTED_PREFIX):
+            raise TransformError(NOT_DECRYPTED)
+        return data, False
+
+    def to_storage(self, data: bytes, context: bytes) -> bytes:
+        """Implement Transformer.to_storage."""
+        return data
 
 
 class Providers:

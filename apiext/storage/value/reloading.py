@@ -6,10 +6,10 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.configuration import ConfigurationError
-from apiext.meta.log import get_logger
-from apiext.scheduling.backoff import Backoff
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.meta.configuration import ConfigurationError
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.value.configuration import digest, read_encryption_configuration, read_file
 from apiext.storage.value.encryption import kms_providers
 from apiext.storage.value.opening import open_plugins

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1, BuiltinGroupVersion
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1, BuiltinGroupVersion
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage import keys
 from apiext.storage.replicas import server_keys
 
@@ -49,7 +49,7 @@ class ResourceKeys:
 @cache
 def _all_groups() -> Mapping[str, GroupResource]:
     # read with the first key of a kind that few servers have
-    from apiext.meta.generated.resources import further_resources
+    from apiext.base.meta.generated.resources import further_resources
 
     return _groups(further_resources(_USUAL))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from apiext.scheduling.histogram import Histogram
+from apiext.base.scheduling.histogram import Histogram
 
 OK: Final = "OK"
 DURATIONS: Final = tuple(5e-6 * 2**power for power in range(25))

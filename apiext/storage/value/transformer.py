@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from apiext.meta import field
+from apiext.base.meta import field
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

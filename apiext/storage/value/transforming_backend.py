@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_RENDERING_BYTES
-from apiext.scheduling.time_slice import Pace
+from apiext.base.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_RENDERING_BYTES
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.backend import (
     Backend,
     BackendEvent,

@@ -7,9 +7,9 @@ import binascii
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from apiext.meta.field import OMITTED, FieldError, Path, invalid, required
-from apiext.meta.gvk import GroupResource
-from apiext.meta.time import duration_nanoseconds
+from apiext.base.meta.field import OMITTED, FieldError, Path, invalid, required
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.meta.time import duration_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from apiext.meta.request import MASTERS
+from apiext.base.meta.request import MASTERS
 from hack.lib.bench import workload
 from hack.lib.bench.targets import USER, access, bind_users
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster

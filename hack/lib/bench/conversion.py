@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from apiext.conversion.rules.definition import conversion_definition
-from apiext.conversionserver.cluster_objects import STRATEGY, WEBHOOK
+from apiext.operator.conversionserver.cluster_objects import STRATEGY, WEBHOOK
+from apiext.resources.conversion.rules.definition import conversion_definition
 from hack.lib.bench import workload
 from hack.lib.bench.client import Client
 from hack.lib.bench.loadgen import Result

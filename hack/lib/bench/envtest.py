@@ -31,7 +31,7 @@ _MIB: Final = 1 << 20
 _FROM_PYTHON: Final = """
 import json, sys, time
 begin = time.perf_counter()
-from apiext.testkit.server import Server
+from apiext.tools.testkit.server import Server
 with Server() as server:
     ready = time.perf_counter() - begin
     server.load(sys.argv[1])

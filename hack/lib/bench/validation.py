@@ -49,9 +49,9 @@ def measure(send: Callable[..., object], cpu_seconds: Callable[[], float], secon
     differences = []
     for number in range(ROUNDS + 1):
         before = cpu_seconds()
-        send(**_creates("ruleds", "Ruled", count))
+        send(**_creates("checkeds", "Checked", count))
         between = cpu_seconds()
-        send(**_creates("plains", "Plain", count))
+        send(**_creates("uncheckeds", "Unchecked", count))
         if number:  # The first round compiles the rules.
             differences.append((2 * between - before - cpu_seconds()) * 1000 / count)
     return Cost(statistics.median(differences), min(differences), max(differences), count * ROUNDS)
@@ -59,7 +59,7 @@ def measure(send: Callable[..., object], cpu_seconds: Callable[[], float], secon
 
 def definitions() -> Iterable[dict[str, Any]]:
     """Return two definitions that differ in their rules only."""
-    for plural, kind, ruled in (("ruleds", "Ruled", True), ("plains", "Plain", False)):
+    for plural, kind, ruled in (("checkeds", "Checked", True), ("uncheckeds", "Unchecked", False)):
         version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": _schema(ruled=ruled)}}
         yield definition(workload.GROUP, plural, kind, version)
 

@@ -11,7 +11,7 @@ from hack.lib.builtin_kinds.resources import read_resources
 from hack.lib.builtin_kinds.schemas import declared_defaults, read_schemas
 from hack.lib.servers.controlplane import ControlPlane
 
-TARGET: Final = Path(__file__).resolve().parents[3] / "apiext" / "meta" / "generated" / "data.zip"
+TARGET: Final = Path(__file__).resolve().parents[3] / "apiext" / "base" / "meta" / "generated" / "data.zip"
 _SCALE: Final = "autoscaling/v1/Scale"
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 """The time of all members: equal data makes equal files."""

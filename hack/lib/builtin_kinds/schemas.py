@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from apiext.openapi.builtin_definitions import references
+from apiext.api.openapi.builtin_definitions import references
 from hack.lib.builtin_kinds.go_types import GoTypes
 from hack.lib.servers.caller import Caller
 

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from apiext.conversion.rules.model import API_VERSION, KIND
-from apiext.conversionserver.cluster_objects import STRATEGY, WEBHOOK
+from apiext.operator.conversionserver.cluster_objects import STRATEGY, WEBHOOK
+from apiext.resources.conversion.rules.model import API_VERSION, KIND
 
 Json = dict[str, Any]
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from apiext.conversion.rules.check.choices import RandomChoices
-from apiext.lab.conversions.laws import Laws
-from apiext.lab.conversions.trials import PairTrial
-from apiext.lab.conversions.tried_rules import TriedRules
+from apiext.resources.conversion.rules.check.choices import RandomChoices
+from apiext.tools.conversions.laws import Laws
+from apiext.tools.conversions.trials import PairTrial
+from apiext.tools.conversions.tried_rules import TriedRules
 
 _ATTEMPTS: Final = 20
 """Attempts to make one valid object."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
-from apiext.conversion.rules.carried import annotation
-from apiext.conversion.rules.check.choices import RandomChoices
-from apiext.lab.conversions.field_changes import changed_object
-from apiext.lab.conversions.laws import Laws
-from apiext.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding import json_codec, json_values
+from apiext.resources.conversion.rules.carried import annotation
+from apiext.resources.conversion.rules.check.choices import RandomChoices
+from apiext.tools.conversions.field_changes import changed_object
+from apiext.tools.conversions.laws import Laws
 from hack.lib.conversions.cases import Case
 from hack.lib.conversions.parallel_requests import JointRequest, ParallelRequests, Reply
 from hack.lib.conversions.stores import Stores

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
 from hack.lib.conversions.cases import Case
 from hack.lib.servers.etcd import gateway
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from apiext.meta.encoding import cbor_codec, json_values
+from apiext.base.meta.encoding import cbor_codec, json_values
 from hack.lib.definitions import date_back
 from hack.lib.differential.masking import masked, without_prose
 from hack.lib.differential.stuck_removal import StuckRemoval

@@ -9,15 +9,15 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from apiext.definitions.codec import canonical
-from apiext.definitions.definition import Definition
-from apiext.lab.comparison.grades import Grades
-from apiext.lab.plan.options import PlanOptions
-from apiext.lab.plan.plan import Safety
-from apiext.lab.plan.planner import make_plan
-from apiext.lab.releases.definition_creation import create_definition, parse_definition, validate_update
-from apiext.lab.releases.interface import Release, SourceObject
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.definitions.codec import canonical
+from apiext.resources.definitions.definition import Definition
+from apiext.tools.comparison.grades import Grades
+from apiext.tools.plan.options import PlanOptions
+from apiext.tools.plan.plan import Safety
+from apiext.tools.plan.planner import make_plan
+from apiext.tools.releases.definition_creation import create_definition, parse_definition, validate_update
+from apiext.tools.releases.interface import Release, SourceObject
 from hack.lib.foretell.mutated_pairs import NoPairError, mutated_pair
 from hack.lib.foretell.predicted_run import PredictedRun
 from hack.lib.foretell.release_pair import ReleasePair

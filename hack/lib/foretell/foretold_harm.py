@@ -5,18 +5,18 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from apiext.lab.judgement.converters import Converters
-from apiext.lab.judgement.difference import What, differences
-from apiext.lab.judgement.judge import Judge
-from apiext.lab.judgement.outcome import MAX_EXAMPLES, FindingKind, ObjectFinding
-from apiext.lab.releases.interface import SourceObject
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
+from apiext.tools.judgement.converters import Converters
+from apiext.tools.judgement.difference import What, differences
+from apiext.tools.judgement.judge import Judge
+from apiext.tools.judgement.outcome import MAX_EXAMPLES, FindingKind, ObjectFinding
+from apiext.tools.releases.interface import SourceObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from apiext.lab.judgement.judged_definition import JudgedDefinition
     from apiext.schema.model import Structural
+    from apiext.tools.judgement.judged_definition import JudgedDefinition
 
 Json = dict[str, Any]
 _UNREADABLE: Final = frozenset({FindingKind.UNREADABLE, FindingKind.UNCONVERTIBLE})

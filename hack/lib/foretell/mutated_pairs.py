@@ -6,12 +6,12 @@ import copy
 import random
 from typing import Any, Final
 
-from apiext.conversion.none import NoneConverter
-from apiext.definitions.codec import canonical
-from apiext.definitions.definition import Definition
-from apiext.lab.judgement.converters import JudgedConverter
-from apiext.lab.judgement.judged_definition import JudgedDefinition
-from apiext.lab.releases.definition_creation import DefinitionRefusedError, create_definition, validate_update
+from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.definitions.codec import canonical
+from apiext.resources.definitions.definition import Definition
+from apiext.tools.judgement.converters import JudgedConverter
+from apiext.tools.judgement.judged_definition import JudgedDefinition
+from apiext.tools.releases.definition_creation import DefinitionRefusedError, create_definition, validate_update
 from hack.lib.differential.comparison import prepared
 from hack.lib.differential.generated_objects import MAX_DEPTH, generate, generate_resource
 from hack.lib.foretell.release_mutations import mutate_release
@@ -137,7 +137,7 @@ def _applied(definition: Definition, crd: Json, rng: random.Random) -> tuple[App
 def _valid_body(judged: JudgedDefinition, version: Json, made: Json, rng: random.Random) -> AppliedBodies | None:
     """Return what managers apply for a generated object, None if a create of it is invalid."""
     chosen = judged.version(version["name"])
-    has_status = "status" in chosen.scopes
+    has_status = chosen.has("status")
     without = {name: value for name, value in made.items() if name != "status"} if has_status else made
     try:
         decoded, _ = chosen.decode(without)

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
-from apiext.conversion.none import NoneConverter
-from apiext.definitions.definition import Definition
-from apiext.lab.judgement.applied_configuration import applied_configuration
-from apiext.lab.judgement.converters import JudgedConverter
-from apiext.lab.judgement.difference import What
-from apiext.lab.judgement.judged_definition import JudgedDefinition
-from apiext.lab.judgement.writes import LABEL, judge_writes
-from apiext.managedfields import managers
-from apiext.managedfields.structural_types import from_schema
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
+from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.definitions.definition import Definition
+from apiext.resources.managedfields import managers
+from apiext.resources.managedfields.structural_types import from_schema
+from apiext.tools.judgement.applied_configuration import applied_configuration
+from apiext.tools.judgement.converters import JudgedConverter
+from apiext.tools.judgement.difference import What
+from apiext.tools.judgement.judged_definition import JudgedDefinition
+from apiext.tools.judgement.writes import LABEL, judge_writes
 from hack.lib.foretell.foretold_harm import ForetoldHarm, is_harmless_apply
 from hack.lib.foretell.reference_run import APPLY, LABEL_PATCH, MERGE, ReferenceRun
 from hack.lib.foretell.release_pair import ReleasePair
@@ -156,7 +156,7 @@ class PredictedRun:
             if not passes and self.reference.labelled.get((version, name)) == HTTPStatus.OK:
                 self.harmed.append(f"label at {version} of {name}: {answer[1]['message']}")
             self.compare("stuck", f"label at {version} of {name}", self._harm.is_updatable(version, name), passes)
-        if "status" in judged.scopes:
+        if judged.has("status"):
             path = self.reference.path(version, name, "status", "?dryRun=All")
             status = self.reference.client.ask("PUT", path, live)
             predicted = await self._status(version, live)
@@ -181,7 +181,7 @@ class PredictedRun:
         copied = live | {"metadata": {"name": f"{name}-copy", "namespace": "default"}}
         code, answer = self.reference.client.ask("POST", self.reference.path(version, query="?dryRun=All"), copied)
         judged = self.new.version(version)
-        if "status" in judged.scopes and judged.schema.validate_status(live):
+        if judged.has("status") and judged.schema.validate_status(live):
             return
         if code != HTTPStatus.INTERNAL_SERVER_ERROR:  # a failed conversion
             expected = HTTPStatus.CREATED if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
@@ -209,7 +209,7 @@ class PredictedRun:
     async def _applied(self, version: str, live: Json, config: Json, manager: str) -> Any:
         judged = self.new.version(version)
         try:
-            result = await judged.scopes[""].fields.apply(live, config, manager, force=False)
+            result = await judged.fields().apply(live, config, manager, force=False)
         except StatusError as error:
             return _refusal(error)
         new, _, refusal = judged.update(result, live)

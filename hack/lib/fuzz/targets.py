@@ -43,8 +43,8 @@ def _stable(parsed: Any, parse: Callable[[bytes], Any], write: Callable[[Any], b
 
 def json_body(data: bytes) -> None:
     """Parse a body in JSON, write it, and parse it again."""
-    from apiext.endpoints.serializers import json_decoder
-    from apiext.meta.encoding import json_codec
+    from apiext.api.endpoints.serializers import json_decoder
+    from apiext.base.meta.encoding import json_codec
 
     with suppress(json_decoder.BodyDecodeError):
         parsed, _ = json_decoder.parse_unique(data)
@@ -54,7 +54,7 @@ def json_body(data: bytes) -> None:
 
 def yaml_body(data: bytes) -> None:
     """Parse a body in YAML, write it, and parse it again."""
-    from apiext.endpoints.serializers import json_decoder, yaml_codec
+    from apiext.api.endpoints.serializers import json_decoder, yaml_codec
 
     with suppress(json_decoder.BodyDecodeError):
         parsed, _ = yaml_codec.parse(data)
@@ -63,8 +63,8 @@ def yaml_body(data: bytes) -> None:
 
 def cbor_body(data: bytes) -> None:
     """Parse a body in CBOR, write it, and parse it again."""
-    from apiext.endpoints.serializers import cbor_decoder, json_decoder
-    from apiext.meta.encoding import cbor_codec
+    from apiext.api.endpoints.serializers import cbor_decoder, json_decoder
+    from apiext.base.meta.encoding import cbor_codec
 
     with suppress(json_decoder.BodyDecodeError):
         _stable(cbor_decoder.parse(data), cbor_decoder.parse, cbor_codec.dumps)
@@ -72,11 +72,11 @@ def cbor_body(data: bytes) -> None:
 
 def protobuf_body(data: bytes) -> None:
     """Parse a CustomResourceDefinition in Protobuf."""
-    from apiext.endpoints.handlers.body import parse_body
-    from apiext.endpoints.serializers.json_decoder import BodyDecodeError
-    from apiext.endpoints.serializers.negotiation import PROTOBUF
-    from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
-    from apiext.registry.protobuf.kinds import PREFIX
+    from apiext.api.endpoints.handlers.body import parse_body
+    from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError
+    from apiext.api.endpoints.serializers.negotiation import PROTOBUF
+    from apiext.resources.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
+    from apiext.resources.registry.protobuf.kinds import PREFIX
 
     with suppress(BodyDecodeError):
         parse_body(PREFIX + data, PROTOBUF, DEFINITION_WIRE)
@@ -84,8 +84,8 @@ def protobuf_body(data: bytes) -> None:
 
 def applied_configuration(data: bytes) -> None:
     """Parse the configuration of a server-side apply."""
-    from apiext.endpoints.serializers.apply_configuration import parse_configuration
-    from apiext.meta.errors import StatusError
+    from apiext.api.endpoints.serializers.apply_configuration import parse_configuration
+    from apiext.base.meta.errors import StatusError
 
     with suppress(StatusError):
         parse_configuration(data)
@@ -93,7 +93,7 @@ def applied_configuration(data: bytes) -> None:
 
 def label_selector(data: bytes) -> None:
     """Parse a label selector, and match it."""
-    from apiext.meta.selector_parser import parse_label_selector
+    from apiext.base.meta.selector_parser import parse_label_selector
 
     with suppress(ValueError):
         parse_label_selector(data.decode()).matches(_SAMPLE["metadata"]["labels"])
@@ -101,7 +101,7 @@ def label_selector(data: bytes) -> None:
 
 def field_selector(data: bytes) -> None:
     """Parse a field selector."""
-    from apiext.meta.selector_parser import parse_field_selector
+    from apiext.base.meta.selector_parser import parse_field_selector
 
     with suppress(ValueError):
         parse_field_selector(data.decode())
@@ -109,7 +109,7 @@ def field_selector(data: bytes) -> None:
 
 def shard_selector(data: bytes) -> None:
     """Parse a shard selector."""
-    from apiext.endpoints.parameters.shard_expression import ShardSelectorError, parse_shard_selector
+    from apiext.api.endpoints.parameters.shard_expression import ShardSelectorError, parse_shard_selector
 
     with suppress(ShardSelectorError, UnicodeDecodeError):
         parse_shard_selector(data.decode())
@@ -117,8 +117,8 @@ def shard_selector(data: bytes) -> None:
 
 def json_path(data: bytes) -> None:
     """Compile the JSONPath of a column, and evaluate it."""
-    from apiext.meta.jsonpath.meter import EvalError, Meter
-    from apiext.meta.jsonpath.paths import PathError, compile_path
+    from apiext.base.meta.jsonpath.meter import EvalError, Meter
+    from apiext.base.meta.jsonpath.paths import PathError, compile_path
 
     with suppress(PathError, EvalError, UnicodeDecodeError):
         compile_path(data.decode())(_SAMPLE, Meter())
@@ -154,9 +154,9 @@ def _rule_environment() -> Any:
 
 def json_patch(data: bytes) -> None:
     """Parse a JSON patch, and apply it."""
-    from apiext.endpoints.serializers import json_decoder
-    from apiext.meta import patch
-    from apiext.meta.errors import StatusError
+    from apiext.api.endpoints.serializers import json_decoder
+    from apiext.base.meta import patch
+    from apiext.base.meta.errors import StatusError
 
     with suppress(json_decoder.BodyDecodeError, StatusError):
         operations, _ = patch.parse_json_patch(json_decoder.parse(data))
@@ -166,10 +166,10 @@ def json_patch(data: bytes) -> None:
 
 def merge_patch(data: bytes) -> None:
     """Parse a merge patch, and apply it twice, which changes nothing more."""
-    from apiext.endpoints.serializers import json_decoder
-    from apiext.meta import patch
-    from apiext.meta.encoding import json_values
-    from apiext.meta.errors import StatusError
+    from apiext.api.endpoints.serializers import json_decoder
+    from apiext.base.meta import patch
+    from apiext.base.meta.encoding import json_values
+    from apiext.base.meta.errors import StatusError
 
     with suppress(json_decoder.BodyDecodeError, StatusError):
         change = patch.parse_merge_patch(json_decoder.parse(data))
@@ -179,9 +179,9 @@ def merge_patch(data: bytes) -> None:
 
 def strategic_merge_patch(data: bytes) -> None:
     """Parse a strategic merge patch, and apply it."""
-    from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, REPLACE, strategic_merge
-    from apiext.endpoints.serializers import json_decoder
-    from apiext.meta.errors import StatusError
+    from apiext.api.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, REPLACE, strategic_merge
+    from apiext.api.endpoints.serializers import json_decoder
+    from apiext.base.meta.errors import StatusError
 
     with suppress(json_decoder.BodyDecodeError, StatusError):
         change = json_decoder.parse(data)
@@ -190,8 +190,8 @@ def strategic_merge_patch(data: bytes) -> None:
 
 def field_set(data: bytes) -> None:
     """Parse the field set of a manager; it is the same with itself, and nothing without itself."""
-    from apiext.endpoints.serializers import json_decoder
-    from apiext.managedfields import field_set as sets
+    from apiext.api.endpoints.serializers import json_decoder
+    from apiext.resources.managedfields import field_set as sets
 
     with suppress(json_decoder.BodyDecodeError, ValueError):
         parsed = sets.parse(json_decoder.parse(data))
@@ -201,7 +201,7 @@ def field_set(data: bytes) -> None:
 
 def continue_token(data: bytes) -> None:
     """Parse the token of a page, write it, and parse it again."""
-    from apiext.meta.errors import StatusError
+    from apiext.base.meta.errors import StatusError
     from apiext.storage import continue_token as tokens
 
     with suppress(StatusError, UnicodeDecodeError):
@@ -211,8 +211,9 @@ def continue_token(data: bytes) -> None:
 
 def service_account_token(data: bytes) -> None:
     """Parse the token of a ServiceAccount, and check its times."""
-    from apiext.authentication.serviceaccount import claims, jwt
-    from apiext.authentication.tokens import TokenError
+    from apiext.api.authentication.serviceaccount import claims
+    from apiext.api.authentication.serviceaccount import service_account_tokens as jwt
+    from apiext.api.authentication.tokens import TokenError
 
     with suppress(TokenError):
         if parsed := jwt.parse(data.decode(errors="surrogateescape")):
@@ -221,7 +222,7 @@ def service_account_token(data: bytes) -> None:
 
 def accept_header(data: bytes) -> None:
     """Parse an Accept header."""
-    from apiext.endpoints.serializers.negotiation import clauses
+    from apiext.api.endpoints.serializers.negotiation import clauses
 
     clauses(data.decode("latin-1"))
 

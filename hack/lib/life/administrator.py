@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.conversion.rules.definition import conversion_definition
+from apiext.resources.conversion.rules.definition import conversion_definition
 from hack.lib.life.chapters import Chapter
 from hack.lib.life.clients import Fields
 from hack.lib.life.definition import GROUP, NAME, PLURAL, conversion, path

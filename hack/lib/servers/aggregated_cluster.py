@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from apiext.meta.host_annotations import CONDITION
+from apiext.base.meta.host_annotations import CONDITION
 from apiext.operator.host_definitions import ConditionReason
 from hack.lib.servers.aggregated_permissions import operator_rules, server_rules
 from hack.lib.servers.apiext_operator import ApiextOperator

@@ -6,9 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from apiext.lab.suites.collection import CollectedSuites, collect
-from apiext.lab.suites.model import FinishedCase, SuiteError
-from apiext.lab.suites.worker_pool import WorkerError, run_jobs
+from apiext.tools.suites.collection import CollectedSuites, collect
+from apiext.tools.suites.model import FinishedCase, SuiteError
+from apiext.tools.suites.worker_pool import WorkerError, run_jobs
 from hack.lib.reference import binaries
 from hack.lib.suites import own_runner
 from hack.lib.suites.comparison import differences, report_lines

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from apiext.lab.suites.model import CaseOutcome, FinishedCase
+from apiext.tools.suites.model import CaseOutcome, FinishedCase
 
 _SUITE: Final = re.compile(
     r"^\[(?P<group>[^/\]]*)/(?P<version>[^,\]]*), Resource=(?P<resource>[^\]]*)\].*?"

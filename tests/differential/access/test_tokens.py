@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.authentication.serviceaccount import jwt
-from apiext.authentication.serviceaccount.keys import read_signing_key
+from apiext.api.authentication.serviceaccount import service_account_tokens as jwt
+from apiext.api.authentication.serviceaccount.keys import read_signing_key
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.kubectl import Kubectl
 from tests.differential.helpers.differences import assert_none

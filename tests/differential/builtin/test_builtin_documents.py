@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from apiext.meta.builtin_resources import BuiltinGroupVersion
-from apiext.meta.generated.resources import further_resources
+from apiext.base.meta.builtin_resources import BuiltinGroupVersion
+from apiext.base.meta.generated.resources import further_resources
 from hack.lib.differential.pair import Pair, Step
 
 pytestmark = pytest.mark.slow

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.generated.go_types import struct_of
-from apiext.registry.protobuf import kinds
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.generated.go_types import struct_of
+from apiext.resources.registry.protobuf import kinds
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.builtin_objects import BuiltinObject, builtin_differences, builtin_objects, remove

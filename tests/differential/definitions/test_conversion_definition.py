@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from apiext.conversion.rules.definition import conversion_definition
+from apiext.resources.conversion.rules.definition import conversion_definition
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.differences import compared
 from tests.support.builders.conversion_cases import ACCEPTED, REFUSED, with_rules

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.discovery import protobuf_messages
-from apiext.registry.protobuf import kinds
+from apiext.api.discovery import protobuf_messages
+from apiext.resources.registry.protobuf import kinds
 from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.documents import (
     PROTOBUF,

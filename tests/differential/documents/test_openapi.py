@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.openapi import v2_protobuf, v3_protobuf
+from apiext.api.openapi import v2_protobuf, v3_protobuf
 from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.documents import assert_equal_eventually, definitions, differing, parsed, until_both
 from tests.differential.helpers.protobuf_messages import entries, equivalent

@@ -9,7 +9,7 @@ from typing import Any, Final
 import cbor2
 import pytest
 
-from apiext.meta.encoding import cbor_codec
+from apiext.base.meta.encoding import cbor_codec
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Step
 from hack.lib.servers.apiext_server import BareServer

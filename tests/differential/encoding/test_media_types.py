@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
-from apiext.registry.builtin import core_types
-from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
-from apiext.registry.protobuf.kinds import Message, message_of
-from apiext.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, list_message
+from apiext.resources.registry.builtin import core_types
+from apiext.resources.registry.protobuf import kinds
+from apiext.resources.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
+from apiext.resources.registry.protobuf.kinds import Message, message_of
+from apiext.resources.registry.protobuf.objectmeta import PARTIAL, PARTIAL_LISTS, list_message
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.differences import compared

@@ -11,16 +11,16 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from apiext.flowcontrol.configuration.bootstrap import (
+from apiext.api.flowcontrol.configuration.bootstrap import (
     MANDATORY_FLOW_SCHEMAS,
     MANDATORY_PRIORITY_LEVELS,
     SUGGESTED_FLOW_SCHEMAS,
     SUGGESTED_PRIORITY_LEVELS,
 )
-from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
-from apiext.registry.builtin.flowcontrol import FLOW_SCHEMA, PRIORITY_LEVEL
-from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.kinds import message_of
+from apiext.api.flowcontrol.configuration.configuration import BOOTSTRAP
+from apiext.resources.registry.builtin.flowcontrol import FLOW_SCHEMA, PRIORITY_LEVEL
+from apiext.resources.registry.protobuf import kinds
+from apiext.resources.registry.protobuf.kinds import message_of
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from apiext.meta.encoding import utf8
+from apiext.base.meta.encoding import utf8
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Side, Step, nested
 from hack.lib.servers.apiext_server import BareServer

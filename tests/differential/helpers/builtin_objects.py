@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import yaml
 
-from apiext.meta.builtin_resources import BuiltinResource
-from apiext.meta.generated.resources import further_resources
+from apiext.base.meta.builtin_resources import BuiltinResource
+from apiext.base.meta.generated.resources import further_resources
 from hack.lib.differential.pair import Pair, Step
 
 _CASES: Final = Path(__file__).resolve().parents[1] / "cases" / "builtin_objects.yaml"

@@ -4,8 +4,8 @@ from itertools import zip_longest
 
 import yaml
 
-from apiext.endpoints.serializers import yaml_codec
-from apiext.meta.encoding.protobuf_wire import read_fields
+from apiext.api.endpoints.serializers import yaml_codec
+from apiext.base.meta.encoding.protobuf_wire import read_fields
 
 
 def equivalent(left: bytes, right: bytes) -> bool:

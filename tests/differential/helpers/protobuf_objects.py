@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.kinds import Message
-from apiext.registry.protobuf.objectmeta import WATCH_EVENT
+from apiext.resources.registry.protobuf import kinds
+from apiext.resources.registry.protobuf.kinds import Message
+from apiext.resources.registry.protobuf.objectmeta import WATCH_EVENT
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Side, Step
 from tests.differential.helpers.documents import PROTOBUF

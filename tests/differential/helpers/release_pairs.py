@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apiext.lab.judgement.converters import JudgedConverter
+from apiext.tools.judgement.converters import JudgedConverter
 from hack.lib.foretell.predicted_run import PredictedRun
 from hack.lib.foretell.release_pair import AppliedBodies, ReleasePair
 from hack.lib.servers.controlplane import ControlPlane

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.golang.struct_type import Struct
-from apiext.registry.admissionregistration import types as admission_types
-from apiext.registry.builtin import configmap, event_v1, lease, rbac, secret, serviceaccount
-from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.kinds import message_of
-from apiext.registry.protobuf.objectmeta import list_message
+from apiext.base.meta.golang.struct_type import Struct
+from apiext.resources.registry.admissionregistration import types as admission_types
+from apiext.resources.registry.builtin import configmap, event_v1, lease, rbac, secret, serviceaccount
+from apiext.resources.registry.protobuf import kinds
+from apiext.resources.registry.protobuf.kinds import message_of
+from apiext.resources.registry.protobuf.objectmeta import list_message
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.differences import compared

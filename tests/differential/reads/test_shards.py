@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from apiext.meta.objectmeta.sharding import shard_hash
+from apiext.base.meta.objectmeta.sharding import shard_hash
 from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import BareServer
 from hack.lib.servers.controlplane import ControlPlane

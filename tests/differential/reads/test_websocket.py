@@ -5,9 +5,9 @@ from typing import Any, Final
 import pytest
 from aiohttp import ClientSession, TCPConnector, WSMessage, WSMsgType, WSServerHandshakeError
 
-from apiext.meta.encoding import json_codec
-from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.objectmeta import PARTIAL, WATCH_EVENT
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.registry.protobuf import kinds
+from apiext.resources.registry.protobuf.objectmeta import PARTIAL, WATCH_EVENT
 from hack.lib.differential.masking import masked
 from hack.lib.differential.pair import Pair, Side, Step
 from tests.support.builders.crds import widget, widget_crd

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
 from apiext.schema.compiled import CompiledSchema
 from hack.lib.differential.generated_objects import generate, mutate
 from hack.lib.differential.pair import Side, Step, wait_for_removal

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.time import parse_duration
+from apiext.base.meta.time import parse_duration
 from hack.lib.differential.pair import Side, Step
 from tests.differential.helpers.slow_pair import GROUP, REFUSED, WIDGETS, SlowPair, SlowRequest, Times, slow_pair
 from tests.support.builders.crds import widget, widget_crd

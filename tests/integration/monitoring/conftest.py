@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
+from apiext.operator.probes.metrics import OperatorMetrics
 from apiext.operator.statistics import OperatorStatistics
-from apiext.operatorserver.metrics import OperatorMetrics
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd
 from tests.integration.monitoring.evaluation import ETCD, OPERATOR, SERVER, Series, series_of

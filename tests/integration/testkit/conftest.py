@@ -32,7 +32,7 @@ def run_pytest(folder: Path, base: Path, *arguments: str) -> InnerRun:
     """Run pytest in a folder with no other plugin than that of the test kit. Its temporary files are in the folder `base`."""
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
     environment = {name: text for name, text in environment.items() if name not in {"KUBECONFIG", "PYTEST_ADDOPTS"}}
-    command = [sys.executable, "-m", "pytest", "-p", "apiext.testkit.pytest_plugin", "-p", "no:cacheprovider", "-q"]
+    command = [sys.executable, "-m", "pytest", "-p", "apiext.tools.testkit.pytest_plugin", "-p", "no:cacheprovider", "-q"]
     done = subprocess.run(
         [*command, f"--basetemp={base}", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -266,7 +266,7 @@ import sys
 
 def test_imports():
     found = sorted(name for name in sys.modules if name.startswith("apiext"))
-    assert found == ["apiext", "apiext.testkit", "apiext.testkit.pytest_plugin", "apiext.testkit.suite_collector"]
+    assert found == ["apiext", "apiext.tools", "apiext.tools.testkit", "apiext.tools.testkit.pytest_plugin"]
     assert not {"aiohttp", "kubernetes", "yaml", "ssl", "asyncio"} & sys.modules.keys()
 """
     run = inner_run(tests + check)

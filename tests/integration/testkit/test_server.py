@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from apiext.testkit.kit_error import KitError
-from apiext.testkit.server import Server
+from apiext.tools.testkit.kit_error import KitError
+from apiext.tools.testkit.server import Server
 from hack.lib.servers.process import environment
 
 ROOT: Final = Path(__file__).resolve().parents[3]

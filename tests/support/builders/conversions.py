@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apiext.conversion.rules.compile import compile_rules
-from apiext.conversion.rules.interface import CompiledRules
-from apiext.conversion.rules.model import API_VERSION, KIND
-from apiext.conversion.rules.parse import parse_rules
-from apiext.meta.encoding import json_values
+from apiext.base.meta.encoding import json_values
+from apiext.resources.conversion.rules.compile import compile_rules
+from apiext.resources.conversion.rules.interface import CompiledRules
+from apiext.resources.conversion.rules.model import API_VERSION, KIND
+from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.schema.compiled import CompiledSchema
 
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from apiext.definitions.catalog import Catalog
-from apiext.definitions.codec import canonical
-from apiext.definitions.definition import Definition
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.definitions.catalog import Catalog
+from apiext.resources.definitions.codec import canonical
+from apiext.resources.definitions.definition import Definition
 from apiext.storage.interface import Item
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from apiext.lab.judgement.outcome import FindingKind as K
+from apiext.tools.judgement.outcome import FindingKind as K
 from tests.support.builders.crds import crd, version
 
 Json = dict[str, Any]

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
 
-from apiext.definitions.codec import canonical
-from apiext.definitions.definition import Definition
-from apiext.lab.comparison.grades import Grades
-from apiext.lab.plan.options import PlanOptions
-from apiext.lab.plan.plan import DefinitionPlan, ReleasePlan
-from apiext.lab.plan.planner import make_plan
-from apiext.lab.releases.definition_creation import create_definition, parse_definition
-from apiext.lab.releases.interface import Release, SourceObject
+from apiext.resources.definitions.codec import canonical
+from apiext.resources.definitions.definition import Definition
+from apiext.tools.comparison.grades import Grades
+from apiext.tools.plan.options import PlanOptions
+from apiext.tools.plan.plan import DefinitionPlan, ReleasePlan
+from apiext.tools.plan.planner import make_plan
+from apiext.tools.releases.definition_creation import create_definition, parse_definition
+from apiext.tools.releases.interface import Release, SourceObject
 from tests.support.builders.crds import crd, version
 
 NAME: Final = "widgets.example.com"

@@ -9,10 +9,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apiext.conversion.rules import model
-from apiext.conversion.rules.compile import compile_rules
-from apiext.conversion.rules.interface import CompiledRules
-from apiext.conversion.rules.model import EACH, FieldSteps, Rule, Side
+from apiext.resources.conversion.rules import model
+from apiext.resources.conversion.rules.compile import compile_rules
+from apiext.resources.conversion.rules.interface import CompiledRules
+from apiext.resources.conversion.rules.model import EACH, FieldSteps, Rule, Side
 from apiext.schema.compiled import CompiledSchema
 
 _NAMES = st.sampled_from(["a", "b", "c", "spec"])

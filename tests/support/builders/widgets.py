@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.gvk import GroupResource, GroupVersionKind
-from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupResource, GroupVersionKind
+from apiext.base.meta.selector_parser import parse_field_selector, parse_label_selector
+from apiext.base.workers.server_link import ServerLink
 from apiext.storage.codec_conversion import Conversion
 from apiext.storage.encoded_object import EncodedObject
 from apiext.storage.interface import Event, EventType, Item, RemoteCodec, Selection, Store, Watch, WatchOptions
-from apiext.workers.server_link import ServerLink
 from tests.support.builders import crds
 
 WIDGETS = GroupResource("example.com", "widgets")

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import orjson
 
-from apiext.definitions.definition import Definition
-from apiext.discovery import documents
-from apiext.discovery.resources import collect
-from apiext.meta.builtin_resources import BUILTINS
-from apiext.meta.encoding import json_codec
-from apiext.openapi.sources import merged, sources
+from apiext.api.discovery import documents
+from apiext.api.discovery.resources import collect
+from apiext.api.openapi.sources import merged, sources
+from apiext.base.meta.builtin_resources import BUILTINS
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.definitions.definition import Definition
 from tests.support.builders.crds import crd
 
 READ_ONLY: Final = "flowcontrol.apiserver.k8s.io"

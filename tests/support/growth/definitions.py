@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.definitions.codec import GVK, canonical
-from apiext.definitions.validation.definition import validate_create, validate_update
-from apiext.definitions.validation.warnings import warnings
-from apiext.meta import errors
+from apiext.base.meta import errors
+from apiext.resources.definitions.codec import GVK, canonical
+from apiext.resources.definitions.validation.definition import validate_create, validate_update
+from apiext.resources.definitions.validation.warnings import warnings
 from tests.support.builders.crds import crd, version
 from tests.support.growth.measure import Case
 

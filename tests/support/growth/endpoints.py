@@ -5,16 +5,16 @@ from typing import Any, Final
 
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.parameters.query_parameters import parse_query
-from apiext.endpoints.serializers.json_decoder import BodyDecodeError, duplicate_fields, parse
-from apiext.endpoints.serializers.negotiation import _PARAMS, clauses
-from apiext.meta.encoding.protobuf_wire import field as delimited_field
-from apiext.meta.jsonpath.meter import EvalError, Meter
-from apiext.meta.jsonpath.paths import PathError, compile_path
-from apiext.registry.builtin.core_types import EVENT
-from apiext.registry.protobuf import kinds
-from apiext.registry.protobuf.kinds import message_of
+from apiext.api.endpoints.handlers.owner_references import dedup_owner_references
+from apiext.api.endpoints.parameters.query_parameters import parse_query
+from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError, duplicate_fields, parse
+from apiext.api.endpoints.serializers.negotiation import _PARAMS, clauses
+from apiext.base.meta.encoding.protobuf_wire import field as delimited_field
+from apiext.base.meta.jsonpath.meter import EvalError, Meter
+from apiext.base.meta.jsonpath.paths import PathError, compile_path
+from apiext.resources.registry.builtin.core_types import EVENT
+from apiext.resources.registry.protobuf import kinds
+from apiext.resources.registry.protobuf.kinds import message_of
 from tests.support.growth.measure import Case
 
 _NESTED: Final[dict[str, Any]] = {"b": 1, "x": {"x": {"x": {}}}, "list": [{"t": "a"}, {"t": "b"}]}

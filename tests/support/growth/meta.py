@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from multidict import CIMultiDict
 
-from apiext.authentication.request_header import RequestHeaders, extra_fields
-from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, strategic_merge
-from apiext.meta import errors, names, quantity, time
-from apiext.meta.encoding.json_values import identity
-from apiext.meta.gvk import GroupKind
-from apiext.meta.objectmeta import validation
-from apiext.meta.patch import json_patch, merge_patch
+from apiext.api.authentication.request_header import RequestHeaders, extra_fields
+from apiext.api.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, strategic_merge
+from apiext.base.meta import errors, names, quantity, time
+from apiext.base.meta.encoding.json_values import identity
+from apiext.base.meta.gvk import GroupKind
+from apiext.base.meta.objectmeta import validation
+from apiext.base.meta.patch import json_patch, merge_patch
 from tests.support.growth.measure import Case
 
 _KIND: Final = GroupKind("example.com", "Widget")

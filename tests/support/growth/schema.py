@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.meta import errors
-from apiext.meta.encoding import json_values
-from apiext.meta.gvk import GroupKind
+from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_values
+from apiext.base.meta.gvk import GroupKind
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
-from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
-from apiext.meta.selectors import FieldSelector, LabelSelector
+from apiext.base.meta.selector_parser import parse_field_selector, parse_label_selector
+from apiext.base.meta.selectors import FieldSelector, LabelSelector
 from tests.support.growth.measure import Case
 
 _LABELS: Final = {

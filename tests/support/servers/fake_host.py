@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from apiext.webhook.client import WebhookClient
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
+from apiext.base.webhook.client import WebhookClient
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 
 COLLECTION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

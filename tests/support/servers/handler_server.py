@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer, TestClient
 
-from apiext.endpoints.request import Handler
-from apiext.endpoints.responsewriters.status import status_reply
-from apiext.meta.errors import StatusError
+from apiext.api.endpoints.request import Handler
+from apiext.api.endpoints.responsewriters.status import status_reply
+from apiext.base.meta.errors import StatusError
 
 Client = TestClient[web.BaseRequest, None]
 

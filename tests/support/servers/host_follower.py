@@ -3,11 +3,11 @@
 import copy
 from typing import Any, Self
 
-from apiext.definitions.sources.host_cluster import HostClusterSource
-from apiext.meta.host_annotations import HOST_REVISION
-from apiext.meta.selector_parser import parse_label_selector
+from apiext.base.meta.host_annotations import HOST_REVISION
+from apiext.base.meta.selector_parser import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
-from apiext.server.host.definitions import HostDefinitions, Identity
+from apiext.server.host.definition_source import HostClusterSource
+from apiext.server.host_definitions import HostDefinitions, Identity
 from apiext.storage.replicas.host_records import HostRecords
 from tests.support.builders.crds import widget_crd
 from tests.support.event_loop import until

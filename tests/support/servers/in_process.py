@@ -10,24 +10,29 @@ from typing import Any, Self
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import RawTestServer
 
-from apiext.admission.attributes import Admission
-from apiext.admission.chain import Chain
-from apiext.admission.dynamic import DynamicAdmission
-from apiext.admission.lifecycle import NamespaceLifecycle
-from apiext.authorization.authorizer import AuthorizationModes, Authorize, is_master
-from apiext.conversion.circuits import ConversionCircuits
-from apiext.conversion.factory import ConverterFactory
-from apiext.definitions.catalog import Catalog
-from apiext.definitions.controllers.definition_controllers import DefinitionControllers
-from apiext.definitions.definition_informer import DefinitionInformer
-from apiext.endpoints.request import HEADERS, INFO, USER, Handler
-from apiext.endpoints.scopes.open_watches import Watches
-from apiext.filters.authorization import Authorization
-from apiext.filters.error_rendering import ErrorRendering
-from apiext.filters.request_info import WithRequestInfo
-from apiext.filters.warning import WarningRecorder
-from apiext.managedfields.field_manager import SERVER
-from apiext.meta.builtin_resources import (
+from apiext.api.admission.attributes import Admission
+from apiext.api.admission.chain import Chain
+from apiext.api.admission.dynamic import DynamicAdmission
+from apiext.api.admission.lifecycle import NamespaceLifecycle
+from apiext.api.authorization.authorizer import AuthorizationModes, Authorize, is_master
+from apiext.api.endpoints.request import HEADERS, INFO, USER, Handler
+from apiext.api.endpoints.scopes.open_watches import Watches
+from apiext.api.filters.authorization import Authorization
+from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.request_info import WithRequestInfo
+from apiext.api.filters.warning import WarningRecorder
+from apiext.api.serving.builtin.definitions import definitions_endpoint
+from apiext.api.serving.builtin.endpoints import BuiltinEndpoints
+from apiext.api.serving.builtin.kinds import endpoints_of
+from apiext.api.serving.cache import ServingCache
+from apiext.api.serving.definition_instances import DefinitionInstances
+from apiext.api.serving.handler import ResourceHandler
+from apiext.api.serving.import_handler import ImportHandler
+from apiext.api.serving.instance_guard import InstanceGuards
+from apiext.api.serving.namespace_controller import NamespaceController, namespace_phase
+from apiext.api.serving.remote.remote_scopes import with_remote_builtin
+from apiext.api.serving.stored_handler import StoredHandler
+from apiext.base.meta.builtin_resources import (
     BUILTINS,
     CUSTOM_RESOURCE_DEFINITIONS,
     FLOWCONTROL_V1,
@@ -36,29 +41,24 @@ from apiext.meta.builtin_resources import (
     STORAGE_VERSION_MIGRATIONS,
     STORAGE_VERSIONS,
 )
-from apiext.meta.request import UserInfo
-from apiext.registry.builtin.namespace import NAMESPACE_KIND
-from apiext.registry.prune_guard import PruneGuard
+from apiext.base.meta.request import UserInfo
+from apiext.base.workers.pool import WorkerPool
+from apiext.resources.conversion.circuits import ConversionCircuits
+from apiext.resources.conversion.factory import ConverterFactory
+from apiext.resources.definitions.catalog import Catalog
+from apiext.resources.definitions.controllers.definition_controllers import DefinitionControllers
+from apiext.resources.definitions.definition_informer import DefinitionInformer
+from apiext.resources.managedfields.field_manager import SERVER
+from apiext.resources.registry.builtin.namespace import NAMESPACE_KIND
+from apiext.resources.registry.prune_guard import PruneGuard
 from apiext.server.routes.own_paths import OwnPaths
 from apiext.server.version_map.handler import VersionMapHandler
 from apiext.server.version_map.sources import MapSources
-from apiext.serving.builtin.definitions import definitions_endpoint
-from apiext.serving.builtin.endpoints import BuiltinEndpoints
-from apiext.serving.builtin.kinds import endpoints_of
-from apiext.serving.cache import ServingCache
-from apiext.serving.definition_instances import DefinitionInstances
-from apiext.serving.handler import ResourceHandler
-from apiext.serving.import_handler import ImportHandler
-from apiext.serving.instance_guard import InstanceGuards
-from apiext.serving.namespace_controller import NamespaceController, namespace_phase
-from apiext.serving.remote.remote_scopes import with_remote_builtin
-from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.backend import Backend
 from apiext.storage.cacher.feed import MAX_WAIT
 from apiext.storage.factory import StoreFactory
 from apiext.storage.value.encryption import Encryption
 from apiext.storage.value.transforming_backend import TransformingBackend
-from apiext.workers.pool import WorkerPool
 from tests.support.event_loop import until
 from tests.support.servers.memory_backend import MemoryBackend
 

@@ -4,9 +4,9 @@ import copy
 from typing import Any
 from urllib.parse import urlsplit
 
-from apiext.meta.patch import merge_patch
+from apiext.base.meta.patch import merge_patch
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.api_clients import ApiClient, ApiError
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 Json = dict[str, Any]
 

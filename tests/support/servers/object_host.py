@@ -8,8 +8,8 @@ from typing import Any, Self
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from apiext.webhook.client import WebhookClient
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
+from apiext.base.webhook.client import WebhookClient
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.event_loop import settle
 
 Found = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from apiext.cli.main import apiext
-from apiext.definitions.codec import CRDCodec
+from apiext.resources.definitions.codec import CRDCodec
 from apiext.storage.sqlite.backend import SQLiteBackend
 from tests.support.builders.crds import stored_crd, version
 

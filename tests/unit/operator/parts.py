@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from apiext.meta import host_annotations
-from apiext.meta.selector_parser import parse_label_selector
-from apiext.operator.apiservices.plan import ServiceTarget
+from apiext.base.meta import host_annotations
+from apiext.base.meta.selector_parser import parse_label_selector
+from apiext.operator.apiservice_owner import ServiceTarget
 from apiext.operator.group_state import GroupState
 from apiext.operator.names import NamespacedName
 from tests.support.builders.crds import widget_crd

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
+from apiext.base.webhook.transport import open_session
 from apiext.operator.api_clients import ApiClient, ApiError
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
-from apiext.webhook.transport import open_session
 
 
 class Server:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import host_annotations
-from apiext.meta.patch import merge_patch
+from apiext.base.meta import host_annotations
+from apiext.base.meta.patch import merge_patch
 from apiext.operator import host_definitions
 from apiext.operator.api_clients import CRDS, ApiError
 from apiext.operator.group_state import condition_of

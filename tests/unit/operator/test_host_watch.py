@@ -10,11 +10,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from apiext.base.scheduling.tasks import end_tasks
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator import host_watch
 from apiext.operator.host_watch import HostWatch
 from apiext.operator.watched_state import WatchedState
-from apiext.scheduling.tasks import end_tasks
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.event_loop import until
 from tests.unit.operator.parts import GROUP, SELECTOR, api_service, crd
 

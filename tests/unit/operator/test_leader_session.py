@@ -4,11 +4,11 @@ import pytest
 
 from apiext.cli.operate import operate
 from apiext.operator.api_clients import API_SERVICES, CRDS
+from apiext.operator.ca_bundle import CABundleSource
+from apiext.operator.checks.diagnosis import Diagnosis
 from apiext.operator.leader_session import LeaderSession
 from apiext.operator.options import read_options
-from apiext.operator.reporting.diagnosis import Diagnosis
 from apiext.operator.reporting.event_recorder import EventRecorder
-from apiext.operator.serving_certificate.ca_bundle import CABundleSource
 from apiext.operator.statistics import OperatorStatistics
 from apiext.operator.watched_state import WatchedState
 from tests.support.servers.memory_api import MemoryApi

@@ -5,13 +5,13 @@ from typing import Any
 import kopf
 import pytest
 
+from apiext.base.meta.host_annotations import CONDITION
 from apiext.cli.operate import operate
-from apiext.meta.host_annotations import CONDITION
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
 from apiext.operator.leader_lease import NAME
+from apiext.operator.leader_session import missing_permissions, required_permissions
 from apiext.operator.lifecycle import _Operator
 from apiext.operator.options import read_options
-from apiext.operator.permissions import missing_permissions, required_permissions
 from tests.support.servers.memory_api import Json, MemoryApi
 from tests.unit.operator.parts import GROUP, crd
 

@@ -1,10 +1,10 @@
 """Conditions of mirrors on the host's definitions."""
 
-from apiext.definitions.unused_versions import UNUSED_STORED_VERSIONS
-from apiext.meta.host_annotations import STORED_VERSIONS_CONDITION
+from apiext.base.meta.host_annotations import STORED_VERSIONS_CONDITION
 from apiext.operator.api_clients import CRDS
-from apiext.operator.mirror_conditions import show_mirror_conditions
+from apiext.operator.reconciler import show_mirror_conditions
 from apiext.operator.watched_state import WatchedState
+from apiext.resources.definitions.unused_versions import UNUSED_STORED_VERSIONS
 from tests.support.servers.memory_api import MemoryApi
 from tests.unit.operator.parts import GROUP, SELECTOR, crd, mirror
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from apiext.base.meta.flags import OptionsError
 from apiext.cli.operate import operate
-from apiext.meta.flags import OptionsError
+from apiext.operator.ca_bundle import CABundleFile, read_ca_bundle
 from apiext.operator.options import OperatorOptions, read_options
-from apiext.operator.serving_certificate.ca_bundle import CABundleFile, read_ca_bundle
 from hack.lib.servers.certificates import Authority
 from tests.support.captured_logs import logged
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator import reconciler
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError, Clients

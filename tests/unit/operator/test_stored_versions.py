@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from apiext.definitions.sources.host_definition import host_definition
-from apiext.meta import host_annotations
-from apiext.meta.host_annotations import STORED_VERSIONS_CONDITION
+from apiext.base.meta import host_annotations
+from apiext.base.meta.host_annotations import STORED_VERSIONS_CONDITION
 from apiext.operator.api_clients import CRDS, ApiError, Clients
 from apiext.operator.group_state import condition_of
 from apiext.operator.host_definitions import storage_version
@@ -18,6 +17,7 @@ from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.stored_versions import follow_stored_versions
 from apiext.operator.watched_state import WatchedState
+from apiext.server.host.host_definition import host_definition
 from tests.support.servers.memory_api import MemoryApi
 from tests.unit.operator.parts import GROUP, SELECTOR, Json, crd, mirror
 

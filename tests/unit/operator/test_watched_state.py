@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.watched_state import ObjectCache, WatchedState
 from tests.unit.operator.parts import SELECTOR, TARGET, api_service, crd, own, registered
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.field import Path
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.field import Path
 from apiext.schema.canonical import complete, supports
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults

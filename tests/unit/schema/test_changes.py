@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_values import share
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding.json_values import share
 from apiext.schema.compiled import CompiledSchema
 from hack.lib.differential.generated_objects import generate_resource, mutate
 from hack.lib.real_crds import NO_REAL, REAL, real_crds

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.field import FieldError
-from apiext.meta.limits import MAX_DEPTH
+from apiext.base.meta.field import FieldError
+from apiext.base.meta.limits import MAX_DEPTH
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.embedded_metadata import CoercionError
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.field import Path
+from apiext.base.meta.field import Path
 from apiext.schema.defaulting.validation import default_errors
 
 RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from apiext.managedfields.structural_types import from_schema
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.resources.managedfields.structural_types import from_schema
 from apiext.schema import model
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.defaulting import prune

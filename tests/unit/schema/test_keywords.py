@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.definitions import types
-from apiext.definitions.validation import openapi as definition_validation
-from apiext.definitions.validation import schemas as traversal
-from apiext.openapi import schemas, v2_protobuf, v3_protobuf
-from apiext.openapi.builtin_definitions import builtin_types
-from apiext.registry.protobuf.customresourcedefinition import SCHEMA_WIRE
+from apiext.api.openapi import schemas, v2_protobuf, v3_protobuf
+from apiext.api.openapi.builtin_definitions import builtin_types
+from apiext.resources.definitions import types
+from apiext.resources.definitions.validation import openapi as definition_validation
+from apiext.resources.definitions.validation import schemas as traversal
+from apiext.resources.registry.protobuf.customresourcedefinition import SCHEMA_WIRE
 from apiext.schema import keywords
 from apiext.schema.keywords import KEYWORDS, Keyword, Kind
 from apiext.schema.lazy_path import DottedPath
@@ -34,7 +34,7 @@ JSON_TYPES: Final[Mapping[Kind, str]] = {
     **dict.fromkeys(("values", "names", "rules", "schemas"), "array"),
     **dict.fromkeys(("named schemas", "definitions", "dependencies"), "object"),
 }
-ROOMS: Final = ("schema", "definitions", "openapi", "managedfields", "registry/protobuf")
+ROOMS: Final = ("schema", "resources/definitions", "api/openapi", "resources/managedfields", "resources/registry/protobuf")
 READERS: Final = frozenset({"raw", "props", "node", "nested", "clause", "schema"})
 """Names of variables with a schema, in these rooms."""
 NO_KEYWORDS: Final = {"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields", "x-kubernetes-action"}

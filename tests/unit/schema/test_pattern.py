@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.schema.pattern import PatternError, check_pattern, compile_pattern
 
 
@@ -99,7 +99,7 @@ def test_trusts_stored_expressions_when_the_time_is_used(monkeypatch: pytest.Mon
     """Report malformed expressions that are stored, unless the time for it is used."""
     with InlineWork(trusting=True), pytest.raises(PatternError):
         check_pattern("(")
-    monkeypatch.setattr("apiext.scheduling.inline_work.MAX_INLINE_SECONDS", 0)
+    monkeypatch.setattr("apiext.base.scheduling.inline_work.MAX_INLINE_SECONDS", 0)
     with InlineWork(trusting=True):
         check_pattern("(")
     with InlineWork(), pytest.raises(HeavyWorkError):

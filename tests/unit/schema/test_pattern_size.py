@@ -5,8 +5,8 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.meta.limits import MAX_INLINE_PATTERN_SIZE
-from apiext.schema.pattern_size import size_bound
+from apiext.base.meta.limits import MAX_INLINE_PATTERN_SIZE
+from apiext.schema.pattern import size_bound
 
 _OPERANDS = st.sampled_from(
     [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.field import Path
+from apiext.base.meta.field import Path
 from apiext.schema.model import unsupported_field
 from apiext.schema.structural import stored_structural_errors, structural_errors
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.limits import MAX_VIOLATIONS
+from apiext.base.meta.limits import MAX_VIOLATIONS
 from apiext.schema.compiled import CompiledSchema
 
 NOT_INT64 = '<nil>: Invalid value: "": Checked value must be of type integer (default format) in a'

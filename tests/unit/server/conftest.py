@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from apiext.meta.host_annotations import PHASE
+from apiext.base.meta.host_annotations import PHASE
 from tests.support.servers.fake_host import FakeHost
 from tests.support.servers.host_follower import SERVED, Replica, crd
 from tests.support.servers.in_process import InProcess

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from apiext.conversion.known import KnownConversions
-from apiext.definitions.codec import canonical
-from apiext.definitions.definition import Definition
-from apiext.definitions.sources.conversion_files import ConversionFiles
-from apiext.definitions.sources.directory import BlockedError, DirectorySource
-from apiext.meta.encoding.json_codec import Object
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.resources.conversion.known import KnownConversions
+from apiext.resources.definitions.codec import canonical
+from apiext.resources.definitions.definition import Definition
+from apiext.resources.definitions.sources.conversion_files import ConversionFiles
+from apiext.resources.definitions.sources.directory import BlockedError, DirectorySource
 from apiext.server.definition_files import DefinitionFiles
 from apiext.storage.factory import StoreFactory
-from apiext.storage.stored.version_counts import StoredCounts, StoredVersions
+from apiext.storage.stored_bytes.version_counts import StoredCounts, StoredVersions
 from tests.support.builders.crds import crd, version, widget
 from tests.support.captured_logs import logged
 from tests.support.event_loop import until
@@ -144,7 +144,7 @@ async def test_logs_what_a_file_strands(source: DirectorySource, widgets: InProc
 
 
 def _recording(calls: list[Object]) -> Any:
-    from apiext.endpoints.scopes.execution import perform_own
+    from apiext.api.endpoints.scopes.execution import perform_own
 
     async def recorded(*args: Any) -> Any:
         calls.append({})

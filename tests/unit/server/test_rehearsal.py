@@ -12,7 +12,7 @@ from apiext.server import preparation as preparations
 from apiext.server.preparation import RequestPreparation
 from apiext.server.rehearsal import rehearse
 
-_MODULES = ("apiext.definitions.validation.definition", "apiext.schema.cel.compiler.loops", "re2")
+_MODULES = ("apiext.resources.definitions.validation.definition", "apiext.schema.cel.compiler.loops", "re2")
 _LOADED = f"""
 import sys
 from apiext.server.rehearsal import rehearse

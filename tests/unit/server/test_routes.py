@@ -8,19 +8,19 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from apiext import __version__
-from apiext.endpoints.request import INFO
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.filters.metrics import Labels, RequestStats, _record
-from apiext.filters.request_info import request_info
-from apiext.flowcontrol.fairqueuing.phase import Phase
-from apiext.meta.errors import StatusError
-from apiext.meta.gvk import GroupResource
-from apiext.meta.request import MUTATING, READ_ONLY
-from apiext.meta.selector_parser import parse_label_selector
+from apiext.api.endpoints.request import INFO
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.filters.metrics import Labels, RequestStats, _record
+from apiext.api.filters.request_info import request_info
+from apiext.api.flowcontrol.phase import Phase
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.meta.request import MUTATING, READ_ONLY
+from apiext.base.meta.selector_parser import parse_label_selector
+from apiext.base.workers.pool import WorkerPool
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
-from apiext.workers.pool import WorkerPool
 
 
 async def _broken() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
 from apiext.storage import continue_token
 
 NO_TOKEN = "it is not the token of a list"

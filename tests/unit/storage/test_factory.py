@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from apiext.meta import limits
-from apiext.meta.encoding import json_codec
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta import limits
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage import factory as factories
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher import history

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher import feed
 from apiext.storage.cacher.cached_store import CachedStore

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apiext.meta.builtin_resources import EVENTS_V1, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.builtin_resources import EVENTS_V1, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage import keys
 from apiext.storage.interface import EVERYTHING, Selection
 from tests.support.builders.widgets import where

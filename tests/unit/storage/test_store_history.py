@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.errors import StatusError
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.host_annotations import REVISION_BASE
 from apiext.storage import continue_token
 from apiext.storage.backend import Backend, UnavailableError
 from apiext.storage.backends import paused_backend

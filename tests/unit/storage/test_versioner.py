@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
 from apiext.storage import versioner
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from apiext.schema.cel.checking.signature import Signature, parse_signature
+from apiext.schema.cel.signature import Signature, parse_signature
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, list_of, map_of
 
 STANDARD_TYPES: Final = (BOOL, BYTES, DOUBLE, DURATION, INT, list_of(DYN), map_of(DYN, DYN), NULL, STRING, TIMESTAMP, TYPE, UINT)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from apiext.meta.field import FieldError, Path, forbidden
-from apiext.meta.limits import MAX_BODY_BYTES
+from apiext.base.meta.field import FieldError, Path, forbidden
+from apiext.base.meta.limits import MAX_BODY_BYTES
 from apiext.schema.cel.cost.estimate import MAX_UINT64
 from apiext.schema.keywords import SIZE_LIMITS
 from apiext.schema.model import Props

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from apiext.meta.limits import MAX_BODY_BYTES
+from apiext.base.meta.limits import MAX_BODY_BYTES
 from apiext.schema.cel.ast import CheckedAst
 from apiext.schema.cel.cost.estimate import ONE, UNKNOWN, Estimate
 from apiext.schema.cel.cost.estimator import CostEstimator

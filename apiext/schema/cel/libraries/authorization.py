@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from apiext.meta.names import dns1123_label, dns1123_subdomain
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.base.meta.names import dns1123_label, dns1123_subdomain
+from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import LIST_CREATION_COST, actual_size, string_cost
 from apiext.schema.cel.libraries.library import Cost, Library, Overload

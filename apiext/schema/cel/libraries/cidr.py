@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import ClassVar, Final
 
-from apiext.meta.golang.formatting import quote
-from apiext.meta.golang.netip import prefix_fault
+from apiext.base.meta.golang.formatting import quote
+from apiext.base.meta.golang.netip import prefix_fault
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import actual_size, read_once, string_cost
 from apiext.schema.cel.libraries.ip import Address, IpValue, is_mapped, parse_ip

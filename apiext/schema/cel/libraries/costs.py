@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, cast
 
-from apiext.meta.names import size
+from apiext.base.meta.names import size
 from apiext.schema.cel.cost.standard import PATTERN_FACTOR, STRING_FACTOR
 from apiext.schema.cel.values.run_time_values import OpaqueValue
 

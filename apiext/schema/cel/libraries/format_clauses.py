@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from apiext.meta.golang.formatting import quote
+from apiext.base.meta.golang.formatting import quote
 from apiext.schema.cel.values.run_time_values import INT_MAX
 
 CLAUSE: Final = re.compile(r"%(?:(%)|(?:\.([0-9]*))?(.)?)", re.DOTALL)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import ClassVar, Final
 
-from apiext.meta.golang.formatting import quote
-from apiext.meta.golang.netip import address_fault
+from apiext.base.meta.golang.formatting import quote
+from apiext.base.meta.golang.netip import address_fault
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once, read_twice
 from apiext.schema.cel.libraries.library import Cost, Library, Overload

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, cast
 
-from apiext.meta import names
-from apiext.meta.golang.url import parse_request_uri
+from apiext.base.meta import names
+from apiext.base.meta.golang.url import parse_request_uri
 from apiext.schema.cel.libraries.costs import pattern_cost
 from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.types import STRING, CelType, list_of, optional_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from apiext.meta.golang import formatting
+from apiext.base.meta.golang import formatting
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of, optional_of

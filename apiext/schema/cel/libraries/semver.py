@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import total_ordering
 from typing import ClassVar, Final
 
-from apiext.meta.golang.formatting import quote
+from apiext.base.meta.golang.formatting import quote
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once
 from apiext.schema.cel.libraries.library import Implementation, Library, Overload

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from apiext.meta.golang.formatting import quote
+from apiext.base.meta.golang.formatting import quote
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.format_clauses import CLAUSE, RULES, parse_clause
-from apiext.schema.cel.libraries.result_size import check_result_size
 from apiext.schema.cel.standard.conversions import to_text
 from apiext.schema.cel.standard.kinds import type_of
+from apiext.schema.cel.standard.result_size import check_result_size
 from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values.run_time_values import Duration, Timestamp
 

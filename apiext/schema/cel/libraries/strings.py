@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.golang import formatting
+from apiext.base.meta.golang import formatting
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import actual_size, read_once, read_twice, string_cost, traversal
 from apiext.schema.cel.libraries.library import Cost, Implementation, Library, Overload
-from apiext.schema.cel.libraries.result_size import check_result_size
 from apiext.schema.cel.libraries.string_format import format_string
+from apiext.schema.cel.standard.result_size import check_result_size
 from apiext.schema.cel.types import DYN, INT, STRING, CelType, list_of
 
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"

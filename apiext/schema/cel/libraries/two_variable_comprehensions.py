@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.golang import formatting
+from apiext.base.meta.golang import formatting
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.types import CelType, map_of

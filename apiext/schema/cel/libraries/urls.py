@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from apiext.meta.golang.url import Url, parse_request_uri
+from apiext.base.meta.golang.url import Url, parse_request_uri
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import read_once
 from apiext.schema.cel.libraries.library import Library, Overload

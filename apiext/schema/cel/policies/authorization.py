@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import astuple
 
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.schema.cel.libraries.authorization import AuthorizationAnswer, Authorizer, ResourceCheck
 
 

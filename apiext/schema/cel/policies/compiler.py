@@ -30,7 +30,6 @@ ANY: Final[tuple[CelType, ...]] = ()
 APPLY_CONFIGURATION: Final = (OBJECT_TYPE,)
 JSON_PATCHES: Final = (list_of(JSON_PATCH_TYPE),)
 
-
 _AUTHORIZERS: Final = (AUTHORIZER_NAME, REQUEST_RESOURCE)
 
 

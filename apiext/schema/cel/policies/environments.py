@@ -1,4 +1,7 @@
-"""Environments of admission expressions, by what they may refer to (createEnvForOpts of apiserver pkg/admission/plugin/cel/compile.go)."""
+"""Environments of admission expressions, by what they may refer to (createEnvForOpts of apiserver pkg/admission/plugin/cel/compile.go).
+
+Json patch library: apiserver pkg/cel/library/jsonpatch.go.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from typing import Final
 
 from apiext.schema.cel.environment import Environment
 from apiext.schema.cel.libraries.authorization import AUTHORIZER, RESOURCE_CHECK
-from apiext.schema.cel.policies.json_patch_library import JSON_PATCH_PATHS
+from apiext.schema.cel.libraries.costs import read_once
+from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.policies.object_types import NAMESPACE, REQUEST, VARIABLES, AdmissionTypes
-from apiext.schema.cel.types import DYN, CelType
+from apiext.schema.cel.types import DYN, STRING, CelType
 from apiext.schema.cel.versions import new_environment, stored_environment
 
 OBJECT: Final = "object"
@@ -22,6 +26,29 @@ NAMESPACE_NAME: Final = "namespaceObject"
 AUTHORIZER_NAME: Final = "authorizer"
 REQUEST_RESOURCE: Final = "authorizer.requestResource"
 VARIABLES_NAME: Final = "variables"
+
+_ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
+
+
+def _escape(text: str) -> str:
+    return text.translate(_ESCAPES)
+
+
+JSON_PATCH_PATHS: Final = Library(
+    name="kubernetes.jsonpatch",
+    functions={
+        "jsonpatch.escapeKey": (
+            Overload(
+                id="string_jsonpatch_escapeKey_string",
+                parameters=(STRING,),
+                result=STRING,
+                implementation=_escape,
+                cost=read_once,
+                undetermined_cost=read_once,
+            ),
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)

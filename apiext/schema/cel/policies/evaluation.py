@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
-from apiext.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
+from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, BudgetError, CelError, no_such_attribute
 from apiext.schema.cel.escaping import unescape
 from apiext.schema.cel.libraries.authorization import CHECK_COST, AuthorizationAnswer, Authorizer
@@ -16,7 +16,7 @@ from apiext.schema.cel.policies.environments import AUTHORIZER_NAME, REQUEST_RES
 from apiext.schema.cel.program import CostMeter
 
 if TYPE_CHECKING:
-    from apiext.meta.request import RequestInfo, UserInfo
+    from apiext.base.meta.request import RequestInfo, UserInfo
     from apiext.schema.cel.policies.compiler import CompiledExpression
     from apiext.schema.cel.policies.inputs import Inputs
 

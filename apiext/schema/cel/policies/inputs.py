@@ -17,8 +17,8 @@ from apiext.schema.cel.policies.environments import (
 )
 
 if TYPE_CHECKING:
-    from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
-    from apiext.meta.request import AdmissionOperation, UserInfo
+    from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource
+    from apiext.base.meta.request import AdmissionOperation, UserInfo
     from apiext.schema.cel.libraries.authorization import Authorizer, ResourceCheck
 
 _SHOWN_METADATA: Final = (

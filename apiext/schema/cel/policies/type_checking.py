@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from apiext.meta.gvk import GroupVersionKind, GroupVersionResource, parse_group_version
+from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource, parse_group_version
 from apiext.schema.cel.declarations import DeclaredTypes, declare
 from apiext.schema.cel.environment import Environment, ObjectTypes
 from apiext.schema.cel.front_end import compile_expression

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
-from apiext.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
+from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.program import CostMeter
 

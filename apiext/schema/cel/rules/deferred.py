@@ -6,8 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, TypeVar
 
-from apiext.scheduling.inline_work import HeavyWorkError, current_work
-from apiext.scheduling.side_thread import with_short_turns
+from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.scheduling.side_thread import with_short_turns
 
 T = TypeVar("T")
 _THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from apiext.meta.field import OMITTED, FieldError, duplicate, forbidden, invalid, required
-from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
+from apiext.base.meta.field import OMITTED, FieldError, duplicate, forbidden, invalid, required
+from apiext.base.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, BudgetError, CelError
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST, Budget, InexactError, SpentError
-from apiext.schema.cel.rules.correlation import is_unchanged
 from apiext.schema.cel.rules.messages import CostlyMessageError, failure_message
 from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, OptionalValue
 from apiext.schema.lazy_path import Location, MapKey, path_of
@@ -24,6 +23,35 @@ _Clause = tuple[Location] | None
 _COMPOSITE: Final = ("object", "array")
 _NO_TYPE: Final = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+
+
+def is_unchanged(root: Correlated, location: Location, *, nested: bool = False) -> bool:
+    """Return whether the value at a location is unchanged. If it has no old counterpart, use the nearest value around it that has one.
+
+    With `nested`, for schemas inside allOf, ignore the value's own counterpart.
+    """
+    current: Correlated | None = root
+    nearest: Correlated | None = None
+    for step in _steps(location):
+        if current is None:
+            break
+        if nearest is None and step in _TYPE_META:
+            # kind and apiVersion are never ratcheted
+            return False
+        nearest, current = current, current.key(step) if isinstance(step, str) else current.index(step)
+    if nested or current is None:
+        current = nearest
+    return current is not None and current.equal
+
+
+def _steps(location: Location) -> list[str | int]:
+    steps: list[str | int] = []
+    while location is not None:
+        location, step = location
+        steps.append(step)
+    return steps[::-1]
 
 
 @dataclass(slots=True)

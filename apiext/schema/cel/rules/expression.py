@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH
-from apiext.scheduling.inline_work import current_work
+from apiext.base.meta.limits import MAX_INLINE_EXPRESSION_LENGTH
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.cel.cost.estimator import estimate_cost
 from apiext.schema.cel.cost.sizes import declared_sizes
 from apiext.schema.cel.cost.worst_case import worst_case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.golang import formatting
+from apiext.base.meta.golang import formatting
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.rules.budget import SpentError
 

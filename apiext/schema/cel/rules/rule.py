@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.golang.formatting import trim_space
+from apiext.base.meta.golang.formatting import trim_space
 from apiext.schema.cel.rule_compiler import check_message, check_rule
 from apiext.schema.cel.syntax.source import CompileError
 from apiext.schema.field_path import FieldPathError, resolve
 
 if TYPE_CHECKING:
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
     from apiext.schema.cel.rules.expression import Expression, ExpressionCompiler
     from apiext.schema.model import Props
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
 from apiext.schema.cel.declarations import declare
 from apiext.schema.cel.escaping import escape
 from apiext.schema.cel.rules.deferred import Deferred
@@ -21,7 +21,7 @@ from apiext.schema.validation.correlated import is_keyed_list
 from apiext.schema.validation.spec import Spec
 
 if TYPE_CHECKING:
-    from apiext.meta.encoding.json_codec import Object
+    from apiext.base.meta.encoding.json_codec import Object
     from apiext.schema.cel.declarations import Declaration
     from apiext.schema.model import Props, Structural
     from apiext.schema.validation.keywords.constraint import Check

@@ -6,11 +6,10 @@ import math
 import re
 from typing import Final
 
-from apiext.meta.golang import formatting
-from apiext.meta.time import duration_nanoseconds
+from apiext.base.meta.golang import formatting
+from apiext.base.meta.time import duration_nanoseconds
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
-from apiext.schema.cel.standard.times import format_duration, format_timestamp, parse_timestamp
 from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values.run_time_values import (
     INT_MAX,
@@ -23,6 +22,7 @@ from apiext.schema.cel.values.run_time_values import (
     checked_timestamp,
     checked_uint,
 )
+from apiext.schema.cel.values.times import format_duration, format_timestamp, parse_timestamp
 
 _INTEGER: Final = re.compile("[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile("[0-9]+")

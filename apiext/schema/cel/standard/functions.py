@@ -11,9 +11,9 @@ from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.standard import conversions as convert
 from apiext.schema.cel.standard import operators
 from apiext.schema.cel.standard.kinds import type_of, undefined
-from apiext.schema.cel.standard.times import civil, zone_offset
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, CelType
 from apiext.schema.cel.values.run_time_values import Duration, Timestamp
+from apiext.schema.cel.values.times import civil, zone_offset
 from apiext.schema.pattern import Pattern, PatternError, compile_pattern
 
 Function = Callable[..., Any]

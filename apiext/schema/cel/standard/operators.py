@@ -14,8 +14,8 @@ from apiext.schema.cel.errors import (
     CelError,
     no_such_key,
 )
-from apiext.schema.cel.libraries.result_size import check_result_size
 from apiext.schema.cel.standard.kinds import type_of, undefined
+from apiext.schema.cel.standard.result_size import check_result_size
 from apiext.schema.cel.values.associative import AssociativeList
 from apiext.schema.cel.values.equality import MISSING, compare, contains, find
 from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apiext.meta.limits import MAX_CEL_NODES
+from apiext.base.meta.limits import MAX_CEL_NODES
 from apiext.schema.cel.ast import (
     Call,
     Comprehension,

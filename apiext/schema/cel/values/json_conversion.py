@@ -3,6 +3,8 @@
 Most JSON values are run-time values already. The shape of a schema node tells what to convert there: texts of formats, integers of
 type number, lists that are sets or maps, absent and unknown fields. Objects and lists are converted only if an expression does more
 with them than select members.
+
+Type mismatch: apiserver pkg/cel/common/valuesunstructured.go.
 """
 
 from __future__ import annotations
@@ -12,23 +14,49 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.escaping import escape, unescape
-from apiext.schema.cel.standard.times import parse_timestamp
 from apiext.schema.cel.values.associative import AssociativeList, map_key, set_key
 from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
 from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, Duration, OptionalValue, Timestamp
-from apiext.schema.cel.values.type_mismatch import type_mismatch
+from apiext.schema.cel.values.times import parse_timestamp
 from apiext.schema.model import Structural
 from apiext.schema.strfmt.datetimes import parse_duration
+
+if TYPE_CHECKING:
+    from apiext.schema.model import Props
 
 Memo = dict[int, object]
 """Converted containers by the identity of their JSON value, during one evaluation."""
 
 _URL_BASE64: Final = re.compile("(?:[A-Za-z0-9_-]{4})*+(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?")
 _ZERO_TIME: Final = Timestamp(-62_135_596_800_000_000_000)
+
+_EXPECTED: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "object": ((dict,), "a map for the provided schema with type=object"),
+    "array": ((list,), "an array for the provided schema with type=array"),
+    "string": ((str,), "string"),
+    "number": ((int, float), "float"),
+    "integer": ((int,), "int"),
+    "boolean": ((bool,), "bool"),
+}
+_GO_TYPES: Final = {bool: "bool", int: "int64", float: "float64", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
+
+
+def type_mismatch(schema: Props, value: Any) -> str:
+    """Return the evaluation error of a value with a wrong type; empty for the right type. Do not check members."""
+    if value is None:
+        return "" if schema.get("nullable") is True else "invalid data, got null for schema with nullable=false"
+    if schema.get("x-kubernetes-int-or-string") is True:
+        return "" if type(value) in {int, str} else "invalid data, expected XIntOrString value to be either a string or integer"
+    kind = schema.get("type") or ""
+    types, name = _EXPECTED.get(kind, ((), ""))
+    if not types or type(value) in types:
+        return ""
+    actual = "" if kind in {"object", "array"} else f", got {_GO_TYPES[type(value)]}"
+    return f"invalid data, expected {name}{actual}"
 
 
 def _number(value: Any) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.golang.formatting import quote
+from apiext.base.meta.golang.formatting import quote
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.keywords.constraint import Constraint, Functions, NoneType

@@ -7,12 +7,12 @@ from collections.abc import Hashable
 from functools import cached_property
 from typing import Any, Final
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.encoding.json_values import count_members, identity
-from apiext.meta.field import supported_values
-from apiext.meta.golang import formatting
-from apiext.meta.limits import MAX_INLINE_STEPS
-from apiext.scheduling.inline_work import current_work
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding.json_values import count_members, identity
+from apiext.base.meta.field import supported_values
+from apiext.base.meta.golang import formatting
+from apiext.base.meta.limits import MAX_INLINE_STEPS
+from apiext.base.scheduling.inline_work import current_work
 
 _TEXTS_OF_A_STEP: Final = 50
 _VALUES_OF_A_STEP: Final = 8

@@ -10,7 +10,7 @@ import operator
 import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from apiext.meta.golang import formatting
+from apiext.base.meta.golang import formatting
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.keywords.constraint import Constraint, Functions, constraint, reject

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.field import ErrorType
-from apiext.scheduling.inline_work import current_work
+from apiext.base.meta.field import ErrorType
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.keywords import KEYWORDS, UNCHECKED
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated

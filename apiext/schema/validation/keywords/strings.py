@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.field import ErrorType
+from apiext.base.meta.field import ErrorType
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.validation.keywords.constraint import Constraint, Functions, constraint, reject
 from apiext.schema.validation.result import Violation, invalid

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.encoding.json_values import identity
-from apiext.meta.field import ErrorType
+from apiext.base.meta.encoding.json_values import identity
+from apiext.base.meta.field import ErrorType
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.strfmt.registry import format_checker, is_known_format
 from apiext.schema.validation.correlated import Correlated

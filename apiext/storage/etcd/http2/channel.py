@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from apiext.scheduling.backoff import Backoff
+from apiext.base.scheduling.backoff import Backoff
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import Connection
 from apiext.storage.etcd.http2.grpc_status import UNAVAILABLE, RpcError, error_text

@@ -9,11 +9,18 @@ from typing import Final, cast
 
 from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.http2.deadlines import NO_DEADLINE, Deadlines
-from apiext.storage.etcd.http2.frames import DATA, END_STREAM, HEADER_BYTES, HEADERS, PADDED, UINT31_MASK, Http2ProtocolError
-from apiext.storage.etcd.http2.gathered_writer import GatheredWriter
+from apiext.storage.etcd.http2.frames import (
+    DATA,
+    END_STREAM,
+    ENHANCE_YOUR_CALM,
+    HEADER_BYTES,
+    HEADERS,
+    PADDED,
+    UINT31_MASK,
+    Http2ProtocolError,
+)
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
 from apiext.storage.etcd.http2.headers import HeaderBlock, HeaderReader
-from apiext.storage.etcd.http2.keepalive import Keepalive
 from apiext.storage.etcd.http2.send_queue import Http2Stream, SendQueue
 
 WINDOW_BYTES: Final = 4 << 20
@@ -27,6 +34,115 @@ _UNLIMITED_STREAMS: Final = 1 << 30
 _GOAWAY_SECONDS: Final = 1.0
 """Seconds for sending GOAWAY before a connection closes."""
 _SETTINGS: Final = {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: WINDOW_BYTES}
+
+_INTERVAL_SECONDS: Final = 10.0
+"""Seconds of silence before a ping. etcd allows one ping in 5 s, and none without an open call."""
+_ACK_DELAY_SECONDS: Final = 0.2
+"""Seconds until an acknowledgement. etcd sends a ping with the first request after each acknowledgement, to measure bandwidth: an
+immediate one would cause a ping after nearly every write, with a wake-up and a system call on both sides."""
+_MAX_ACK_BYTES: Final = 1024
+_PAYLOAD: Final = b"apiext.."
+
+
+class Keepalive:
+    """Pings of one connection. `has_calls` reports open calls. Calls `on_timeout` if the server answers no ping."""
+
+    def __init__(self, write: Callable[[bytes], None], has_calls: Callable[[], bool], on_timeout: Callable[[], None]) -> None:
+        self._write = write
+        self._has_calls = has_calls
+        self._on_timeout = on_timeout
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ack_timer: asyncio.TimerHandle | None = None
+        self._acks = b""
+        self._pinged = False
+        self.heard = False
+        """Whether anything has arrived in this interval; the connection sets it."""
+
+    def start(self) -> None:
+        """Start the timer."""
+        self._timer = self._loop.call_later(_INTERVAL_SECONDS, self._tick)
+
+    def stop(self) -> None:
+        """Stop all timers."""
+        for timer in (self._timer, self._ack_timer):
+            if timer is not None:
+                timer.cancel()
+
+    def acknowledge(self, payload: bytes) -> None:
+        """Acknowledge a ping a little later, together with later ones.
+
+        Raises:
+            Http2ProtocolError: the length is wrong, or too many pings await an acknowledgement.
+        """
+        if len(payload) != frames.PING_BYTES:
+            raise Http2ProtocolError("PING frame of a wrong length", frames.FRAME_SIZE_ERROR)
+        if self._ack_timer is None:
+            self._ack_timer = self._loop.call_later(_ACK_DELAY_SECONDS, self._send_acks)
+        self._acks += frames.frame(frames.PING, frames.ACK, 0, payload)
+        if len(self._acks) > _MAX_ACK_BYTES:
+            raise Http2ProtocolError("too many pings", ENHANCE_YOUR_CALM)
+
+    def _send_acks(self) -> None:
+        self._ack_timer = None
+        acks, self._acks = self._acks, b""
+        self._write(acks)
+
+    def _tick(self) -> None:
+        if self._pinged and not self.heard:
+            self._on_timeout()
+            return
+        self._pinged = not self.heard and self._has_calls()
+        if self._pinged:
+            self._write(frames.frame(frames.PING, 0, 0, _PAYLOAD))
+        self.heard = False
+        self.start()
+
+
+class GatheredWriter:
+    """Writes frames to a transport in order, those of two turns of the event loop together.
+
+    Each write is a system call that wakes the server. Calls that arrive together are also cheaper for etcd: it syncs its log once for
+    all waiting transactions. An idle event loop takes the two turns at once.
+    """
+
+    __slots__ = ("_loop", "_parts", "_transport")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
+        self._loop = loop
+        self._transport = transport
+        self._parts: list[bytes] = []
+
+    def write(self, *parts: bytes) -> None:
+        """Send the parts after the next turn of the event loop."""
+        if not self._parts:
+            self._loop.call_soon(self._loop.call_soon, self.flush)
+        self._parts += parts
+
+    def write_now(self, *parts: bytes) -> None:
+        """Send the parts at once, after the gathered ones."""
+        self._parts += parts
+        self.flush()
+
+    def flush(self) -> None:
+        """Send the gathered parts at once."""
+        if self._parts and not self._transport.is_closing():
+            parts, self._parts = self._parts, []
+            self._transport.write(b"".join(parts))
+
+    def close(self) -> None:
+        """Send the gathered parts, then close the transport."""
+        self.flush()
+        self._transport.close()
+
+    def drop(self) -> None:
+        """Drop the gathered parts: the transport has ended."""
+        self._parts = []
+
+    def abort(self) -> None:
+        """Close the transport at once."""
+        self.drop()
+        self._transport.abort()
 
 
 class Connection(asyncio.Protocol):

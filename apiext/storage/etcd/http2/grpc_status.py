@@ -18,7 +18,6 @@ UNIMPLEMENTED: Final = 12
 INTERNAL: Final = 13
 UNAVAILABLE: Final = 14
 
-
 _NAMES: Final = {
     CANCELLED: "Canceled",
     DEADLINE_EXCEEDED: "DeadlineExceeded",

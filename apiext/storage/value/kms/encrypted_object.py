@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import DecodeError
 
-from apiext.meta import field, names
+from apiext.base.meta import field, names
 from apiext.storage.value.kms.messages import EncryptedObject
 from apiext.storage.value.transformer import TransformError
 

@@ -6,7 +6,7 @@ import hashlib
 import time
 from typing import Final
 
-from apiext.scheduling.histogram import Histogram
+from apiext.base.scheduling.histogram import Histogram
 from apiext.storage.value.transformation_stats import DURATIONS
 
 CALL_DURATIONS: Final = tuple(0.0001 * 2**power for power in range(20))

@@ -1,4 +1,7 @@
-"""A plugin: its current seed, and the transformer that uses it (apiserver pkg/storage/value/encrypt/envelope/kmsv2/envelope.go)."""
+"""A plugin: its current seed, and the transformer that uses it (apiserver pkg/storage/value/encrypt/envelope/kmsv2/envelope.go).
+
+Extended nonce: apiserver pkg/storage/value/encrypt/aes/aes_extended_nonce.go.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.random_uuid import random_uuid
-from apiext.scheduling.tasks import shared_task
-from apiext.storage.value.aes import KEY_SIZES, GCMTransformer
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from apiext.base.random_uuid import random_uuid
+from apiext.base.scheduling.tasks import shared_task
+from apiext.storage.value.aes import KEY_SIZES, TOO_SHORT, GCMTransformer
 from apiext.storage.value.kms.encrypted_object import HKDF_SEED, CacheKey, cache_key, check, decode, key_id_problem
-from apiext.storage.value.kms.extended_nonce import SEED_SIZE, ExtendedNonceTransformer
 from apiext.storage.value.kms.kms_stats import KMSStats, hash_of
 from apiext.storage.value.kms.messages import EncryptedObject
 from apiext.storage.value.transformer import FROM_STORAGE, TO_STORAGE, MissingKeyError, Transformer, TransformError
@@ -31,6 +36,43 @@ _FAILURE_SECONDS: Final = 1.0
 """How long the plugin is not asked again for a seed that it did not decrypt: a list has many values with the same one."""
 _VERSIONS: Final = ("v2", "v2beta1")
 _EMPTY: Final = "got unexpected nil transformer"
+
+SEED_SIZE: Final = 32
+"""Least number of bytes of a seed."""
+_INFO: Final = 32
+
+
+class ExtendedNonceTransformer:
+    """Implements Transformer: 32 random bytes, then a value of AES-GCM. HKDF derives its key from the seed and these bytes.
+
+    Unlike the reference, no derived keys are kept: the watch cache decrypts a value once.
+    """
+
+    __slots__ = ("_seed",)
+
+    def __init__(self, seed: bytes) -> None:
+        """Use a seed.
+
+        Raises:
+            TransformError: it is too short.
+        """
+        if len(seed) < SEED_SIZE:
+            raise TransformError(f"invalid seed length {len(seed)} used for key generation")
+        self._seed = seed
+
+    def _cipher(self, info: bytes) -> GCMTransformer:
+        return GCMTransformer(HKDFExpand(SHA256(), 32, info).derive(self._seed))
+
+    def from_storage(self, data: bytes, context: bytes) -> tuple[bytes, bool]:
+        """Implement Transformer.from_storage."""
+        if len(data) < _INFO:
+            raise TransformError(TOO_SHORT)
+        return self._cipher(data[:_INFO]).from_storage(data[_INFO:], context)
+
+    def to_storage(self, data: bytes, context: bytes) -> bytes:
+        """Implement Transformer.to_storage."""
+        info = os.urandom(_INFO)
+        return info + self._cipher(info).to_storage(data, context)
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
-from apiext.meta.log import get_logger
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.value.kms.kms_stats import KMSStats
 from apiext.storage.value.kms.plugin import Plugin
 from apiext.storage.value.kms.service import KMSService

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from apiext.cli.conversions.convert import convert
-from apiext.conversion.rules.definition import conversion_definition
+from apiext.resources.conversion.rules.definition import conversion_definition
 from tests.support.builders.related_versions import INTEGER, NAME, STRING, conversion, crd_of_specs, obj
 
 _RENAME: Final = {"rename": {"path": "spec.size", "to": "capacity"}}
@@ -191,7 +191,7 @@ def test_test_tries_given_objects(tmp_path: Path, crd: str) -> None:
 
 def test_test_shows_a_counterexample(tmp_path: Path, crd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """End with code 2, and show the object in both formats."""
-    from apiext.lab.conversions.tried_rules import TriedRules
+    from apiext.tools.conversions.tried_rules import TriedRules
 
     convert_well = TriedRules.convert
 

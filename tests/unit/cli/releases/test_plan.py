@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 
 from apiext.cli.main import apiext
 from apiext.cli.releases.verdict_command import VerdictCommandFailure
-from apiext.definitions.codec import CRDCodec
-from apiext.lab.plan.document import schema
+from apiext.resources.definitions.codec import CRDCodec
 from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.tools.plan.document import schema
 from tests.support.builders.crds import crd, stored_crd
 from tests.support.builders.plans import custom, shaped
 from tests.support.git import git

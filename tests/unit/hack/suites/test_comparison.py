@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from apiext.lab.suites.model import CaseKind, CaseOutcome, CaseResult, FinishedCase, Suite, SuiteCase, SuiteVariant
+from apiext.tools.suites.model import CaseKind, CaseOutcome, CaseResult, FinishedCase, Suite, SuiteCase, SuiteVariant
 from hack.lib.suites.comparison import differences, report_lines
 from hack.lib.suites.ginkgo_report import read_report, results_of
 

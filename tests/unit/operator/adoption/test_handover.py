@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta.encoding import cbor_codec
+from apiext.base.meta.encoding import cbor_codec
 from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource
 from apiext.operator.adoption.store_diff import Difference, stored_object

@@ -5,10 +5,10 @@ from typing import Any
 import orjson
 import pytest
 
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.adoption.importer import Importer
 from apiext.operator.adoption.store_diff import Difference, stored_object
 from apiext.operator.api_clients import ApiClient, ApiError
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 
 class Receiver:

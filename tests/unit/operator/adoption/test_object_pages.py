@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 import pytest
 
-from apiext.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.host_annotations import REVISION_BASE
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.adoption.object_pages import is_by_apiext, list_objects, resource
 from apiext.operator.adoption.store_diff import StoredObject
 from apiext.operator.api_clients import ApiClient, ApiError
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.builders.crds import versions_like, widget_crd
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.adoption.admission_policy import Policy, probe
 from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.api_clients import ApiError

@@ -9,11 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from apiext.meta import host_annotations
-from apiext.meta.host_annotations import REVISION_BASE
-from apiext.meta.patch import merge_patch
-from apiext.meta.selector_parser import parse_label_selector
-from apiext.meta.selectors import LabelSelector
+from apiext.base.meta import host_annotations
+from apiext.base.meta.host_annotations import REVISION_BASE
+from apiext.base.meta.patch import merge_patch
+from apiext.base.meta.selector_parser import parse_label_selector
+from apiext.base.meta.selectors import LabelSelector
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator import host_definitions
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import CRDS, ApiClient, Clients
@@ -23,7 +24,6 @@ from apiext.operator.host_definitions import ConditionReason
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.builders.crds import widget_crd
 from tests.support.servers.memory_backend import MemoryBackend
 

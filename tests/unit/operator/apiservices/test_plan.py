@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.patch import merge_patch
-from apiext.operator.apiservices.plan import Action, Owner, owner, plan, unavailable
+from apiext.base.meta.patch import merge_patch
+from apiext.operator.apiservice_owner import Owner, owner
+from apiext.operator.apiservices.plan import Action, plan, unavailable
 from apiext.operator.group_state import Routing
 from tests.unit.operator.parts import GROUP, TARGET, api_service, crd, mirror, own, registered, state
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.api_clients import API_SERVICES, CRDS
 from apiext.operator.checks.connections import Answer, Asks, Connections
 from apiext.operator.checks.sequence import Report, examine
 from apiext.operator.checks.snapshot import CheckTarget, Snapshot
 from apiext.operator.names import NamespacedName
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from hack.lib.servers.certificates import Authority
 
 GROUP: Final = "g.example.com"

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.operator.checks.etcd_members import EtcdEndpoint, EtcdState
-from apiext.operator.checks.etcd_metrics import EtcdMetrics, parse_metrics
+from apiext.operator.checks.etcd_members import EtcdEndpoint, EtcdMetrics, EtcdState, parse_metrics
 from apiext.operator.checks.etcd_upkeep import UPKEEP, check_upkeep
 from apiext.storage.etcd.maintenance import MemberStatus
 

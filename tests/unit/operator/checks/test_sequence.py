@@ -8,14 +8,14 @@ from typing import Final
 
 import pytest
 
-from apiext.authorization import conditional
-from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
+from apiext.api.authorization import conditional
 from apiext.operator.api_clients import API_SERVICES, CRDS
 from apiext.operator.checks import transport
 from apiext.operator.checks.connections import Answer, NoAnswerError
 from apiext.operator.checks.sequence import GROUP_CHECKS, examine, first_broken, run_checks
 from apiext.operator.checks.snapshot import Snapshot
 from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, ok
+from apiext.resources.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from tests.unit.operator.checks.snapshot_builder import CONFIG_MAP, CRD, DISCOVERY, GROUP, READY, SERVICE, SLICES, SnapshotBuilder
 
 Fault = Callable[[SnapshotBuilder], object]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.meta import host_annotations
+from apiext.base.meta import host_annotations
 from apiext.operator.api_clients import CRDS, ApiError
 from apiext.operator.group_state import condition_of
 from apiext.operator.host_definitions import ConditionReason

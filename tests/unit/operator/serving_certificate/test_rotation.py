@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
-from apiext.cert import certificate, issuing
-from apiext.cert.issuing import Pem
-from apiext.operator.serving_certificate.rotation import NOTHING, CertificateState, advance
+from apiext.base.cert import certificate, issuing
+from apiext.base.cert.issuing import Pem
+from apiext.operator.serving_certificate.secret import NOTHING, CertificateState, advance
 
 HOSTS: Final = ["apiext.apiext-system.svc", "127.0.0.1"]
 DAY: Final = datetime.timedelta(days=1)

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.cert import certificate
+from apiext.base.cert import certificate
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.operator.names import NamespacedName
 from apiext.operator.serving_certificate.secret import OVERLAP_SECONDS, PROPAGATION_SECONDS, ServingSecret, TrustBundle, certificate_hosts
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 
 DAY: Final = 86400.0
 START: Final = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)

@@ -5,13 +5,13 @@ import sys
 from typing import Final
 
 _UNUSED: Final = (
-    "apiext.registry.admissionregistration",
-    "apiext.serving.builtin.admissionregistration",
-    "apiext.serving.static_manifests",
+    "apiext.resources.registry.admissionregistration",
+    "apiext.api.serving.builtin.admissionregistration",
+    "apiext.api.serving.static_manifests",
     "apiext.schema.cel",
-    "apiext.admission.policy.",
-    "apiext.admission.webhooks.",
-    "apiext.admission.param_access",
+    "apiext.api.admission.policy.",
+    "apiext.api.admission.webhooks.",
+    "apiext.api.admission.param_access",
     "apiext.server.version_map",
 )
 
@@ -21,5 +21,5 @@ def test_a_server_without_configurations_imports_nothing_for_them() -> None:
     code = "import apiext.server.app, sys; print('\\n'.join(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.splitlines()
 
-    assert "apiext.admission.configuration.index" in modules
+    assert "apiext.api.admission.configuration.index" in modules
     assert [name for name in modules if name.startswith(_UNUSED)] == []

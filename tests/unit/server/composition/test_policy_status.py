@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apiext.definitions.catalog import Catalog
-from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.resources.definitions.catalog import Catalog
 from apiext.server.composition.policy_status import ServedTypes
 from tests.support.builders.crds import parsed, stored_crd, version
 

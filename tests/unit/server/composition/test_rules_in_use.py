@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from apiext.conversion.known import KnownConversion, KnownConversions, Origin
-from apiext.scheduling.tasks import run_until_closed
+from apiext.base.scheduling.tasks import run_until_closed
+from apiext.resources.conversion.known import KnownConversion, KnownConversions, Origin
 from apiext.server.composition.rules_in_use import RecordedRules
 from apiext.storage.replicas.host_records import HostRecords
 from tests.support.builders.converted_widgets import NAME, conversion

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.admission.sources import AdmissionPhase, RequestPlace
-from apiext.meta.request import AdmissionOperation
+from apiext.api.admission.sources import AdmissionPhase, RequestPlace
+from apiext.base.meta.request import AdmissionOperation
 from apiext.server.host.admission_objects import RESOURCES, is_freeze_policy
 from apiext.server.host.admission_sources import HostSources, open_host_sources
 from tests.support.captured_logs import logged

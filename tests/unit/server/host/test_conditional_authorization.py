@@ -10,13 +10,13 @@ import pytest_asyncio
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from apiext.authorization import conditional
-from apiext.authorization.conditional import DISCOVERY, HAS_GATE, METRICS, SERVES_REVIEWS
-from apiext.scheduling.tasks import run_until_closed
+from apiext.api.authorization import conditional
+from apiext.api.authorization.conditional import DISCOVERY, HAS_GATE, METRICS, SERVES_REVIEWS
+from apiext.base.scheduling.tasks import run_until_closed
+from apiext.base.webhook.client import WebhookClient
+from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.server.host import conditional_authorization
 from apiext.server.host.conditional_authorization import HostConditions
-from apiext.webhook.client import WebhookClient
-from apiext.webhook.clientcmd.kubeconfig import Endpoint
 from tests.support.event_loop import until
 
 _REVIEWS = {"kind": "APIResourceList", "resources": [{"name": "authorizationconditionsreviews"}]}

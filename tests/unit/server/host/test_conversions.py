@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from apiext.conversion.known import KnownConversions
+from apiext.resources.conversion.known import KnownConversions
 from apiext.server.host.conversions import NOT_LISTED, HostConversions, follow_host_conversions
 from apiext.storage.replicas.host_records import HostRecords
 from tests.support.builders.converted_widgets import NAME, conversion

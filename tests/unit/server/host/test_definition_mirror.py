@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.host_annotations import ADOPTION_CATEGORY, HAND_OVER, HOST_REVISION, HOST_UID, PHASE
+from apiext.base.meta.host_annotations import ADOPTION_CATEGORY, HAND_OVER, HOST_REVISION, HOST_UID, PHASE
 from apiext.server.definition_files import DefinitionFiles
 from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.event_loop import until
 from tests.support.servers.fake_host import FakeHost
 from tests.support.servers.host_follower import NAME, ONE, SERVED, Replica, annotations_of, crd, short_named
 from tests.support.servers.in_process import InProcess
-from tests.unit.definitions.recorded import decoded
+from tests.unit.resources.definitions.recorded import decoded
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 MERGE = {"Content_Type": "application/merge-patch+json"}

@@ -6,15 +6,15 @@ from typing import Any, cast
 
 import pytest
 
-from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
-from apiext.meta.request import UserInfo, authenticated
+from apiext.api.authentication.client_certificate import CertificateAuthorities, PeerIdentification
+from apiext.base.meta.request import UserInfo, authenticated
+from apiext.base.webhook.client import WebhookClient, WebhookError
 from apiext.server.host.delegated_authentication import ConfigMapLookup
 from apiext.server.options.options import AuthenticationOptions
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
 from apiext.server.tls.dynamic_tls import DynamicTLS
 from apiext.storage.replicas.host_records import HostRecords
-from apiext.webhook.client import WebhookClient, WebhookError
 from hack.lib.servers.certificates import Authority
 from tests.support.captured_logs import logged
 from tests.support.event_loop import until

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.errors import StatusError
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.errors import StatusError
+from apiext.base.webhook.client import WebhookError
 from apiext.server.host.discovery import HostDiscovery
-from apiext.webhook.client import WebhookError
 
 _LISTED = {"resources": [{"name": "things", "kind": "Thing", "namespaced": True}, {"name": "things/status", "kind": "Thing"}]}
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from apiext.admission.sources import NotReadyError, ParamQuery
+from apiext.api.admission.sources import NotReadyError, ParamQuery
 from apiext.server.host.discovery import HostDiscovery
 from apiext.server.host.params import HostParams, ParamKind
 from tests.support.event_loop import until, until_answered

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest_asyncio
 from aiohttp import web
 
-from apiext.endpoints.request import USER
-from apiext.endpoints.responsewriters.response import AbortedResponse, Reply
-from apiext.meta.request import AUTHENTICATED, UserInfo
-from apiext.meta.steps import Steps
-from apiext.scheduling.time_slice import in_slices
+from apiext.api.endpoints.request import USER
+from apiext.api.endpoints.responsewriters.response import AbortedResponse, Reply
+from apiext.base.meta.request import AUTHENTICATED, UserInfo
+from apiext.base.meta.steps import Steps
+from apiext.base.scheduling.time_slice import in_slices
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.connection import HTTPConnection
 from apiext.server.http.server import HTTPServer, listen

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from apiext.meta.limits import LISTEN_BACKLOG
+from apiext.base.meta.limits import LISTEN_BACKLOG
 from apiext.server.http import acceptor, unauthenticated
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.connection import HTTPConnection

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from apiext.server.http.client_hello import ClientHello
+from apiext.server.http.acceptor import ClientHello
 from apiext.server.http.server import listen
 from tests.support.event_loop import until
 

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_LINE_BYTES, MAX_PROXIED_HEAD_FIELDS
+from apiext.base.meta.limits import MAX_DRAINED_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_LINE_BYTES, MAX_PROXIED_HEAD_FIELDS
 from apiext.server.http import connection, request_parser
 from apiext.server.http.request_parser import HEAD_TIMEOUT
 from tests.support.event_loop import advance, settle, until

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.limits import MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
+from apiext.base.meta.limits import MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
 from apiext.server.http import connection
 from apiext.server.http.request_parser import RequestParser
 from tests.support.event_loop import advance, until

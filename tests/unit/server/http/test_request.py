@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.request import INFO, WARNINGS, attach
+from apiext.api.endpoints.request import INFO, WARNINGS, attach
 from apiext.server.http.connection import Request
 
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.responsewriters.response import Reply, ResponseStream
+from apiext.api.endpoints.responsewriters.response import Reply, ResponseStream
 from apiext.server.http import request_loop
 from apiext.server.http.connection import HTTPConnection, Request
 from apiext.server.http.server import HTTPServer

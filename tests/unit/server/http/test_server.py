@@ -2,7 +2,7 @@
 
 import socket
 
-from apiext.meta.limits import MAX_RECEIVED_AHEAD_BYTES
+from apiext.base.meta.limits import MAX_RECEIVED_AHEAD_BYTES
 from apiext.server.http.server import listen
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from apiext.server.http.server import listen
 from apiext.server.multiprocess.dispatcher import ConnectionDispatcher
-from apiext.server.multiprocess.passed_connections import PassedConnections
 from apiext.server.multiprocess.scoreboard import Scoreboard
+from apiext.server.multiprocess.worker import PassedConnections
 from apiext.server.multiprocess.worker_slot import WorkerSlot, exit_text
 
 

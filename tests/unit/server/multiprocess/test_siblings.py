@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
-from apiext.flowcontrol.controller import Controller
-from apiext.flowcontrol.estimation.estimate import ONE_SEAT
-from apiext.flowcontrol.seat_part import SeatPart
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.flowcontrol.configuration.configuration import BOOTSTRAP
+from apiext.api.flowcontrol.controller import Controller
+from apiext.api.flowcontrol.seat_part import SeatPart
+from apiext.api.flowcontrol.work_estimate import ONE_SEAT
+from apiext.base.meta.request import RequestInfo, UserInfo
+from apiext.base.workers.messages import ProcessMessage, message_sockets, receive_message, send_message
 from apiext.server.multiprocess import whole_flow_control, whole_health
 from apiext.server.multiprocess.siblings import SiblingAnswer, Siblings
 from apiext.server.multiprocess.whole_flow_control import WholeFlowControl, sum_levels
 from apiext.server.multiprocess.whole_health import WholeHealth
 from apiext.server.routes.healthz import PING, HealthCheck, HealthEndpoint, UnhealthyError
-from apiext.workers.messages import ProcessMessage, message_sockets, receive_message, send_message
-from tests.unit.flowcontrol.fake_clock import FakeClock
+from tests.unit.api.flowcontrol.fake_clock import FakeClock
 
 
 class _Switchboard:

@@ -8,11 +8,11 @@ _SCRIPT: Final = """
 import errno, os, signal, sys, time
 from apiext.server.http.server import listen
 from apiext.server.multiprocess import hung_workers
-from apiext.workers.messages import receive_message, send_message
+from apiext.base.workers.messages import receive_message, send_message
 from apiext.server.multiprocess.metrics_ledger import MetricsLedger
 from apiext.server.multiprocess.scoreboard import Scoreboard
 from apiext.server.multiprocess.supervisor import SharedState, Supervisor
-from apiext.server.process_role import SharedLog
+from apiext.server.routes.process_role import SharedLog
 from apiext.server.start_error import StartError
 
 hung_workers._INTERVAL = 0.01

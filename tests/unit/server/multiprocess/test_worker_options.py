@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from apiext.audit.batch_options import BatchOptions
-from apiext.flowcontrol.seat_part import SeatPart
-from apiext.server.multiprocess.worker_options import worker_options
+from apiext.api.audit.batch_options import BatchOptions
+from apiext.api.flowcontrol.seat_part import SeatPart
+from apiext.server.multiprocess.start import worker_options
 from apiext.server.options.audit import AuditOptions, AuditWebhookOptions
 from apiext.server.options.options import LimitOptions, ServerOptions, ServingOptions, StorageOptions
 

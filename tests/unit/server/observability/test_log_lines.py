@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.limits import MAX_LOG_LINE_BYTES
+from apiext.base.meta.limits import MAX_LOG_LINE_BYTES
 from apiext.server.observability.log_output import LineFormatter
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from apiext.audit.batch_options import BatchOptions, TruncateOptions
-from apiext.audit.levels import AuditMode
-from apiext.meta.flags import OptionsError
+from apiext.api.audit.batch_options import BatchOptions, TruncateOptions
+from apiext.api.audit.levels import AuditMode
+from apiext.base.meta.flags import OptionsError
 from apiext.server.composition.audit import open_audit
 from apiext.server.options.audit import AuditOptions
 from apiext.server.options.flags import read_options

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.flags import OptionsError
+from apiext.base.meta.flags import OptionsError
 from apiext.server.options.flags import default_data_dir, read_options
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.flags import OptionsError
+from apiext.base.meta.flags import OptionsError
 from apiext.server.options.flags import read_options
 from apiext.server.options.workers import usable_processors
 

@@ -1,1 +1,1 @@
-"""Tests of apiext/flowcontrol."""
+"""Tests of apiext/api/flowcontrol."""

@@ -3,13 +3,13 @@
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.responsewriters.response import Reply
-from apiext.flowcontrol.configuration.configuration import BOOTSTRAP
-from apiext.flowcontrol.controller import Controller
-from apiext.flowcontrol.estimation.estimate import ONE_SEAT
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.flowcontrol.configuration.configuration import BOOTSTRAP
+from apiext.api.flowcontrol.controller import Controller
+from apiext.api.flowcontrol.work_estimate import ONE_SEAT
+from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.server.routes.flowcontrol_debug import FlowControlDebug
-from tests.unit.flowcontrol.fake_clock import FakeClock
+from tests.unit.api.flowcontrol.fake_clock import FakeClock
 
 QUEUES = sum(level.queuing.queues for level in BOOTSTRAP.levels.values() if level.queuing is not None)
 

@@ -4,13 +4,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from apiext.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
-from apiext.flowcontrol.controller import Controller
-from apiext.flowcontrol.estimation.estimate import ONE_SEAT
-from apiext.flowcontrol.rejected import Rejected
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.api.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
+from apiext.api.flowcontrol.controller import Controller
+from apiext.api.flowcontrol.rejected import Rejected
+from apiext.api.flowcontrol.work_estimate import ONE_SEAT
+from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics
-from tests.unit.flowcontrol.fake_clock import SECOND, FakeClock
+from tests.unit.api.flowcontrol.fake_clock import SECOND, FakeClock
 
 DIGEST = (UserInfo("alice"), RequestInfo(verb="get"))
 NAMES = (

@@ -3,8 +3,8 @@
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.request import Handler
-from apiext.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.request import Handler
+from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.server.routes.own_paths import OwnPaths
 
 

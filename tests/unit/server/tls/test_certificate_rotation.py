@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
+from apiext.api.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.server.start_error import StartError
 from apiext.server.tls.certificate_rotation import CertificateRotation
 from apiext.server.tls.context import CertKey

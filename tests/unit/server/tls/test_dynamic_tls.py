@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
-from apiext.endpoints.request import PEER
+from apiext.api.authentication.client_certificate import CertificateAuthorities, PeerIdentification
+from apiext.api.endpoints.request import PEER
 from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen
 from apiext.server.tls.context import CertKey, TLSError

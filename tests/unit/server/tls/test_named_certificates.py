@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
-from apiext.meta.flags import OptionsError
+from apiext.api.authentication.client_certificate import CertificateAuthorities, PeerIdentification
+from apiext.base.meta.flags import OptionsError
 from apiext.server.options.flags import read_options
 from apiext.server.options.options import NamedCertificateFiles
 from apiext.server.tls.context import CertKey

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.cert import certificate
+from apiext.base.cert import certificate
 from apiext.server.tls.server_pki import ensure_pki
 
 START = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from apiext.cert.certificate import covers, end_of_validity
+from apiext.base.cert.certificate import covers, end_of_validity
 from apiext.server.tls import server_pki
 from apiext.server.tls.context import CertKey, TLSError, read_authorities, server_context
 from apiext.server.tls.server_pki import KeyPair, ensure_pki

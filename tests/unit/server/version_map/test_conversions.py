@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from apiext.conversion.circuits import ConversionCircuits
-from apiext.conversion.known import KnownConversions, Origin
-from apiext.conversion.metrics import CALL_FAILURE, ConversionOutcome, ConversionStats
+from apiext.resources.conversion.circuits import ConversionCircuits
+from apiext.resources.conversion.known import KnownConversions, Origin
+from apiext.resources.conversion.metrics import CALL_FAILURE, ConversionOutcome, ConversionStats
 from apiext.server.version_map.conversions import RulesStates, conversion_facts, conversion_target, routes_by_definition
 from apiext.server.version_map.entries import RulesState
 from tests.support.builders.crds import crd, definition, version

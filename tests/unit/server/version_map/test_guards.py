@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from apiext.admission.configuration.index import ConfigurationIndex
-from apiext.server.version_map.guards import guards_of
+from apiext.api.admission.configuration.index import ConfigurationIndex
+from apiext.server.version_map.sources import guards_of
 from tests.support.builders import admission
 from tests.support.builders.crds import definition, widget_crd
 

@@ -12,10 +12,11 @@ import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Verdict
-from apiext.conversion.known import Origin
-from apiext.meta.request import RequestInfo, UserInfo
-from apiext.server.version_map import event_stream, handler
+from apiext.api.authorization.authorizer import ALLOWED, NO_OPINION, Verdict
+from apiext.base.meta.request import RequestInfo, UserInfo
+from apiext.resources.conversion.known import Origin
+from apiext.server.version_map import handler
+from apiext.server.version_map import handler as event_stream
 from apiext.server.version_map.live_map import RunningMap
 from tests.support.builders.converted_widgets import conversion, old_widget, widgets_crd
 from tests.support.builders.crds import crd, version, widget

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.gvk import GroupResource
-from apiext.migration.migration_state import MigrationProgress, failed, interrupted, started, succeeded
-from apiext.server.version_map.migrations import migrations_by_resource
+from apiext.api.migration.migration_state import MigrationProgress, failed, interrupted, started, succeeded
+from apiext.base.meta.gvk import GroupResource
+from apiext.server.version_map.sources import migrations_by_resource
 from tests.support.servers.in_process import InProcess
 
 PATH = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"

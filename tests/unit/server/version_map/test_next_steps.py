@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.definitions.definition import Definition
+from apiext.resources.definitions.definition import Definition
 from apiext.server.version_map.entries import MigrationWay
 from apiext.server.version_map.next_steps import next_steps
-from apiext.storage.stored.version_counts import StoredCounts
+from apiext.storage.stored_bytes.version_counts import StoredCounts
 from tests.support.builders.crds import parsed, stored_crd, version
 
 REQUESTED: Final = MigrationWay.REQUESTED

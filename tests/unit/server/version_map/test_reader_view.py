@@ -2,9 +2,9 @@
 
 import json
 
-from apiext.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
-from apiext.meta.gvk import GroupVersionResource
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.api.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
+from apiext.base.meta.gvk import GroupVersionResource
+from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.server.version_map.entries import DefinitionEntry, NamedPart
 from apiext.server.version_map.reader_view import ReaderView
 

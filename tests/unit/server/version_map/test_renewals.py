@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from apiext.scheduling.tasks import end_tasks
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.server.version_map import renewals as module
 from apiext.server.version_map.renewals import Renewals
 from tests.support.event_loop import until

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from apiext.admission.configuration.index import ConfigurationIndex
-from apiext.admission.sources import AdmissionPhase, HookEntry, RequestPlace
-from apiext.conversion.factory import ConverterFactory
+from apiext.api.admission.configuration.index import ConfigurationIndex
+from apiext.api.admission.sources import AdmissionPhase, HookEntry, RequestPlace
+from apiext.resources.conversion.factory import ConverterFactory
 from apiext.server.version_map import sources
 from apiext.server.version_map.sources import FactFinder, MapSources
 from tests.support.builders.crds import definition, widget_crd

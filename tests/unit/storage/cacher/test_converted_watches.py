@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import errors
-from apiext.meta.encoding import json_codec
-from apiext.scheduling.call_log import CallLog
+from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_codec
+from apiext.base.scheduling.call_log import CallLog
 from apiext.storage.cacher import cached_store
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.interface import EventType, ListOptions

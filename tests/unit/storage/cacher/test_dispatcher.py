@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from apiext.meta import limits
-from apiext.meta.encoding import json_codec
+from apiext.base.meta import limits
+from apiext.base.meta.encoding import json_codec
 from apiext.storage.cacher import dispatcher
 from apiext.storage.cacher.dispatcher import Dispatcher
 from apiext.storage.interface import EVERYTHING, Event

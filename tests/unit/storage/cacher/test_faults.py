@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta import errors
-from apiext.meta.encoding import json_codec
+from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_codec
 from apiext.storage.backend import RangeResult
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
 from apiext.storage.backend import UnavailableError
 from apiext.storage.cacher import feed
 from apiext.storage.cacher.cached_store import CachedStore

@@ -1,6 +1,6 @@
 """Tests of the report that a resource without a cache has changed."""
 
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage.factory import StoreFactory
 from tests.support.event_loop import settle, until
 from tests.support.servers.memory_backend import MemoryBackend

@@ -4,7 +4,7 @@ import weakref
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
 from apiext.storage.cacher import history as histories
 from apiext.storage.cacher.history import KEPT_SECONDS, MIN_CHANGES, History
 from apiext.storage.rendering.object_change import ObjectChange

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from apiext.meta.selector_parser import label_requirement_steps, parse_label_selector
-from apiext.meta.selectors import LabelSelector
-from apiext.meta.steps import at_once
-from apiext.scheduling import time_slice
+from apiext.base.meta.selector_parser import label_requirement_steps, parse_label_selector
+from apiext.base.meta.selectors import LabelSelector
+from apiext.base.meta.steps import at_once
+from apiext.base.scheduling import time_slice
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.interface import EventType, ListOptions, Selection, Store, VersionMatch, WatchOptions
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, labelled, relabel, watching, where, widget

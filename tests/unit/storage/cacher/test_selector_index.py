@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from apiext.meta.steps import at_once
-from apiext.storage.cacher.selector_index import SelectorIndex
+from apiext.base.meta.steps import at_once
+from apiext.storage.cacher.selector_indexes import SelectorIndex
 from apiext.storage.interface import Item
 
 

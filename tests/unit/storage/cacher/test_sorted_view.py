@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector
-from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
-from apiext.meta.steps import at_once
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector
+from apiext.base.meta.selector_parser import parse_field_selector, parse_label_selector
+from apiext.base.meta.steps import at_once
 from apiext.storage.cacher.sorted_view import SortedView, between
 from apiext.storage.interface import Item, Selection
 from apiext.storage.rendering.object_change import ObjectChange

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.base.meta.errors import StatusError
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.interface import ListOptions, Selection, Store, WatchOptions
 from tests.support.builders.widgets import Reader, WidgetCodec, labelled, seen, watching, widget

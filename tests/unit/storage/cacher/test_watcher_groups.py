@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from apiext.meta.encoding import json_codec
-from apiext.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector, shard_hash
-from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector, shard_hash
+from apiext.base.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.storage.cacher.watcher_groups import WatcherGroups
 from apiext.storage.interface import EVERYTHING, Event, Selection
 from apiext.storage.rendering.interest import Interest

@@ -5,8 +5,7 @@ import math
 from typing import cast
 
 from apiext.storage.etcd.http2 import frames
-from apiext.storage.etcd.http2.connection import Connection
-from apiext.storage.etcd.http2.gathered_writer import GatheredWriter
+from apiext.storage.etcd.http2.connection import Connection, GatheredWriter
 from apiext.storage.etcd.http2.streams import UnaryStream
 
 

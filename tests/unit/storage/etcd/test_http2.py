@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from apiext.storage.etcd.http2 import frames, grpc_status, keepalive
+from apiext.storage.etcd.http2 import connection as keepalive
+from apiext.storage.etcd.http2 import frames, grpc_status
 from apiext.storage.etcd.http2.connection import WINDOW_BYTES
 from apiext.storage.etcd.http2.grpc_status import RpcError
 from tests.unit.storage.etcd.peer import HEADERS, TRAILERS, Peer, connected, message

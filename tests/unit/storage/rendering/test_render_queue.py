@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from apiext.meta.errors import StatusError, too_many_requests
-from apiext.scheduling.time_slice import Pace
+from apiext.base.meta.errors import StatusError, too_many_requests
+from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.interface import Codec, Item
 from apiext.storage.rendering.render_queue import RenderQueue, Results
 from apiext.storage.rendering.stored_entry import StoredEntry

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiext.meta import errors, limits
+from apiext.base.meta import errors, limits
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.interface import Event, EventType
 from apiext.storage.rendering.watch_queue import WatchQueue

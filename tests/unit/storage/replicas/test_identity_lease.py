@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec
 from apiext.storage.replicas.identity_lease import IdentityLease, server_id
 from tests.support.servers.memory_backend import MemoryBackend
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.configuration import ConfigurationError
-from apiext.meta.gvk import GroupResource
+from apiext.base.meta.configuration import ConfigurationError
+from apiext.base.meta.gvk import GroupResource
 from apiext.storage.value.configuration import IdentityProvider, KeyedProvider, KMSProvider, read_encryption_configuration
 
 SECRET = base64.b64encode(bytes(range(32))).decode()

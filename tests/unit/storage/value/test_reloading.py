@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta.configuration import ConfigurationError
+from apiext.base.meta.configuration import ConfigurationError
 from apiext.storage.value import reloading
 from apiext.storage.value.configuration import read_encryption_configuration
 from apiext.storage.value.encryption import Encryption

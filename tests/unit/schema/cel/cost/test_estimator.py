@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.field import Path as FieldPath
+from apiext.base.meta.field import Path as FieldPath
 from apiext.schema.cel.cost.estimator import estimate_cost
 from apiext.schema.cel.cost.limits import SchemaCosts, cardinality_by_size, child_cardinality
 from apiext.schema.cel.cost.sizes import declared_sizes

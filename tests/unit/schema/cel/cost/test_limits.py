@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.field import Path
+from apiext.base.meta.field import Path
 from apiext.schema.cel.cost.estimate import MAX_UINT64
 from apiext.schema.cel.cost.limits import SchemaCosts, cardinality_by_size, child_cardinality
 

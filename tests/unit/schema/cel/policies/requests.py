@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.meta.request import AdmissionOperation, RequestInfo, UserInfo
+from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.base.meta.request import AdmissionOperation, RequestInfo, UserInfo
 from apiext.schema.cel.libraries.authorization import AuthorizationAnswer, Authorizer, GroupCheck, ResourceCheck
 from apiext.schema.cel.policies.compiler import ANY, PolicyCompiler
 from apiext.schema.cel.policies.environments import Declarations

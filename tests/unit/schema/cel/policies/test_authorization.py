@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.schema.cel.libraries.authorization import AuthorizationAnswer
 from apiext.schema.cel.policies.authorization import AuthorizationAnswers, UnansweredCheckError
 

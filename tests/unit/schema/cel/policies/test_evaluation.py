@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.scheduling.inline_work import HeavyWorkError
+from apiext.base.scheduling.inline_work import HeavyWorkError
 from apiext.schema.cel.policies.compiler import ANY, PolicyCompiler
 from apiext.schema.cel.policies.evaluation import MAX_CALL_COST, MAX_POLICY_COST, Evaluation, OutOfBudgetError
 from tests.unit.schema.cel.policies.requests import ALL, inputs, run

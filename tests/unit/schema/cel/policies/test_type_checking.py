@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.schema.cel.policies.type_checking import Warnings, expression_warnings, without_references
 from apiext.schema.model import Props
 

@@ -6,7 +6,7 @@ import pytest
 
 from apiext.schema.cel.ast import Expression, ListLiteral, MapLiteral, Select
 from apiext.schema.cel.policies.compiler import APPLY_CONFIGURATION, PolicyCompiler
-from apiext.schema.cel.policies.value_origins import member_origin, origin
+from apiext.schema.cel.policies.native_values import member_origin, origin
 from tests.unit.schema.cel.policies.requests import ALL
 
 

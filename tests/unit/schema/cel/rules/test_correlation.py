@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.schema.cel.rules.correlation import is_unchanged
+from apiext.schema.cel.rules.evaluation import is_unchanged
 from apiext.schema.lazy_path import Location, MapKey
 from apiext.schema.validation.correlated import Correlated
 

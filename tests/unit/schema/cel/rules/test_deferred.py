@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.schema.cel.rules.deferred import Deferred
 from hack.lib.waiting import until
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
-from apiext.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.base.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.schema.cel.rules.evaluation import RuleResult
 from apiext.schema.compiled import CompiledSchema
 

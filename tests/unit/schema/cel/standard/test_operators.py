@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.meta.limits import MAX_CEL_RESULT
+from apiext.base.meta.limits import MAX_CEL_RESULT
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.standard.operators import add, divide, modulo, multiply, negate, subtract
 from apiext.schema.cel.values.run_time_values import INT_MAX, INT_MIN

@@ -1,0 +1,237 @@
+"""PATCH of an object: JSON patch, JSON merge patch, server-side apply and, for built-in kinds, strategic merge patch.
+
+Mirrors apiserver pkg/endpoints/handlers/patch.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiohttp import web
+
+from apiext.api.endpoints.handlers.apply import Applier
+from apiext.api.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text
+from apiext.api.endpoints.handlers.object_response import item_reply
+from apiext.api.endpoints.handlers.owner_references import dedup_owner_references
+from apiext.api.endpoints.handlers.strategic_merge import strategic_merge
+from apiext.api.endpoints.parameters.options import IGNORE, WARN, write_options
+from apiext.api.endpoints.request import SERVES_CBOR, WORKERS
+from apiext.api.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.api.endpoints.scopes.execution import perform
+from apiext.api.endpoints.scopes.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
+from apiext.api.endpoints.scopes.write_call import WriteCall, write_call
+from apiext.api.endpoints.serializers import json_decoder
+from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
+from apiext.api.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
+from apiext.base.meta import errors, patch, unstructured
+from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.encoding.json_syntax import with_replacements
+from apiext.base.meta.field import Path, invalid
+from apiext.base.meta.golang import formatting
+from apiext.base.meta.gvk import GroupKind
+from apiext.base.meta.limits import MAX_INLINE_COPIES
+from apiext.base.meta.request import AdmissionOperation
+from apiext.resources.registry.request_context import UpdateOptions, Updater
+from apiext.storage.interface import Item
+
+_NO_BREAKS: Final = bytes.maketrans(b"\r\n", b"  ")
+Change = Callable[["Object"], Any]
+"""Applies a patch to an object and returns the result."""
+
+
+async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
+    """Apply the patch in the body to the object. Return the result with 200, or 201 if it was created.
+
+    Raises:
+        StatusError: the patch is invalid, can not be applied, or its result is rejected.
+    """
+    patch_type = _patch_type(request, scope)
+    required_name(request)
+    media = negotiate_output(request, scope.offers)
+    data = await read_body(request, scope.max_body)
+    query = write_options(request, "PatchOptions", apply=patch_type in APPLY_PATCHES)
+    # Nested copies grow exponentially.
+    heavy = patch_type == JSON_PATCH and data.count(b"copy") > MAX_INLINE_COPIES
+    call = write_call(request, query, patch_type, data, manager=query.field_manager)
+    try:
+        item, created = await perform(request[WORKERS], scope, patch_stored, call, heavy=heavy)
+    except errors.StatusError as error:
+        if error.code != 404 or patch_type not in APPLY_PATCHES or scope.subresource:
+            raise
+        await authorize_create(request, scope)
+        item, created = await perform(request[WORKERS], scope, _create_or_patch, call)
+    return await item_reply(request, scope, media, item, status=201 if created else 200)
+
+
+async def _create_or_patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+    return await patch_stored(scope, call, create=True)
+
+
+async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
+    """Patch an object. Return the result, and whether it was created. The caller authorizes.
+
+    Raises:
+        StatusError: the patch is invalid, can not be applied, or its result is rejected.
+    """
+    ctx, name, query = call.context, call.name, call.query
+    admitter = Admitter(scope, call, name)
+    is_apply = call.media_type in APPLY_PATCHES
+    patcher: Updater
+    if is_apply:
+        patcher = applier = Applier(scope, call, admitter)
+        applier.record_body()
+    else:
+        patcher = _Patcher(scope, call, _read_patch(call.media_type, call.data), admitter)
+        if call.record is not None and call.record.with_body:
+            # line breaks in JSON are never inside strings, and an event is one line
+            call.record.take_body(with_replacements(call.data).translate(_NO_BREAKS))
+    admit = admitter.validation(AdmissionOperation.UPDATE)
+    options = UpdateOptions(dry_run=query.dry_run, admit=admit, limit=scope.inline_limit, create=create, keep_managers=is_apply)
+    try:
+        return await scope.rest.update(ctx, name, patcher, options)
+    except RecursionError as error:
+        # only objects from kube-apiserver or an older version can be that deep
+        raise patch.too_deep() from error
+
+
+def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
+    """Return the patch's media type. Raise StatusError (415) if the endpoint does not support it."""
+    patch_type = request.headers.get("Content-Type", "").partition(";")[0]
+    known = (*scope.patch_types, CBOR_APPLY_PATCH) if SERVES_CBOR in request else scope.patch_types
+    if patch_type not in known:
+        if scope.message is not None:
+            # go-restful answers for the routes of built-in kinds
+            raise errors.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+        raise unsupported_media_type(known)
+    return patch_type
+
+
+def _read_patch(patch_type: str, data: bytes) -> _Patch:
+    """Parse a patch. Raise StatusError (400) if it is no JSON or nested too deeply."""
+    try:
+        document = json_decoder.parse(data)
+    except DepthError as error:
+        raise errors.bad_request(f"the patch is {error}") from error
+    except BodyDecodeError as error:
+        raise errors.bad_request("invalid JSON patch") from error
+    return _Patch(patch_type, data, document)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patch:
+    """A patch before its validation."""
+
+    type: str
+    data: bytes
+    document: Any
+    """The parsed patch."""
+
+
+@dataclass(slots=True, eq=False)
+class _Patcher:
+    """The updater of a PATCH. It parses the patch on its first call."""
+
+    _scope: Scope
+    _call: WriteCall
+    _patch: _Patch
+    _admitter: Admitter
+    _change: Change | None = None
+    _strategic_text: str | None = None
+    _patch_strict: Sequence[str] = ()
+
+    async def __call__(self, existing: Object) -> Object:
+        """Return the patched object after decoding and admission.
+
+        Raises:
+            StatusError: the patch or its result is invalid, or admission rejected it.
+        """
+        if not (existing.get("metadata") or {}).get("uid"):
+            raise errors.not_found(self._scope.resource.group_resource, self._call.name)
+        if self._change is None:
+            self._change = self._parse()
+        obj, call = self._decode(self._change, self._patched(existing)), self._call
+        await self._scope.fields.update(existing, obj, call.manager)
+        match_namespace(self._scope, obj, call.namespace)
+        check_name(obj, call.name)
+        obj = await self._admitter.mutate(AdmissionOperation.UPDATE, obj, existing)
+        dedup_owner_references(obj, call.warnings, after_admission=True)
+        return obj
+
+    def _patched(self, existing: Object) -> Object:
+        """Return what the patch applies to: its result shares members with it, and gets defaults in place."""
+        if self._scope.codec.cbor:
+            # the reference patches the object's JSON, which has no floats with whole values
+            read: Object = json_codec.loads(json_codec.dumps(existing))
+            return read
+        # in the version that is stored, the existing object has all defaults
+        copied: Object = json_values.copy(existing) if self._scope.converts else existing
+        return copied
+
+    def _parse(self) -> Change:
+        strict, raw = self._call.query.field_validation != IGNORE, self._patch
+        if raw.type == JSON_PATCH:
+            operations, unknown = patch.parse_json_patch(raw.document, strict=strict)
+            duplicates = json_decoder.duplicate_fields(raw.data, operations) if strict else []
+            self._patch_strict = [f"json patch {text}" for text in (*duplicates, *unknown)]
+            return lambda existing: patch.json_patch(existing, operations)
+        if raw.type == MERGE_PATCH:
+            document = patch.parse_merge_patch(raw.document, strict=strict)
+        else:
+            document = patch.parse_strategic_patch(raw.document)
+        self._patch_strict = json_decoder.duplicate_fields(raw.data, document) if strict else []
+        if raw.type == MERGE_PATCH:
+            return lambda existing: patch.merge_patch(existing, document)
+        self._strategic_text = unstructured.go_string(document)
+        keys = self._scope.strategic_keys
+        return lambda existing: strategic_merge(existing, document, keys)
+
+    def _decode(self, change: Change, existing: Object) -> Object:
+        patched = change(existing)
+        if self._scope.typed:
+            patched = _sorted(patched)
+        unknown: list[str] = []
+        if self._scope.typed and self._scope.subresource != "scale":
+            patched, unknown = self._as_typed(patched)
+        # Errors contain it only if it has no kind.
+        text = b"" if type(patched) is dict and patched.get("kind") else json_codec.dumps(patched)
+        try:
+            obj, _ = identify(self._scope, patched, text)
+            strict = unknown or decode_parsed(self._scope, obj, self._call.query.field_validation)
+        except ValueError as error:
+            raise _invalid_result(self._result(change, existing), str(error)) from error
+        strict = [*self._patch_strict, *strict]
+        if strict and self._call.query.field_validation == WARN:
+            self._call.warnings.extend(strict)
+        elif strict and self._call.query.field_validation != IGNORE:
+            raise _invalid_result(self._result(change, existing), strict_text(strict))
+        return obj
+
+    def _as_typed(self, patched: Any) -> tuple[Any, list[str]]:
+        """Return the input of the reference's decoder of a built-in kind, and messages about unknown fields."""
+        named = {"kind": self._scope.kind.kind, "apiVersion": self._scope.api_version}
+        if self._strategic_text is not None:
+            # The reference decodes it to the endpoint's kind, regardless of its own kind.
+            return patched | named, []
+        if type(patched) is not dict or patched.get("apiVersion"):
+            return patched, []
+        # Without a version the reference decodes it to a type with a kind only.
+        return named, [f"unknown field {formatting.quote(name)}" for name in patched if name not in named]
+
+    def _result(self, change: Change, existing: Object) -> str:
+        """Return the value for errors: a strategic merge patch, or else a fresh result, since decoding changed the first one."""
+        return json_codec.dumps(change(existing)).decode() if self._strategic_text is None else self._strategic_text
+
+
+def _sorted(value: Any) -> Any:
+    """Return a JSON value with sorted members: the reference encodes the result and decodes it again."""
+    if type(value) is dict:
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if type(value) is list else value
+
+
+def _invalid_result(shown: str, reason: str) -> errors.StatusError:
+    """Return the 422 for a patch whose result is not an object of the kind."""
+    return errors.invalid(GroupKind("", ""), "", [invalid(Path("patch"), shown, reason)])

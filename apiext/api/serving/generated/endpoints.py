@@ -1,0 +1,165 @@
+"""The endpoints of kinds from generated data. Each is made on its first request."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from apiext.api.endpoints.handlers.strategic_keys import keys_from_openapi
+from apiext.api.endpoints.responsewriters.table import NAME, TableConvertor
+from apiext.api.serving.admitted.builtin_objects import ObjectType, TypedObjects
+from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.api.serving.builtin.lazy_scopes import DeferredScopes
+from apiext.api.serving.builtin.printing import AGE
+from apiext.api.serving.builtin.served_kind import ServedKind, ServedSubresource
+from apiext.api.serving.generated.cells import number
+from apiext.api.serving.generated.selectable_fields import field_label_of, selectable_of
+from apiext.api.serving.generated.tables import table_of
+from apiext.base.meta.generated import archive
+from apiext.base.meta.generated.go_types import definition_name, struct_of
+from apiext.base.meta.generated.resources import SCALE
+from apiext.resources.managedfields.field_manager import FieldManager
+from apiext.resources.managedfields.field_set import from_paths
+from apiext.resources.managedfields.openapi_types import OpenAPITypes
+from apiext.resources.managedfields.scale import ScaleManagers
+from apiext.resources.managedfields.versions import BuiltinVersions
+from apiext.resources.registry.builtin.kind import BuiltinKind
+from apiext.resources.registry.customresources.scale import ScaleCodec
+from apiext.resources.registry.generated.defaulting import default_of
+from apiext.resources.registry.generated.priority_classes import guarded
+from apiext.resources.registry.generated.scale import WorkloadScaleRest
+from apiext.resources.registry.generated.strategies import (
+    STATUS_MEMBERS,
+    STATUS_METADATA,
+    ApprovalStrategy,
+    EphemeralContainersStrategy,
+    GeneratedStatusStrategy,
+    GeneratedStrategy,
+    ResizeStrategy,
+)
+from apiext.resources.registry.protobuf.kinds import message_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apiext.api.admission.attributes import Admission
+    from apiext.api.endpoints.scopes.open_watches import Watches
+    from apiext.api.endpoints.scopes.scope import CollectionRest, Scope
+    from apiext.base.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.registry.rest import ResourceRest
+    from apiext.storage.factory import StoreFactory
+
+_STRATEGIES: Final = {
+    "approval": ApprovalStrategy,
+    "ephemeralcontainers": EphemeralContainersStrategy,
+    "resize": ResizeStrategy,
+    "status": GeneratedStatusStrategy,
+}
+_CREATED_ON_UPDATE: Final = frozenset({"endpoints", "limitranges", "runtimeclasses", "services"})
+_REPLICAS: Final = from_paths(("f:spec", "f:replicas"))
+_SCALE_COLUMNS: Final = (
+    dataclasses.replace(NAME, format=""),
+    number("Desired", "spec.replicas", "How many pods are wanted."),
+    number("Available", "status.replicas", "How many pods there are."),
+    AGE,
+)
+
+
+@cache
+def _schemas() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = archive.read("schemas")
+    return found
+
+
+@cache
+def _merge_types() -> OpenAPITypes:
+    return OpenAPITypes(_schemas())
+
+
+def further_endpoints(
+    groups: Iterable[BuiltinGroupVersion], stores: StoreFactory, admission: Admission, watches: Watches
+) -> Iterator[BuiltinEndpoint]:
+    """Yield the endpoints of all resources of the group versions."""
+    for group in groups:
+        for resource in group.resources:
+            yield BuiltinEndpoint(resource, DeferredScopes(partial(_scopes, resource, stores, admission, watches)))
+
+
+def _scopes(resource: BuiltinResource, stores: StoreFactory, admission: Admission, watches: Watches) -> Mapping[str, Scope]:
+    store = stores.store(resource.stored_resource, shown=resource.resource.group_resource)
+    scopes = dict(_served(resource).endpoint(store, admission, watches).scopes)
+    if resource.plural == "priorityclasses":
+        scopes[""] = dataclasses.replace(scopes[""], rest=guarded(cast("ResourceRest", scopes[""].rest)))
+    if resource.subresource("scale") is not None:
+        scopes["scale"] = _scale_scope(scopes[""], resource)
+    return scopes
+
+
+def _served(resource: BuiltinResource) -> ServedKind:
+    plural, struct = resource.plural, struct_of(resource.kind)
+    name = definition_name(struct)
+    kind = BuiltinKind(
+        resource=resource,
+        struct=struct,
+        strategy=GeneratedStrategy(resource, struct),
+        selectable=selectable_of(plural),
+        default=default_of(struct),
+    )
+    return ServedKind(
+        kind=kind,
+        table=table_of(plural),
+        field_label=field_label_of(plural),
+        strategic_keys=keys_from_openapi(_schemas(), name),
+        creates_on_update=plural in _CREATED_ON_UPDATE,
+        returns_deleted=resource.delete_returns_object,
+        merge_type=_merge_types().of(name),
+        subresources={
+            sub.name: ServedSubresource(strategy=_STRATEGIES[sub.name](resource), reset=_reset(plural, sub.name))
+            for sub in resource.subresources
+            if sub.name in _STRATEGIES
+        },
+    )
+
+
+def _reset(plural: str, subresource: str) -> tuple[str, ...]:
+    """Return the fields that the reference's strategy resets."""
+    if subresource == "status":
+        members = tuple(f"metadata.{name}" for name in STATUS_MEMBERS.get(plural, ()))
+        return ("spec", "metadata") if plural in STATUS_METADATA else ("spec", *members)
+    return ("spec",) if subresource == "approval" else ()
+
+
+def _scale_managers(resource: BuiltinResource) -> ScaleManagers:
+    version = resource.kind.api_version
+    return ScaleManagers(version, {version: _REPLICAS})
+
+
+def _scale_scope(main: Scope, resource: BuiltinResource) -> Scope:
+    codec = ScaleCodec()
+    struct = struct_of(SCALE)
+
+    def empty() -> Object:
+        return {"apiVersion": SCALE.api_version, "kind": SCALE.kind, "metadata": {}, "spec": {}, "status": {"replicas": 0}}
+
+    def complete(obj: Object) -> Object:
+        completed = dict(obj)
+        codec.decode_body(completed, False)  # noqa: FBT003
+        return completed
+
+    versions = BuiltinVersions(_merge_types().of(definition_name(struct)), empty, complete)
+    return dataclasses.replace(
+        main,
+        subresource="scale",
+        kind=SCALE,
+        package=SCALE.group,
+        rest=cast("CollectionRest", WorkloadScaleRest(cast("ResourceRest", main.rest), resource.kind, _scale_managers(resource))),
+        codec=codec,
+        objects=TypedObjects(ObjectType(SCALE, codec, None)),
+        fields=FieldManager(SCALE, versions, subresource="scale"),
+        message=message_of(struct),
+        table=TableConvertor(_SCALE_COLUMNS),
+        strategic_keys={},
+    )

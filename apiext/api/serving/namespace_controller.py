@@ -1,0 +1,212 @@
+"""Namespace controllers of a standalone server: create the system namespaces, and empty terminating namespaces.
+
+Mirrors pkg/controlplane/controller/systemnamespaces and pkg/controller/namespace of kubernetes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, cast
+
+from apiext.api.serving.namespace_content import FAILURES, NamespaceContent
+from apiext.base.meta import errors
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks
+from apiext.base.scheduling.ticks import until_tick
+from apiext.base.scheduling.workqueue import RequeueError, WorkQueue
+from apiext.resources.managedfields.field_manager import SERVER
+from apiext.resources.registry.builtin.core_metadata import NAMESPACE_FINALIZER
+from apiext.resources.registry.builtin.namespace import NAME_LABEL, TERMINATING
+from apiext.resources.registry.request_context import CreateOptions, RequestContext, UpdateOptions, Updater
+from apiext.resources.registry.watch_loop import follow
+from apiext.storage.interface import EventType
+from apiext.storage.store_times import untimed
+
+if TYPE_CHECKING:
+    from apiext.api.endpoints.scopes.scope import Scope
+    from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+    from apiext.api.serving.cache import ServingCache
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.definitions.catalog import Catalog
+    from apiext.resources.registry.rest import ResourceRest
+    from apiext.storage.interface import Event
+
+_LOG: Final = get_logger(__name__)
+SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+_CONTROLLER: Final = "kube-controller-manager"
+"""The manager of the controller's fields."""
+_MIN_PAUSE_SECONDS: Final = 0.1
+_MAX_PAUSE_SECONDS: Final = 5.0
+"""Seconds before the first retry and before later ones."""
+_ENSURE_SECONDS: Final = 60.0
+"""Seconds between two looks for missing system namespaces: `kube-node-lease` can be deleted."""
+_WORKERS: Final = 20
+"""Namespaces to empty at the same time."""
+
+
+async def namespace_phase(rest: ResourceRest, name: str, *, live: bool) -> str | None:
+    """Return the phase of a namespace from the cache or, with `live`, from the store. Return None if it does not exist.
+
+    Raises:
+        StatusError: the namespace cannot be read.
+    """
+    item = None if live else rest.store.cached_item(name, rest.codec)
+    try:
+        if item is None:
+            # in the reference an informer's work, or a request of its own
+            with untimed():
+                item = await rest.get(RequestContext(namespace=name), name, resource_version="" if live else "0")
+    except errors.StatusError as error:
+        if error.code == 404:
+            return None
+        raise
+    return item.fields.get("status.phase", "")
+
+
+class NamespaceController:
+    """Creates the system namespaces. Empties and finalizes terminating namespaces."""
+
+    def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
+        self._endpoint = endpoint
+        self._namespaces = cast("ResourceRest", endpoint.scopes[""].rest)
+        self._builtins = tuple(other for other in others if other.resource.namespaced)
+        self._catalog = catalog
+        self._cache = cache
+        self._terminating: dict[str, str] = {}
+        """Uids, by name, of namespaces that are enqueued and not finalized yet."""
+        self._queue = WorkQueue(
+            self._sync,
+            log=_LOG,
+            event="namespace deletion failed, retrying",
+            key_field="namespace",
+            retryable=FAILURES,
+            workers=_WORKERS,
+            pauses=(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS),
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Create missing system namespaces, then watch all namespaces.
+
+        Raises:
+            StatusError: a system namespace cannot be created.
+        """
+        for name in SYSTEM_NAMESPACES:
+            await self._ensure(name)
+        pauses = (_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        watching = follow(self._namespaces.watch, self._on_event, log=_LOG, failed="namespace watch failed, retrying", pauses=pauses)
+        self._tasks = [
+            asyncio.create_task(watching, name="namespace-informer"),
+            asyncio.create_task(self._queue.run(), name="namespace-controller"),
+            asyncio.create_task(self._keep_system_namespaces(), name="system-namespaces"),
+        ]
+
+    async def close(self) -> None:
+        """Stop. The next start continues unfinished deletions."""
+        await end_tasks(*self._tasks)
+
+    async def _keep_system_namespaces(self) -> None:
+        while True:
+            await until_tick(_ENSURE_SECONDS)
+            try:
+                for name in SYSTEM_NAMESPACES:
+                    await self._ensure(name)
+            except FAILURES as error:
+                _LOG.warning("system namespaces not checked, retrying", error=str(error))
+
+    async def _ensure(self, name: str) -> None:
+        with suppress(errors.StatusError):
+            await self._namespaces.get(RequestContext(), name)
+            return
+        namespace: Object = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name, "labels": {NAME_LABEL: name}}}
+        namespace |= {"spec": {}, "status": {}}
+        try:
+            await self._endpoint.scopes[""].fields.update({}, namespace, SERVER)
+            await self._namespaces.create(RequestContext(), namespace, CreateOptions())
+        except errors.StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    def _on_event(self, event: Event) -> None:
+        """Enqueue a terminating namespace once: events of its own condition updates must not cancel the backoff."""
+        item = event.item
+        if item is None or event.type is EventType.DELETED or item.fields.get("status.phase") != TERMINATING:
+            return
+        name, uid = item.fields["metadata.name"], item.object()["metadata"]["uid"]
+        if self._terminating.get(name) != uid:
+            self._terminating[name] = uid
+            self._queue.add(name)
+
+    async def _sync(self, name: str) -> None:
+        """Delete the objects of a terminating namespace, and finalize it once it is empty. Raises RequeueError before that."""
+        uid = self._terminating.get(name)
+        try:
+            if await self._is_terminating(name):
+                if not await self._delete_content(name, uid):
+                    raise RequeueError
+                await self._remove_finalizer(name)
+        except errors.StatusError as error:
+            if error.code != 404:
+                raise
+        if self._terminating.get(name) == uid:
+            self._terminating.pop(name, None)
+
+    async def _is_terminating(self, name: str) -> bool:
+        """Report whether the stored namespace is terminating. A client may have finalized and recreated it."""
+        item = await self._namespaces.get(RequestContext(), name)
+        return item.fields.get("status.phase") == TERMINATING
+
+    async def _delete_content(self, name: str, uid: str | None) -> bool:
+        """Delete all objects in a namespace and update its conditions. Report whether none is left."""
+        content = NamespaceContent()
+        for scope in self._scopes():
+            if self._is_another(name, uid):
+                return False
+            await content.delete(scope, name)
+        await self._update_conditions(name, content)
+        return content.is_empty
+
+    def _is_another(self, name: str, uid: str | None) -> bool:
+        """Report whether a client has recreated the namespace, as far as the cache knows."""
+        item = self._namespaces.store.cached_item(name, self._namespaces.codec)
+        return item is not None and item.object()["metadata"]["uid"] != uid
+
+    async def _update_conditions(self, name: str, content: NamespaceContent) -> None:
+        async def with_conditions(existing: Object) -> Object:
+            status = existing["status"]
+            if status.get("phase") != TERMINATING:
+                return existing
+            return {**existing, "status": {**status, "conditions": content.conditions(status.get("conditions") or ())}}
+
+        await self._update("status", name, with_conditions)
+
+    def _scopes(self) -> list[Scope]:
+        """Return the scopes of all namespaced resources, custom resources in their storage version."""
+        custom = (one for one in self._catalog.all() if one.namespaced and (one.names_accepted or one.is_established))
+        builtins = (other.scopes[""] for other in self._builtins)
+        return [*builtins, *(self._cache.storage_version(self._cache.info(definition)).scopes[""] for definition in custom)]
+
+    async def _remove_finalizer(self, name: str) -> None:
+        """Remove the finalizer `kubernetes`. Without another one, this deletes the namespace."""
+
+        async def without_finalizer(existing: Object) -> Object:
+            if existing["status"].get("phase") != TERMINATING:
+                return existing
+            spec = existing.get("spec") or {}
+            kept = [item for item in spec.get("finalizers") or () if item != NAMESPACE_FINALIZER]
+            return {**existing, "spec": {**spec, "finalizers": kept} if kept else {}}
+
+        await self._update("finalize", name, without_finalizer)
+
+    async def _update(self, subresource: str, name: str, change: Updater) -> None:
+        scope = self._endpoint.scopes[subresource]
+
+        async def recorded(existing: Object) -> Object:
+            changed = await change(existing)
+            if changed is not existing:
+                await scope.fields.update(existing, changed, _CONTROLLER)
+            return changed
+
+        await scope.rest.update(RequestContext(namespace=name), name, recorded, UpdateOptions())

@@ -1,0 +1,218 @@
+"""Worker processes that wait for jobs: one is ready before it is needed, further ones end when idle."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from apiext.base.meta import errors
+from apiext.base.meta.log import get_logger
+from apiext.base.workers.template import TemplateLostError, WorkerTemplate, forked_template, spawned_template
+from apiext.base.workers.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable
+
+T = TypeVar("T")
+
+_START_SECONDS: Final = 10.0
+"""Seconds in which a template must start a process; then another template does. It usually takes some milliseconds."""
+_TEMPLATES: Final = 3
+"""Templates that are tried for one process."""
+_LATE_SECONDS: Final = 0.1
+"""Seconds after which a start is late."""
+_RETRY_SECONDS: Final = 1.0
+"""Seconds until a start that the system does not allow is tried again."""
+_END_SECONDS: Final = 1.0
+"""Seconds in which a template must end processes when it ends itself."""
+_LOG: Final = get_logger(__name__)
+
+
+class ProcessSupply:
+    """Starts and ends processes, and keeps those that have no job."""
+
+    def __init__(self, preload: str, idle_seconds: float) -> None:
+        """Start processes on demand until `keep_ready`. `preload` is a module for new templates."""
+        self._preload = preload
+        self._idle_seconds = idle_seconds
+        self._ready: Worker | None = None
+        """A process without any memory of jobs."""
+        self._idle: dict[Worker, asyncio.TimerHandle] = {}
+        """Processes that have worked, with the timers of their ends."""
+        self._template: WorkerTemplate | None = None
+        self._keeps = False
+        self._preparing: asyncio.Task[None] | None = None
+        self._late_at = 0.0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    @property
+    def is_late(self) -> bool:
+        """Return whether a process should be ready and none is for some time, so that a job would wait for a start."""
+        return not self._has_process and self._preparing is not None and asyncio.get_running_loop().time() > self._late_at
+
+    @property
+    def _has_process(self) -> bool:
+        return self._ready is not None or bool(self._idle)
+
+    def keep_ready(self) -> None:
+        """Fork the template, if there is none yet, and keep a process ready from now on."""
+        if self._template is None:
+            try:
+                self._template = forked_template()
+            except OSError as error:
+                _LOG.warning("template of worker processes not forked, starting its program", error=str(error))
+                self._template = spawned_template(self._preload)
+            self._template.on_loss = self._replace_template
+        self._keeps = True
+        self._prepare()
+
+    async def take(self) -> Worker:
+        """Return a process without a job, or a new one.
+
+        Raises:
+            StatusError: 500, if the system does not allow a new one; 503 after `close`.
+        """
+        worker = self._take_present()
+        self._prepare()
+        if worker is not None:
+            return worker
+        if self._closed:
+            raise errors.service_unavailable("the server is shutting down")
+        starting = self.do(self._start())
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self.do(self._keep_started(starting))
+            raise
+        except OSError as error:
+            raise errors.internal(f"cannot start a worker process: {error.strerror}") from error
+
+    def put_back(self, worker: Worker) -> None:
+        """Keep a process for the next job, or replace it if it leaves."""
+        if worker.leaving or self._closed:
+            self.do(self._end(worker))
+            self._prepare()
+        else:
+            self._idle[worker] = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, worker)
+
+    def do(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do work that `close` waits for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self, working: Iterable[Worker]) -> None:
+        """End the template and all processes, those that work too."""
+        self._closed = True
+        if self._preparing is not None:
+            self._preparing.cancel()
+        for timer in self._idle.values():
+            timer.cancel()
+        ready = [self._ready] if self._ready is not None else []
+        ends = [asyncio.ensure_future(self._end(worker)) for worker in (*ready, *self._idle, *working)]
+        self._ready = None
+        self._idle.clear()
+        if self._template is not None:
+            if ends:
+                await asyncio.wait(ends, timeout=_END_SECONDS)
+            await self._template.close()
+            self._template = None
+        await asyncio.gather(*ends)
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- starts ---------------------------------------------------------------------------------------------------------
+
+    def _take_present(self) -> Worker | None:
+        """Return a process that has no job, if there is one: rather one that has worked, and keeps what it has compiled."""
+        if self._idle:
+            worker, timer = self._idle.popitem()
+            timer.cancel()
+            return worker
+        ready, self._ready = self._ready, None
+        return ready
+
+    def _prepare(self) -> None:
+        """Start a process in advance if none is ready."""
+        if self._keeps and self._preparing is None and not self._has_process and not self._closed:
+            self._late_at = asyncio.get_running_loop().time() + _LATE_SECONDS
+            self._preparing = self.do(self._start_ready())
+            self._preparing.add_done_callback(self._on_prepared)
+
+    async def _start_ready(self) -> None:
+        while True:
+            try:
+                self._ready = await self._start()
+            except OSError as error:
+                _LOG.warning("worker process not started, retrying", error=str(error), retry_after=_RETRY_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    def _on_prepared(self, _: asyncio.Task[None]) -> None:
+        self._preparing = None
+
+    async def _start(self) -> Worker:
+        """Start a process, with another template if the present one is lost or does not answer. Raises OSError."""
+        for _ in range(_TEMPLATES):
+            if self._template is None:
+                self._replace_template()
+            template = self._template
+            if template is None:
+                break
+            try:
+                async with asyncio.timeout(_START_SECONDS if template.ready else None):
+                    worker = await Worker.start(template)
+            except (TimeoutError, TemplateLostError):
+                if self._template is template:
+                    self._replace_template()
+            else:
+                worker.on_loss = partial(self._on_loss, worker)
+                return worker
+        raise TemplateLostError
+
+    def _replace_template(self) -> None:
+        """Start the program of a template. Raises OSError."""
+        if self._closed:
+            return
+        if (former := self._template) is not None:
+            self._template = None
+            _LOG.warning("template of worker processes lost, starting another one", pid=former.pid)
+            self.do(former.close())
+        self._template = spawned_template(self._preload)
+        self._template.on_loss = self._replace_template
+
+    async def _keep_started(self, starting: asyncio.Task[Worker]) -> None:
+        """Keep the process of a job that was cancelled meanwhile."""
+        try:
+            worker = await starting
+        except OSError:
+            return
+        self.put_back(worker)
+
+    # --- ends -----------------------------------------------------------------------------------------------------------
+
+    def _on_loss(self, worker: Worker) -> None:
+        """Replace a process that ended while it had no job."""
+        if worker is self._ready:
+            self._ready = None
+        elif (timer := self._idle.pop(worker, None)) is not None:
+            timer.cancel()
+        else:
+            # its job notices
+            return
+        self.put_back(worker)
+
+    def _retire(self, worker: Worker) -> None:
+        del self._idle[worker]
+        worker.leaving = True
+        self.put_back(worker)
+
+    async def _end(self, worker: Worker) -> None:
+        lost = worker.lost
+        status = await worker.end()
+        if lost:
+            _LOG.warning("worker process ended unexpectedly", pid=worker.pid, status=status)

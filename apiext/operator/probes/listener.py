@@ -1,0 +1,74 @@
+"""The listening socket of the operator's endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from apiext.api.endpoints.responsewriters.status import text_reply
+from apiext.operator.probes.metrics import OperatorMetrics
+from apiext.server.http.acceptor import Acceptor
+from apiext.server.http.server import HTTPServer, listen
+from apiext.server.routes.healthz import PING, HealthCheck, HealthEndpoint, UnhealthyError
+from apiext.server.routes.process_metrics import ProcessMetrics
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.api.endpoints.request import Handler
+    from apiext.operator.options import BindAddress
+    from apiext.operator.status import OperatorStatus
+
+_END_SECONDS: Final = 1.0
+"""Seconds that requests in progress may take at the end."""
+
+
+class OperatorRouter:
+    """Answers all requests, without authentication.
+
+    An operator is ready when it has listed what it watches on the host and knows the leader, itself or another one: a standby that could
+    not take over is not ready. A running leader without the host stays ready, because another replica would not do better.
+    """
+
+    def __init__(self, status: OperatorStatus) -> None:
+        self._status = status
+        ready = [
+            PING,
+            HealthCheck("informer-sync", self._check_informers),
+            HealthCheck("leader-election", self._check_election),
+        ]
+        endpoints = [HealthEndpoint("healthz", [PING]), HealthEndpoint("livez", [PING]), HealthEndpoint("readyz", ready)]
+        self._routes: dict[str, Handler] = {path: endpoint for endpoint in endpoints for path in endpoint.paths}
+        self._routes["/metrics"] = ProcessMetrics(OperatorMetrics(status))
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request."""
+        route = self._routes.get(request.path)
+        return text_reply("404 page not found", status=404) if route is None else await route(request)
+
+    async def _check_informers(self) -> None:
+        if not self._status.is_synced:
+            raise UnhealthyError("the host's definitions and APIServices are not listed yet")
+
+    async def _check_election(self) -> None:
+        if not self._status.knows_leader:
+            raise UnhealthyError("the lease was not read yet")
+
+
+@asynccontextmanager
+async def status_endpoints(address: BindAddress, status: OperatorStatus) -> AsyncIterator[str]:
+    """Serve the endpoints while the context is open; yield their URL.
+
+    Raises:
+        StartError: the address is not available.
+    """
+    listener = listen(address.host, address.port)
+    http = HTTPServer(OperatorRouter(status), None)
+    acceptor = Acceptor(listener, http, None)
+    host, port = listener.getsockname()[:2]
+    try:
+        yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    finally:
+        acceptor.close()
+        await http.shutdown(_END_SECONDS)

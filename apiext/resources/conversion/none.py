@@ -1,0 +1,29 @@
+"""Conversion strategy None: versions differ only in their names (conversion/nop_converter.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.scheduling.call_log import CallLog
+
+
+class NoneConverter:
+    """Implements InlineConverter and CopiedConverter: sets apiVersion and changes nothing else."""
+
+    __slots__ = ()
+    calls: Final = None
+    is_inline: Final = True
+    prunes: Final = False
+
+    async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> list[Object]:
+        """Implement Converter.convert."""
+        return [self.convert_inline(obj, api_version) for obj in objects]
+
+    def convert_inline(self, obj: Object, api_version: str) -> Object:
+        """Implement InlineConverter.convert_inline."""
+        obj["apiVersion"] = api_version
+        return obj

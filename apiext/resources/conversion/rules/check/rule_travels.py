@@ -1,0 +1,323 @@
+"""Rules that change a schema, as they change the objects of that schema: a function for each kind and direction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.resources.conversion.rules import model
+from apiext.resources.conversion.rules.check.shape import ANYTHING, TEXT, ChangingSchema, value_shape
+from apiext.resources.conversion.rules.model import EACH, Side
+from apiext.resources.conversion.rules.paths import path_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from apiext.resources.conversion.rules.check.places import PlacedRule
+    from apiext.resources.conversion.rules.check.travel import Travel
+    from apiext.resources.conversion.rules.model import FieldSteps
+
+_TEXT_TYPES: Final = frozenset({"string", "integer", "boolean"})
+
+
+def travel_to_hub(travel: Travel, rules: Sequence[PlacedRule]) -> None:
+    """Take all rules, one after the other."""
+    for each in rules:
+        _TO_HUB[type(each.rule)](travel, each, each.rule)
+
+
+def travel_to_spoke(travel: Travel, rules: Sequence[PlacedRule]) -> None:
+    """Take the inverses of all rules in reverse order."""
+    for each in reversed(rules):
+        _TO_SPOKE[type(each.rule)](travel, each, each.rule)
+
+
+def _move(travel: Travel, source: FieldSteps, target: FieldSteps, names: tuple[str, str]) -> None:
+    shape, sure = travel.take(source, names[0])
+    if shape is not None:
+        travel.put(target, shape, sure=sure, place=names[1])
+
+
+def _move_to_hub(travel: Travel, each: PlacedRule, rule: model.Move) -> None:
+    _move(travel, rule.source, rule.target, (each.part("from"), each.part("to")))
+
+
+def _move_to_spoke(travel: Travel, each: PlacedRule, rule: model.Move) -> None:
+    _move(travel, rule.target, rule.source, (each.part("to"), each.part("from")))
+
+
+def _copy_to_hub(travel: Travel, each: PlacedRule, rule: model.Copy) -> None:
+    shape, sure = travel.find(rule.source, each.part("from"))
+    if shape is not None:
+        copied = ChangingSchema(shape.raw)
+        copied.is_convertible = shape.is_convertible
+        travel.put(rule.target, copied, sure=sure, place=each.part("to"))
+
+
+def _copy_to_spoke(travel: Travel, each: PlacedRule, rule: model.Copy) -> None:
+    travel.take(rule.target, each.part("to"))
+
+
+def _default(travel: Travel, each: PlacedRule, rule: model.Default) -> None:
+    parent: ChangingSchema | None = travel.shape
+    for step in rule.path[:-1]:
+        parent = None if parent is None else parent.child(step)
+    if parent is None or (parent.types and "object" not in parent.types):
+        name = path_text(rule.path[:-1])
+        travel.problem(each.part("path"), f"{travel.version} has no object {name} at this point of the rules: give it a default, too")
+        return
+    shape = parent.child(rule.path[-1])
+    if shape is None or shape.raw is ANYTHING:
+        shape = value_shape(rule.value, each.part("path"), each.part("value"))
+    elif type(rule.value) is not dict:
+        shape.constants.append((rule.value, each.part("value")))
+    parent.properties[rule.path[-1]] = shape
+    # objects without the parent stay without the field
+    parent.required.add(rule.path[-1])
+
+
+def _default_to_hub(travel: Travel, each: PlacedRule, rule: model.Default) -> None:
+    if rule.side is Side.HUB:
+        _default(travel, each, rule)
+
+
+def _default_to_spoke(travel: Travel, each: PlacedRule, rule: model.Default) -> None:
+    if rule.side is Side.SPOKE:
+        _default(travel, each, rule)
+
+
+def _enum(travel: Travel, each: PlacedRule, path: FieldSteps, pairs: Sequence[tuple[Any, Any]], part: str) -> None:
+    shape, _ = travel.find(path, each.part("path"))
+    if shape is None:
+        return
+    place = each.part(part)
+    allowed = shape.raw.get("enum")
+    if allowed:
+        for before, _after in pairs:
+            if before not in allowed:
+                travel.problem(place, f"{travel.version} does not allow the value {before!r} in {path_text(path)}")
+    mapped = ChangingSchema({name: value for name, value in shape.raw.items() if name not in ("enum", "type")}, shape.placed)
+    if allowed:
+        known = [(before, after) for before, after in pairs]
+        mapped.raw = {**mapped.raw, "enum": [next((after for before, after in known if before == value), value) for value in allowed]}
+    mapped.constants = [(after, place) for _before, after in pairs]
+    if not any(isinstance(value, bool) or not isinstance(value, str) for pair in pairs for value in pair) and "type" in shape.raw:
+        mapped.raw = {**mapped.raw, "type": shape.raw["type"]}
+    travel.replace(path, mapped)
+
+
+def _enum_to_hub(travel: Travel, each: PlacedRule, rule: model.EnumMap) -> None:
+    _enum(travel, each, rule.path, rule.forth, _values_part(each))
+
+
+def _enum_to_spoke(travel: Travel, each: PlacedRule, rule: model.EnumMap) -> None:
+    _enum(travel, each, rule.path, rule.back, _values_part(each))
+
+
+def _values_part(each: PlacedRule) -> str:
+    return "values" if "values" in each.written else "map"
+
+
+def _wrap(travel: Travel, path: FieldSteps, member: str | None, names: tuple[str, str]) -> None:
+    place, inner = names
+    shape, _ = travel.find(path, place)
+    if shape is None:
+        return
+    if member is None:
+        travel.replace(path, shape.as_list(place))
+    else:
+        shape.placed = inner
+        holder = ChangingSchema({"type": "object"}, place)
+        holder.properties[member] = shape
+        holder.required.add(member)
+        travel.replace(path, holder)
+
+
+def _unwrap(travel: Travel, path: FieldSteps, member: str | None, names: tuple[str, str]) -> None:
+    place, inner = names
+    shape, _ = travel.find(path, place)
+    if shape is None or not travel.report_type(shape, frozenset({"array" if member is None else "object"}), path, place):
+        return
+    found = shape.child(EACH if member is None else member)
+    if found is None:
+        message = f"{path_text(path)} has no field {member} in {travel.version}" if member else "the list has no items"
+        travel.problem(inner, message, path)
+        return
+    if member is not None:
+        travel.unwrapped += [(*path, name) for name in shape.properties if name != member]
+    found.placed = place
+    travel.replace(path, found)
+    _demote(travel, path, is_sure=member is not None and member in shape.required)
+
+
+def _demote(travel: Travel, path: FieldSteps, *, is_sure: bool) -> None:
+    """Make a field optional whose value may be missing."""
+    holder: ChangingSchema | None = travel.shape
+    for step in path[:-1]:
+        holder = None if holder is None else holder.child(step)
+    if holder is not None and not is_sure:
+        holder.required.discard(path[-1])
+
+
+def _wrap_to_hub(travel: Travel, each: PlacedRule, rule: model.Wrap) -> None:
+    _wrap(travel, rule.path, rule.member, (each.part("path"), each.part("field")))
+
+
+def _wrap_to_spoke(travel: Travel, each: PlacedRule, rule: model.Wrap) -> None:
+    _unwrap(travel, rule.path, rule.member, (each.part("path"), each.part("field")))
+
+
+def _unwrap_to_hub(travel: Travel, each: PlacedRule, rule: model.Unwrap) -> None:
+    _unwrap(travel, rule.path, rule.member, (each.part("path"), each.part("field")))
+
+
+def _unwrap_to_spoke(travel: Travel, each: PlacedRule, rule: model.Unwrap) -> None:
+    _wrap(travel, rule.path, rule.member, (each.part("path"), each.part("field")))
+
+
+def _split(travel: Travel, whole: FieldSteps, parts: Sequence[FieldSteps], names: tuple[str, Callable[[int], str]]) -> None:
+    shape, sure = travel.take(whole, names[0])
+    if shape is None or not travel.report_type(shape, frozenset({"string"}), whole, names[0]):
+        return
+    for index, steps in enumerate(parts):
+        travel.put(steps, _text(), sure=sure and not index, place=names[1](index))
+
+
+def _join(travel: Travel, parts: Sequence[FieldSteps], whole: FieldSteps, names: tuple[Callable[[int], str], str]) -> None:
+    is_sure = True
+    is_known = True
+    for index, steps in enumerate(parts):
+        shape, sure = travel.take(steps, names[0](index))
+        if shape is None:
+            is_known = False
+        else:
+            travel.report_type(shape, _TEXT_TYPES, steps, names[0](index))
+        is_sure = is_sure and (sure or index > 0)
+    if is_known:
+        travel.put(whole, _text(), sure=is_sure, place=names[1])
+
+
+def _text() -> ChangingSchema:
+    shape = ChangingSchema(TEXT)
+    shape.is_convertible = True
+    return shape
+
+
+def _split_to_hub(travel: Travel, each: PlacedRule, rule: model.Split) -> None:
+    _split(travel, rule.source, rule.targets, (each.part("path"), lambda index: f"{each.part('to')}[{index}]"))
+
+
+def _split_to_spoke(travel: Travel, each: PlacedRule, rule: model.Split) -> None:
+    _join(travel, rule.targets, rule.source, (lambda index: f"{each.part('to')}[{index}]", each.part("path")))
+
+
+def _join_to_hub(travel: Travel, each: PlacedRule, rule: model.Join) -> None:
+    _join(travel, rule.sources, rule.target, (lambda index: f"{each.part('paths')}[{index}]", each.part("to")))
+
+
+def _join_to_spoke(travel: Travel, each: PlacedRule, rule: model.Join) -> None:
+    _split(travel, rule.target, rule.sources, (each.part("to"), lambda index: f"{each.part('paths')}[{index}]"))
+
+
+def _list_to_map(travel: Travel, each: PlacedRule, rule: model.ListToMap | model.MapToList) -> None:
+    shape, _ = travel.find(rule.path, each.part("path"))
+    if shape is None or not travel.report_type(shape, frozenset({"array"}), rule.path, each.part("path")):
+        return
+    item = shape.items or ChangingSchema(ANYTHING)
+    key = item.child(rule.key)
+    if key is None:
+        travel.problem(each.part("key"), f"the items of {path_text(rule.path)} have no field {rule.key} in {travel.version}", rule.path)
+        return
+    travel.report_type(key, frozenset({"string"}), (*rule.path, EACH, rule.key), each.part("key"))
+    if rule.value is None:
+        item.properties.pop(rule.key, None)
+        item.required.discard(rule.key)
+        value: ChangingSchema | None = item
+    else:
+        value = item.child(rule.value)
+        travel.unwrapped += [(*rule.path, EACH, name) for name in item.properties if name not in (rule.key, rule.value)]
+    if value is None:
+        travel.problem(each.part("value"), f"the items of {path_text(rule.path)} have no field {rule.value} in {travel.version}", rule.path)
+        return
+    travel.replace(rule.path, value.as_map(each.part("path")))
+
+
+def _map_to_list(travel: Travel, each: PlacedRule, rule: model.ListToMap | model.MapToList) -> None:
+    shape, _ = travel.find(rule.path, each.part("path"))
+    if shape is None or not travel.report_type(shape, frozenset({"object"}), rule.path, each.part("path")):
+        return
+    value = shape.child(EACH)
+    if value is None:
+        message = f"{path_text(rule.path)} is an object with named fields in {travel.version}, not a map"
+        travel.problem(each.part("path"), message, rule.path)
+        return
+    if rule.value is None:
+        if not travel.report_type(value, frozenset({"object"}), (*rule.path, EACH), each.part("path")):
+            return
+        item = value
+    else:
+        item = ChangingSchema({"type": "object"}, each.part("path"))
+        value.placed = each.part("value")
+        item.properties[rule.value] = value
+        item.required.add(rule.value)
+    item.properties[rule.key] = ChangingSchema(TEXT, each.part("key"))
+    item.required.add(rule.key)
+    travel.replace(rule.path, item.as_list(each.part("path")))
+
+
+def _drop(travel: Travel, each: PlacedRule, rule: model.Drop) -> None:
+    travel.take(rule.path, each.part("path"))
+
+
+def _drop_to_hub(travel: Travel, each: PlacedRule, rule: model.Drop) -> None:
+    if rule.side is Side.SPOKE:
+        _drop(travel, each, rule)
+
+
+def _drop_to_spoke(travel: Travel, each: PlacedRule, rule: model.Drop) -> None:
+    if rule.side is Side.HUB:
+        _drop(travel, each, rule)
+
+
+def _expressions(travel: Travel, assignments: Sequence[model.Assignment], others: Sequence[model.Assignment], name: str) -> None:
+    for each in others:
+        travel.mark_computed(each.path)
+    for index, each in enumerate(assignments):
+        travel.put(each.path, ChangingSchema(ANYTHING), sure=True, place=f"{name}[{index}].path", replaces=True)
+
+
+def _expressions_to_hub(travel: Travel, each: PlacedRule, rule: model.Expressions) -> None:
+    _expressions(travel, rule.to_hub, rule.to_spoke, each.part("toHub"))
+
+
+def _expressions_to_spoke(travel: Travel, each: PlacedRule, rule: model.Expressions) -> None:
+    _expressions(travel, rule.to_spoke, rule.to_hub, each.part("toSpoke"))
+
+
+_TO_HUB: Final[Mapping[type[Any], Callable[[Travel, PlacedRule, Any], None]]] = {
+    model.Move: _move_to_hub,
+    model.Copy: _copy_to_hub,
+    model.Default: _default_to_hub,
+    model.EnumMap: _enum_to_hub,
+    model.Wrap: _wrap_to_hub,
+    model.Unwrap: _unwrap_to_hub,
+    model.Split: _split_to_hub,
+    model.Join: _join_to_hub,
+    model.ListToMap: _list_to_map,
+    model.MapToList: _map_to_list,
+    model.Drop: _drop_to_hub,
+    model.Expressions: _expressions_to_hub,
+}
+_TO_SPOKE: Final[Mapping[type[Any], Callable[[Travel, PlacedRule, Any], None]]] = {
+    model.Move: _move_to_spoke,
+    model.Copy: _copy_to_spoke,
+    model.Default: _default_to_spoke,
+    model.EnumMap: _enum_to_spoke,
+    model.Wrap: _wrap_to_spoke,
+    model.Unwrap: _unwrap_to_spoke,
+    model.Split: _split_to_spoke,
+    model.Join: _join_to_spoke,
+    model.ListToMap: _map_to_list,
+    model.MapToList: _list_to_map,
+    model.Drop: _drop_to_spoke,
+    model.Expressions: _expressions_to_spoke,
+}

@@ -1,0 +1,162 @@
+"""Compiles rules for the schemas of a CRD: one transformation for each pair of versions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
+from apiext.resources.conversion.interface import ConversionError
+from apiext.resources.conversion.rules.detachment import detacher
+from apiext.resources.conversion.rules.finish import finisher
+from apiext.resources.conversion.rules.interface import UNKNOWN
+from apiext.resources.conversion.rules.model import Expressions
+from apiext.resources.conversion.rules.pipeline import Pipeline
+from apiext.schema.cel.rules.deferred import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.conversion.rules.detachment import Detach
+    from apiext.resources.conversion.rules.finish import Finish
+    from apiext.resources.conversion.rules.interface import CompiledRules, Transformation
+    from apiext.resources.conversion.rules.model import Assignment, ConversionRules, Rule
+    from apiext.resources.conversion.rules.operations.operation import Step
+    from apiext.schema.compiled import CompiledSchema
+
+
+class Stage(Protocol):
+    """The way from one version to another, one of which is the hub."""
+
+    def apply(self, obj: Object, known: Object) -> bool:
+        """See `Transformation.apply`. What rules change in the object is not shared."""
+        ...
+
+
+class StepsStage:
+    """Implements Stage for rules without expressions."""
+
+    __slots__ = ("_api_version", "_finish", "_steps")
+
+    def __init__(self, steps: Sequence[Step], finish: Finish, api_version: str) -> None:
+        self._steps = tuple(steps)
+        self._finish = finish
+        self._api_version = api_version
+
+    def apply(self, obj: Object, known: Object) -> bool:
+        """Implement Stage.apply."""
+        is_exact = True
+        for step in self._steps:
+            if not step(obj):
+                is_exact = False
+        obj["apiVersion"] = self._api_version
+        return self._finish(obj, known) and is_exact
+
+
+class StagedTransformation:
+    """Implements Transformation."""
+
+    __slots__ = ("_detach", "_last", "_stages")
+
+    def __init__(self, stages: Sequence[Stage], detach: Detach) -> None:
+        """Create the transformation. `detach` copies what the rules of all stages change."""
+        *stages, self._last = stages
+        self._stages = tuple(stages)
+        self._detach = detach
+
+    def apply(self, obj: Object, known: Object = UNKNOWN) -> bool:
+        """Implement Transformation.apply."""
+        self._detach(obj)
+        is_exact = True
+        for stage in self._stages:
+            is_exact = stage.apply(obj, UNKNOWN) and is_exact
+        return self._last.apply(obj, known) and is_exact
+
+
+def compile_rules(rules: ConversionRules, schemas: Mapping[str, CompiledSchema]) -> CompiledRules:
+    """Return the rules of a CRD, compiled for the schema of each of its versions by name."""
+    return _Compiled(rules, schemas)
+
+
+class _Compiled:
+    """Implements CompiledRules."""
+
+    def __init__(self, rules: ConversionRules, schemas: Mapping[str, CompiledSchema]) -> None:
+        self._rules = rules
+        self.has_expressions = any(isinstance(rule, Expressions) for spoke in rules.spokes for rule in spoke.rules)
+        self._group = rules.name.partition(".")[2]
+        self._schemas = schemas
+        self._places = {spoke.version: index for index, spoke in enumerate(rules.spokes)}
+        self._pipelines: dict[str, Pipeline] = {}
+        self._known: dict[tuple[str, str], StagedTransformation] = {}
+        self._made: dict[tuple[str, str], Deferred[StagedTransformation | ConversionError]] = {}
+
+    def transformation(self, source: str, target: str) -> Transformation:
+        """Implement CompiledRules.transformation."""
+        known = self._known.get((source, target))
+        if known is not None:
+            return known
+        deferred = self._made.get((source, target))
+        if deferred is None:
+            deferred = self._made[source, target] = self._deferred(source, target)
+        found = deferred.get()
+        if isinstance(found, ConversionError):
+            raise found.copy()
+        self._known[source, target] = found
+        return found
+
+    def _deferred(self, source: str, target: str) -> Deferred[StagedTransformation | ConversionError]:
+        make = partial(self._make, source, target)
+        if not self.has_expressions:
+            return Deferred(make)
+        lengths = [len(each.expression) for rule in self._between(source, target) for each in _assignments(rule)]
+        sizes = [len(json_codec.dumps(schema.structural.raw)) for schema in map(self._schemas.get, (source, target)) if schema is not None]
+        size = max(sum(lengths) / MAX_INLINE_EXPRESSION_LENGTH, max(sizes, default=0) / MAX_INLINE_RULE_SCHEMA_BYTES)
+        return Deferred(make, size=size, is_huge=max(lengths, default=0) > MAX_SERVER_EXPRESSION_LENGTH)
+
+    def _make(self, source: str, target: str) -> StagedTransformation | ConversionError:
+        try:
+            return StagedTransformation(self._stages(source, target), detacher(self._between(source, target)))
+        except ConversionError as error:
+            return error.copy()
+
+    def _between(self, source: str, target: str) -> Iterator[Rule]:
+        """Yield the rules of both versions."""
+        return (rule for spoke in self._rules.spokes if spoke.version in (source, target) for rule in spoke.rules)
+
+    def _stages(self, source: str, target: str) -> list[Stage]:
+        hub = self._rules.hub
+        stages = [self._stage(source, source, hub)] if source != hub else []
+        return stages if target == hub else [*stages, self._stage(target, hub, target)]
+
+    def _stage(self, spoke: str, source: str, target: str) -> Stage:
+        """Return the stage between the hub and a spoke."""
+        pipeline = self._pipelines.get(spoke)
+        if pipeline is None:
+            pipeline = self._pipelines[spoke] = self._pipeline(spoke)
+        finish, api_version = finisher(self._schema(target), pipeline.metadata), f"{self._group}/{target}"
+        if not pipeline.has_expressions:
+            return StepsStage(pipeline.steps(to_hub=source == spoke), finish, api_version)
+        from apiext.resources.conversion.rules.expressions.stage import ExpressionStage
+
+        stage = ExpressionStage(pipeline.mixed_steps(to_hub=source == spoke), finish, api_version)
+        stage.prepare()
+        return stage
+
+    def _pipeline(self, spoke: str) -> Pipeline:
+        place = self._places.get(spoke)
+        if place is None:
+            raise ConversionError(f"the Conversion {self._rules.name} has no rules for version {spoke}")
+        return Pipeline(self._rules.spokes[place].rules, place, self._schema(spoke).structural, self._schema(self._rules.hub).structural)
+
+    def _schema(self, version: str) -> CompiledSchema:
+        found = self._schemas.get(version)
+        if found is None:
+            raise ConversionError(f"the Conversion {self._rules.name} names version {version}, which the CRD does not have")
+        return found
+
+
+def _assignments(rule: Rule) -> Sequence[Assignment]:
+    return (*rule.to_hub, *rule.to_spoke) if isinstance(rule, Expressions) else ()

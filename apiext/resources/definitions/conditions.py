@@ -1,0 +1,69 @@
+"""Conditions and finalizers of a definition (apiextensions-apiserver pkg/apihelpers)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from apiext.base.meta.objectmeta import conditions
+
+if TYPE_CHECKING:
+    from apiext.base.meta.encoding.json_codec import Object
+
+ESTABLISHED: Final = "Established"
+NAMES_ACCEPTED: Final = "NamesAccepted"
+NON_STRUCTURAL_SCHEMA: Final = "NonStructuralSchema"
+TERMINATING: Final = "Terminating"
+CONVERSION_WEBHOOK_AVAILABLE: Final = "ConversionWebhookAvailable"
+"""Set by apiext only: False while the conversion webhook does not answer, True once it answers again."""
+STORAGE_MIGRATION_PROBLEMS: Final = "StorageMigrationProblems"
+"""Set by apiext only: some objects were not migrated automatically, or do not satisfy their schema."""
+API_APPROVAL: Final = "KubernetesAPIApprovalPolicyConformant"
+
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Condition for a definition's status, without its time."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+    def equals(self, existing: Object | None) -> bool:
+        """Report whether a condition in a status is equal, apart from its time."""
+        return (
+            existing is not None
+            and existing["status"] == self.status
+            and existing.get("reason", "") == self.reason
+            and existing.get("message", "") == self.message
+        )
+
+
+def find(crd: Object, condition_type: str) -> Object | None:
+    """Return the condition of a type, or None."""
+    return conditions.find(_all(crd), condition_type)
+
+
+def is_true(crd: Object, condition_type: str) -> bool:
+    """Report whether a condition exists and is True."""
+    return conditions.is_true(_all(crd), condition_type)
+
+
+def put(crd: Object, condition: Condition) -> None:
+    """Set a condition, unless an equal one exists. Replace the list of conditions instead of changing it."""
+    if not condition.equals(find(crd, condition.type)):
+        crd["status"] = crd["status"] | {"conditions": conditions.with_condition(_all(crd), asdict(condition))}
+
+
+def remove(crd: Object, condition_type: str) -> None:
+    """Remove a condition, if it exists. Replace the list of conditions instead of changing it."""
+    if find(crd, condition_type) is not None:
+        kept = [condition for condition in _all(crd) if condition["type"] != condition_type]
+        crd["status"] = crd["status"] | {"conditions": kept}
+
+
+def _all(crd: Object) -> list[Object]:
+    return (crd.get("status") or {}).get("conditions") or []

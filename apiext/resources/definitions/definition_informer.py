@@ -1,0 +1,133 @@
+"""Informer of CustomResourceDefinitions: lists and watches the store, and keeps the catalog up to date.
+
+All changes of definitions reach the catalog through this informer, and other parts through `Catalog.subscribe`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.scheduling.tasks import end_tasks
+from apiext.resources.definitions.codec import CRDCodec
+from apiext.resources.definitions.definition import Definition
+from apiext.storage.backend import BackendError
+from apiext.storage.errors import KeyNotFoundError, StorageError
+from apiext.storage.interface import EventType, ListOptions, WatchOptions
+from apiext.storage.store_times import untimed
+from apiext.storage.watch_events import pass_events
+
+if TYPE_CHECKING:
+    from apiext.resources.definitions.catalog import Catalog
+    from apiext.storage.interface import Event, Item, Store
+
+_LOG: Final = get_logger(__name__)
+_MIN_PAUSE_SECONDS: Final = 0.05
+_MAX_PAUSE_SECONDS: Final = 5.0
+"""Seconds before the first retry of list and watch, and before later ones."""
+FAILURES: Final = (BackendError, StorageError, StatusError)
+"""Expected exceptions of the store."""
+
+
+class DefinitionInformer:
+    """Keeps a catalog equal to the definitions in the store."""
+
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.codec = CRDCodec()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """List all definitions into the catalog, then watch for changes.
+
+        Raises:
+            BackendError, StorageError: the list failed.
+        """
+        revision = await self.read()
+        self._task = asyncio.create_task(self._follow(revision), name="definition-informer")
+
+    async def close(self) -> None:
+        """Stop the watch."""
+        if self._task is not None:
+            await end_tasks(self._task)
+
+    def observe(self, item: Item) -> None:
+        """Put a definition that was just read or written into the catalog, before its watch event arrives."""
+        known = self.catalog.get(item.key)
+        if known is not None and known.revision >= item.revision:
+            # each write is observed twice, by its request and by its watch event
+            return
+        definition = _definition(item)
+        if definition is not None:
+            self.catalog.put(definition)
+
+    def forget(self, name: str, revision: int) -> None:
+        """Remove a definition that was deleted at a revision from the catalog, before its watch event arrives."""
+        self.catalog.remove(name, revision)
+
+    async def refresh(self, name: str) -> None:
+        """Read a definition from the store into the catalog, before its watch events arrive.
+
+        Raises:
+            BackendError, StorageError: the read failed.
+        """
+        known = self.catalog.get(name)
+        try:
+            # work of the server, as its watch, and not of the request that needs it
+            with untimed():
+                found = await self.store.get(name, self.codec)
+            self.observe(found)
+        except KeyNotFoundError:
+            if known is not None:
+                # The revision of the deletion is unknown, but above the known one. The watch event brings it.
+                self.forget(name, known.revision)
+
+    async def read(self) -> int:
+        """List all definitions into the catalog. Return the revision of the list. Raises as `start`."""
+        result = await self.store.list("", self.codec, ListOptions())
+        definitions = [definition for item in result.items if (definition := _definition(item)) is not None]
+        self.catalog.replace(definitions, result.revision)
+        return result.revision
+
+    async def _follow(self, revision: int) -> None:
+        """Watch for changes after a revision until cancelled. List again after each failure."""
+        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        while True:
+            try:
+                if revision < 0:
+                    revision = await self.read()
+                backoff.reset()
+                await self._watch(revision)
+            except FAILURES as error:
+                _LOG.warning("definition informer disconnected, retrying", error=str(error), retry_after=backoff.next)
+            except Exception:  # noqa: BLE001 -- without the informer, the server would serve no new definition until it restarts
+                _LOG.exception("definition informer failed, retrying", retry_after=backoff.next)
+            await backoff.pause()
+            revision = -1
+
+    async def _watch(self, revision: int) -> None:
+        """Apply watch events until the watch ends."""
+        options = WatchOptions(resource_version=str(revision), allow_bookmarks=True)
+        watch = await self.store.watch("", self.codec, options)
+        await pass_events(watch, self._apply)
+
+    def _apply(self, event: Event) -> None:
+        if event.item is not None:
+            if event.type is EventType.DELETED:
+                self.forget(event.item.key, event.revision)
+            else:
+                self.observe(event.item)
+        self.catalog.advance(event.revision)
+
+
+def _definition(item: Item) -> Definition | None:
+    """Return the definition in an item. If the stored object is not a valid definition, log an error and return None."""
+    try:
+        return Definition.from_item(item)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        _LOG.error("invalid stored definition ignored", definition=item.key, error=str(error))
+        return None

@@ -1,0 +1,217 @@
+"""Validation of a definition's spec in v1beta1 form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from apiext.base.meta import field
+from apiext.base.meta.gvk import GroupResource
+from apiext.base.meta.names import dns1035_label, dns1123_subdomain
+from apiext.base.meta.objectmeta.validation import IMMUTABLE
+from apiext.resources.definitions.validation import go_printing, schemas
+from apiext.resources.definitions.validation.ca_bundle import ca_bundle_errors
+from apiext.resources.definitions.validation.client_config import client_config_errors
+from apiext.resources.definitions.validation.columns import column_errors, selectable_errors, subresource_errors
+from apiext.resources.definitions.validation.options import ValidationOptions, has_defaults
+from apiext.resources.definitions.validation.review_versions import review_version_errors
+from apiext.resources.definitions.validation.version import validation_errors, version_errors
+from apiext.schema.keywords import KEYWORDS
+from apiext.storage.replicas.server_keys import RESERVED, is_reserved
+
+if TYPE_CHECKING:
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.meta.field import FieldError, Path
+    from apiext.schema.model import Props
+
+_SCOPES: Final = ("Cluster", "Namespaced")
+_EXTENSIONS: Final = tuple(each.name for each in KEYWORDS if each.name.startswith("x-kubernetes-") and each.name != "x-kubernetes-map-type")
+
+_STRATEGIES: Final = ("None", "Webhook")
+
+
+def conversion_errors(conversion: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    """Return the errors of a CustomResourceConversion in v1beta1 form."""
+    errors: list[FieldError] = []
+    strategy, client = conversion["strategy"], conversion.get("webhookClientConfig")
+    versions: list[str] = conversion.get("conversionReviewVersions") or []
+    if not strategy:
+        errors.append(field.required(path.child("strategy")))
+    elif strategy not in _STRATEGIES:
+        errors.append(field.not_supported(path.child("strategy"), strategy, _STRATEGIES))
+    if strategy != "Webhook":
+        detail = "should not be set when strategy is not set to Webhook"
+        if client is not None:
+            errors.append(field.forbidden(path.child("webhookClientConfig"), detail))
+        if versions:
+            errors.append(field.forbidden(path.child("conversionReviewVersions"), detail))
+        return errors
+    if client is None:
+        errors.append(field.required(path.child("webhookClientConfig"), "required when strategy is set to Webhook"))
+    else:
+        errors += _client_errors(client, path.child("webhookClientConfig"), options)
+    versions_path = path.child("conversionReviewVersions")
+    if not versions:
+        return [*errors, field.required(versions_path)]
+    return errors + review_version_errors(versions, versions_path, recognized=options.recognized_review_version)
+
+
+def _client_errors(client: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    errors = client_config_errors(client, path)
+    if options.ca_bundle and client.get("caBundle"):
+        errors += ca_bundle_errors(client["caBundle"], path.child("caBundle"))
+    return errors
+
+
+def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    """Return the errors of a spec (validateCustomResourceDefinitionSpec)."""
+    errors = _group_and_scope(spec, path)
+    preserve = spec["preserveUnknownFields"]
+    errors += _missing_schemas(spec, path, options)
+    defaults = preserve and has_defaults(spec)
+    if defaults:
+        detail = "must be false in order to use defaults in the schema"
+        errors.append(field.invalid(path.child("preserveUnknownFields"), True, detail))  # noqa: FBT003
+    if not preserve or defaults or schemas.any_schema(spec, _has_extensions):
+        options = replace(options, structural=True)
+    errors += _versions(spec, path, options)
+    errors += missing_names(spec["names"], path.child("names"))
+    errors += names_errors(spec["names"], path.child("names"))
+    has_status = any(map(_has_status, (spec, *spec.get("versions", ()))))
+    version = spec.get("version", "")
+    errors += validation_errors(spec.get("validation"), path.child("validation"), options, version=version, has_status=has_status)
+    errors += subresource_errors(spec.get("subresources"), path.child("subresources"))
+    errors += column_errors(spec, path)
+    errors += selectable_errors(
+        spec,
+        schemas.openapi_schema(spec.get("validation")),
+        path,
+        too_many="" in options.too_many_selectable,
+        without_schema="may only be set when validations.schema is included",
+    )
+    return errors + _conversion(spec, path, options)
+
+
+def spec_update_errors(spec: Object, old: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    """Return the errors of an updated spec, including changes of immutable fields."""
+    errors = spec_errors(spec, path, options)
+    names, old_names = spec["names"], old["names"]
+    changes = []
+    if options.immutable_names:
+        changes = [
+            (path.child("scope"), field.typed_text(spec["scope"]), field.typed_text(old["scope"])),
+            (path.child("names", "kind"), names["kind"], old_names["kind"]),
+        ]
+    changes += [
+        (path.child("group"), spec["group"], old["group"]),
+        (path.child("names", "plural"), names["plural"], old_names["plural"]),
+    ]
+    return errors + [field.invalid(changed_path, new, IMMUTABLE) for changed_path, new, previous in changes if new != previous]
+
+
+def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    group, scope = spec["group"], spec["scope"]
+    if not group:
+        errors.append(field.required(path.child("group")))
+    elif problems := dns1123_subdomain(group):
+        errors.append(field.invalid(path.child("group"), group, ",".join(problems)))
+    elif "." not in group:
+        errors.append(field.invalid(path.child("group"), group, "should be a domain with at least one dot"))
+    if not scope:
+        errors.append(field.required(path.child("scope")))
+    elif scope not in _SCOPES:
+        errors.append(field.not_supported(path.child("scope"), scope, _SCOPES))
+    return errors
+
+
+def reserved_errors(spec: Object, path: Path) -> list[FieldError]:
+    """Return the error of a new definition whose instances would lie among the servers' own records."""
+    plural = spec["names"]["plural"]
+    return [field.invalid(path.child("names", "plural"), plural, RESERVED)] if is_reserved(GroupResource(spec["group"], plural)) else []
+
+
+def _missing_schemas(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    if schemas.openapi_schema(spec.get("validation")) is not None:
+        return []
+    required_everywhere = options.schemas_everywhere
+    if not required_everywhere and spec["preserveUnknownFields"]:
+        return []
+    return [
+        field.required(
+            path.child("versions").index(index).child("schema", "openAPIV3Schema"),
+            "" if required_everywhere else "because otherwise all fields are pruned",
+        )
+        for index, version in enumerate(spec.get("versions", ()))
+        if (required_everywhere or version["served"]) and schemas.openapi_schema(version.get("schema")) is None
+    ]
+
+
+def _has_extensions(node: Props) -> bool:
+    return any(node.get(name) not in (None, []) for name in _EXTENSIONS)
+
+
+def _has_status(owner: Object) -> bool:
+    return (owner.get("subresources") or {}).get("status") is not None
+
+
+def _versions(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    errors: list[FieldError] = []
+    versions, versions_path = spec.get("versions", []), path.child("versions")
+    # If two versions have one name, the first determines the subresources.
+    first = {version["name"]: version for version in reversed(versions)}
+    for index, version in enumerate(versions):
+        name = version["name"]
+        if problems := dns1035_label(name):
+            errors.append(field.invalid(versions_path.index(index).child("name"), name, ",".join(problems)))
+        has_status = _has_status(spec if "subresources" in spec else first[name])
+        errors += version_errors(version, versions_path.index(index), options, has_status=has_status)
+    if len({version["name"] for version in versions}) != len(versions):
+        errors.append(field.invalid(versions_path, go_printing.versions(spec.get("versions")), "must contain unique version names"))
+    if sum(version["storage"] for version in versions) != 1:
+        detail = "must have exactly one version marked as storage version"
+        errors.append(field.invalid(versions_path, go_printing.versions(spec.get("versions")), detail))
+    name = spec.get("version", "")
+    if name and (problems := dns1035_label(name)):
+        errors.append(field.invalid(path.child("version"), name, ",".join(problems)))
+    return errors
+
+
+def _conversion(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    conversion, conversion_path = spec["conversion"], path.child("conversion")
+    errors: list[FieldError] = []
+    if conversion["strategy"] != "None" and spec["preserveUnknownFields"]:
+        detail = "must be None if spec.preserveUnknownFields is true"
+        errors.append(field.invalid(conversion_path.child("strategy"), field.typed_text(conversion["strategy"]), detail))
+    return errors + conversion_errors(conversion, conversion_path, options)
+
+
+def names_errors(names: Object, path: Path) -> list[FieldError]:
+    """Return the errors of given names: DNS labels, kinds in any case (ValidateCustomResourceDefinitionNames)."""
+    errors: list[FieldError] = []
+    for key in ("plural", "singular"):
+        name = names.get(key)
+        if name and (problems := dns1035_label(name)):
+            errors.append(field.invalid(path.child(key), name, ",".join(problems)))
+    for key in ("kind", "listKind"):
+        name = names.get(key)
+        if name and (problems := dns1035_label(name.lower())):
+            detail = "may have mixed case, but should otherwise match: " + ",".join(problems)
+            errors.append(field.invalid(path.child(key), name, detail))
+    errors += _name_list_errors(names, "shortNames", path)
+    if names["kind"] and names["kind"] == names.get("listKind"):
+        errors.append(field.invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same"))
+    return errors + _name_list_errors(names, "categories", path)
+
+
+def missing_names(names: Object, path: Path) -> list[FieldError]:
+    """Return an error for each missing name that the spec requires. The status does not require names."""
+    return [field.required(path.child(key)) for key in ("plural", "singular", "kind", "listKind") if not names.get(key)]
+
+
+def _name_list_errors(names: Object, key: str, path: Path) -> list[FieldError]:
+    return [
+        field.invalid(path.child(key).index(index), name, ",".join(problems))
+        for index, name in enumerate(names.get(key) or ())
+        if (problems := dns1035_label(name))
+    ]

@@ -1,0 +1,208 @@
+"""internal.apiserver.k8s.io/v1alpha1 StorageVersions, behind the feature gate StorageVersionAPI of kube-apiserver.
+
+Mirrors k8s.io/api/apiserverinternal/v1alpha1, and of kubernetes pkg/registry/apiserverinternal and pkg/apis/apiserverinternal/validation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.base.meta import field, names
+from apiext.base.meta.builtin_resources import STORAGE_VERSIONS
+from apiext.base.meta.golang.struct_table import struct
+from apiext.base.meta.objectmeta import conditions, validation
+from apiext.base.meta.objectmeta.canonical import OBJECT_META
+from apiext.resources.registry.builtin.kind import BuiltinKind
+from apiext.resources.registry.metadata import keep_for_status
+from apiext.resources.registry.strategy import Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.meta.field import FieldError, Path
+    from apiext.resources.registry.request_context import RequestContext
+
+_STATUS: Final = field.Path("status")
+_EXAMPLES: Final = ("my-name", "abc-123")
+_API_VERSION_FORMAT: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_API_VERSION_MESSAGE: Final = (
+    "a DNS-1035 label, which must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character"
+)
+_PACKAGE: Final = STORAGE_VERSIONS.kind.version
+_ALL_EQUAL: Final = "AllEncodingVersionsEqual"
+_SET: Final = {"type": _ALL_EQUAL, "status": "True", "reason": "CommonEncodingVersionSet", "message": "Common encoding version set"}
+_UNSET: Final = {"type": _ALL_EQUAL, "status": "False", "reason": "CommonEncodingVersionUnset", "message": "Common encoding version unset"}
+
+_CONDITION: Final = struct(
+    "StorageVersionCondition",
+    "1 type! v1alpha1.StorageVersionConditionType, 2 status! v1alpha1.ConditionStatus, 3 observedGeneration int64,"
+    "4 lastTransitionTime! Time, 5 reason!, 6 message",
+    package=_PACKAGE,
+)
+_SERVER: Final = struct(
+    "ServerStorageVersion",
+    "1 apiServerID, 2 encodingVersion, 3 decodableVersions []string, 4 servedVersions []string",
+    package=_PACKAGE,
+)
+STORAGE_VERSION: Final = struct(
+    "StorageVersion",
+    "TypeMeta, 1 metadata! ObjectMeta, 2 spec! StorageVersionSpec, 3 status! StorageVersionStatus",
+    OBJECT_META,
+    struct("StorageVersionSpec", "", package=_PACKAGE),
+    struct(
+        "StorageVersionStatus",
+        "1 storageVersions []ServerStorageVersion, 2 commonEncodingVersion *string, 3 conditions []StorageVersionCondition",
+        _SERVER,
+        _CONDITION,
+        package=_PACKAGE,
+    ),
+    package=_PACKAGE,
+)
+
+
+class StorageVersionStrategy(Strategy):
+    """Clients write metadata, servers the status; the spec is empty."""
+
+    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
+        """Drop the status."""
+        obj["status"] = {}
+
+    def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
+        """Validate metadata: the name consists of a group and a resource."""
+        return validation.validate(obj["metadata"], namespaced=False, name_rule=_name_errors)
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """Keep the old status."""
+        obj["status"] = old["status"]
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
+        """Return no errors besides those of metadata."""
+        return []
+
+
+class StorageVersionStatusStrategy(StorageVersionStrategy):
+    """Strategy of the status subresource: keeps the spec and most of the metadata."""
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """Keep the old spec, labels, annotations, owners and finalizers."""
+        obj["spec"] = old["spec"]
+        keep_for_status(obj["metadata"], old["metadata"])
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
+        """Validate the entries of the servers, the common version and the conditions."""
+        status = obj["status"]
+        servers = status.get("storageVersions") or ()
+        errors: list[FieldError] = []
+        seen: set[str] = set()
+        for index, server in enumerate(servers):
+            path, name = _STATUS.child("storageVersions").index(index), server.get("apiServerID", "")
+            if name in seen:
+                errors.append(field.duplicate(path.child("apiServerID"), name))
+            seen.add(name)
+            errors += _server_errors(server, path)
+        return errors + _common_version_errors(servers, status.get("commonEncodingVersion")) + _condition_errors(status)
+
+
+def _name_errors(name: str, _prefix: bool = False) -> list[str]:  # noqa: FBT001, FBT002 -- the signature of name rules
+    group, dot, resource = name.rpartition(".")
+    if not dot:
+        return ["name must be in the form of <group>.<resource>"]
+    errors = [f"the group segment {message}" for message in names.dns1123_subdomain(group)]
+    return errors + [f"the resource segment {message}" for message in names.dns1035_label(resource)]
+
+
+def _server_errors(server: Object, path: Path) -> list[FieldError]:
+    name, encoding = server.get("apiServerID", ""), server.get("encodingVersion", "")
+    decodable, served = server.get("decodableVersions") or [], server.get("servedVersions") or []
+    errors = [field.invalid(path.child("apiServerID"), name, message) for message in names.name_is_dns_subdomain(name)]
+    errors += _api_version_errors(path.child("encodingVersion"), encoding)
+    for index, version in enumerate(decodable):
+        errors += _api_version_errors(path.child("decodableVersions").index(index), version)
+    if encoding not in decodable:
+        shown = server.get("decodableVersions")
+        errors.append(field.invalid(path.child("decodableVersions"), shown, f"decodableVersions must include encodingVersion {encoding}"))
+    for index, version in enumerate(served):
+        where = path.child("servedVersions").index(index)
+        errors += _api_version_errors(where, version)
+        if version not in decodable:
+            detail = f"individual served version : {version} must be included in decodableVersions : [{' '.join(decodable)}]"
+            errors.append(field.invalid(where, version, detail))
+    return errors
+
+
+def _api_version_errors(path: Path, api_version: str) -> list[FieldError]:
+    details = _api_version_details(api_version)
+    return [field.invalid(path, api_version, ",".join(details))] if details else []
+
+
+def _api_version_details(api_version: str) -> list[str]:
+    parts = api_version.split("/")
+    if len(parts) > 2:
+        shape = names.regex_error(_API_VERSION_MESSAGE, _API_VERSION_FORMAT, *_EXAMPLES)
+        return [f"an apiVersion is {shape} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyVersion')"]
+    details = []
+    if len(parts) == 2:
+        messages = names.dns1123_subdomain(parts[0]) if parts[0] else ["must be non-empty"]
+        details = [f"group part: {message}" for message in messages]
+    messages = names.dns1035_label(parts[-1]) if parts[-1] else ["must be non-empty"]
+    return details + [f"version part: {message}" for message in messages]
+
+
+def common_encoding_version(servers: Sequence[Object]) -> str | None:
+    """Return the version that all servers encode, None if there is none."""
+    versions = {server.get("encodingVersion", "") for server in servers}
+    return versions.pop() if len(versions) == 1 else None
+
+
+def with_servers(obj: Object, servers: Sequence[Object]) -> Object:
+    """Return a StorageVersion with other entries of servers, and the derived fields. Return the same object if nothing changes.
+
+    Mirrors SetCommonEncodingVersion of apiserver pkg/storageversion/updater.go.
+    """
+    before, common = obj["status"], common_encoding_version(servers)
+    status: Object = {"storageVersions": list(servers)} if servers else {}
+    if common is not None:
+        status["commonEncodingVersion"] = common
+    known = before.get("conditions") or []
+    if common is not None and before.get("commonEncodingVersion") not in {None, common}:
+        # another common version is a transition, although the status of the condition stays
+        known = [one for one in known if one["type"] != _ALL_EQUAL]
+    status["conditions"] = conditions.with_condition(known, _SET if common is not None else _UNSET)
+    return obj if status == before else obj | {"status": status}
+
+
+def _common_version_errors(servers: Sequence[Object], claimed: str | None) -> list[FieldError]:
+    actual, path = common_encoding_version(servers), _STATUS.child("commonEncodingVersion")
+    if claimed == actual:
+        return []
+    if actual is None:
+        why = (
+            "should be nil if servers do not agree on the same encoding version, "
+            "or if there is no server reporting the supported versions yet"
+        )
+    elif claimed is None:
+        return [field.invalid(path, field.typed_text(None), f"the common encoding version is {actual}")]
+    else:
+        why = f"the actual common encoding version is {actual}"
+    return [field.invalid(path, claimed, why)]
+
+
+def _condition_errors(status: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: dict[str, int] = {}
+    for index, condition in enumerate(status.get("conditions") or ()):
+        # as in the reference, the path lacks the name of the list
+        path, name = _STATUS.index(index), condition["type"]
+        if name in seen:
+            detail = f"the type of the condition is not unique, it also appears in conditions[{seen[name]}]"
+            errors.append(field.invalid(path.child("type"), name, detail))
+        seen[name] = index
+        for member in ("type", "status"):
+            errors += [field.invalid(path.child(member), condition[member], message) for message in names.label_key(condition[member])]
+        errors += [field.required(path.child(member)) for member in ("reason", "message") if not condition.get(member)]
+    return errors
+
+
+STORAGE_VERSION_KIND: Final = BuiltinKind(resource=STORAGE_VERSIONS, struct=STORAGE_VERSION, strategy=StorageVersionStrategy())

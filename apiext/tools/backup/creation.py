@@ -1,0 +1,134 @@
+"""Makes backups of stores and of servers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from apiext import __version__
+from apiext.base.meta import time
+from apiext.server.composition.storage_backend import describe_storage, store_file
+from apiext.storage.backend import BackendError
+from apiext.tools.backup.archive_writer import work_folder, write_archive
+from apiext.tools.backup.errors import BackupError
+from apiext.tools.backup.etcd_pairs import EtcdPairs
+from apiext.tools.backup.logical_pairs import LogicalPairs
+from apiext.tools.backup.logical_source import read_server
+from apiext.tools.backup.manifest import ETCD_MEMBER, SQLITE_MEMBER, BackupManifest
+from apiext.tools.backup.sqlite_pairs import SQLitePairs, copy_online
+from apiext.tools.backup.stored_pairs import check_finished, offset_of, summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from apiext.server.options.options import StorageOptions
+    from apiext.storage.etcd.config import EtcdConfig
+    from apiext.tools.backup.stored_pairs import StoredPairs
+    from apiext.tools.releases.cluster_connection import ClusterConnection
+
+_NAME: Final = re.compile(r"apiext-\d{8}T\d{6}Z\.tar\.gz")
+
+
+def target_file(given: Path, *, force: bool) -> Path:
+    """Return the file of a new backup: the given one, or one named after the time in a given folder.
+
+    Raises:
+        BackupError: its folder is missing, or it exists and must not be replaced.
+    """
+    path = given
+    if given.is_dir():
+        path = given / f"apiext-{time.now().replace('-', '').replace(':', '')}.tar.gz"
+    if not path.absolute().parent.is_dir():
+        raise BackupError(f"{path.absolute().parent} is no folder")
+    if path.exists() and not force:
+        raise BackupError(f"{path} exists: --force replaces it")
+    return path
+
+
+def delete_older(folder: Path, keep: int, made: Path) -> list[Path]:
+    """Delete all backups of a folder that are named after their times, except for the newest. Return the deleted ones.
+
+    Never delete the one just made: others have later names if the clock was wrong.
+
+    Raises:
+        BackupError: one cannot be deleted.
+    """
+    try:
+        named = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name))
+        older = [path for path in named[: max(0, len(named) - keep)] if path.name != made.name]
+        for path in older:
+            path.unlink()
+    except OSError as error:
+        raise BackupError(f"old backups in {folder} cannot be deleted: {error.strerror}") from error
+    return older
+
+
+async def back_up_store(options: StorageOptions, target: Path) -> BackupManifest:
+    """Back up a whole store, also while servers use it. Every write that was acknowledged before is in the backup.
+
+    Raises:
+        BackupError: the store cannot be read, or the backup not be written.
+    """
+    begun = time.now()
+    with work_folder(target) as folder:
+        pairs: StoredPairs
+        if options.etcd:
+            member = folder / ETCD_MEMBER
+            pairs = await _snapshot(options.etcd, options.prefix, member)
+        else:
+            member = folder / SQLITE_MEMBER
+            copy_online(store_file(options), member)
+            pairs = SQLitePairs(member, options.prefix)
+        try:
+            check_finished(pairs)
+            store = "etcd" if options.etcd else "sqlite"
+            manifest = _manifest(begun, store, describe_storage(options), options.prefix, pairs)
+        finally:
+            pairs.close()
+        return write_archive(target, manifest, [member], folder)
+
+
+async def back_up_server(server: ClusterConnection, groups: Collection[str], target: Path) -> BackupManifest:
+    """Back up the objects of a server's definitions, those of some groups or all. The objects of a definition have one revision.
+
+    Raises:
+        BackupError: the server does not answer or refuses, or the backup cannot be written.
+    """
+    begun = time.now()
+    with work_folder(target) as folder:
+        members = await read_server(server, groups, folder)
+        manifest = _manifest(begun, "server", server.origin, "", LogicalPairs(folder))
+        return write_archive(target, manifest, members, folder)
+
+
+def _manifest(begun: str, store: str, origin: str, prefix: str, pairs: StoredPairs) -> BackupManifest:
+    found = summarize(pairs)
+    return BackupManifest(
+        time=begun,
+        release=__version__,
+        store=store,
+        origin=origin,
+        prefix=prefix,
+        revision=pairs.revision + offset_of(pairs) if pairs.revision else 0,
+        resources=found.resources,
+        encrypted=found.encrypted,
+    )
+
+
+async def _snapshot(config: EtcdConfig, prefix: str, member: Path) -> EtcdPairs:
+    # only etcd needs protobuf, which loads slowly
+    from apiext.storage.etcd.maintenance import save_current_snapshot
+
+    try:
+        with member.open("xb") as file:
+            required = await save_current_snapshot(config, file.write)
+    except OSError as error:
+        raise BackupError(f"{member} cannot be written: {error.strerror}") from error
+    except BackendError as error:
+        raise BackupError(f"etcd: {error}") from error
+    pairs = EtcdPairs(member, prefix)
+    if pairs.revision < required:
+        pairs.close()
+        raise BackupError(f"the etcd member lags: its snapshot ends at revision {pairs.revision}, and {required} was acknowledged")
+    return pairs

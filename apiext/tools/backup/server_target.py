@@ -1,0 +1,256 @@
+"""Restores custom resources into a running server of apiext, as bytes: uids are kept, and nothing is validated."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from apiext.api.garbagecollector.object_links import links_of, may_matter
+from apiext.base.meta.encoding import json_codec
+from apiext.base.scheduling.backoff import Backoff
+from apiext.base.webhook.client import WebhookError
+from apiext.resources.conversion.rules.model import API_VERSION, GROUP, PLURAL
+from apiext.resources.conversion.rules.reporting.status import VALID
+from apiext.resources.definitions.codec import GVK, RESOURCE, CRDCodec
+from apiext.resources.definitions.conditions import ESTABLISHED, is_true
+from apiext.storage import stored_object
+from apiext.tools.backup.errors import BackupError
+from apiext.tools.backup.logical_pairs import DEFINITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.base.webhook.client import WebhookClient
+
+_DEFINITIONS: Final = f"/apis/{GVK.group}/{GVK.version}/{RESOURCE.resource}"
+_CONVERSIONS: Final = f"{GROUP}/{PLURAL}/"
+"""Start of the keys of Conversions."""
+_CONVERSION_PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
+_TOGETHER: Final = 16
+"""Concurrent requests."""
+_ESTABLISHED_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.1
+_MAX_PAUSE_SECONDS: Final = 2.0
+_ATTEMPTS: Final = 8
+"""Attempts of a request while the server is overloaded or has not loaded a definition yet."""
+_RETRIED: Final = frozenset({429, 503})
+_KEPT_METADATA: Final = ("name", "labels", "annotations")
+
+_MAX_ROUNDS: Final = 10
+"""Each round reads the backup. The last one has all that is left, also circles."""
+
+
+def rounds_after_owners(pairs: Iterable[tuple[str, bytes]]) -> list[frozenset[str]]:
+    """Return the keys of all objects with owners, in rounds: those of an owner come before those of its dependents."""
+    left = {key: links for key, value in pairs if may_matter(value) and (links := links_of(value)) is not None and links.references}
+    rounds: list[frozenset[str]] = []
+    while left:
+        uids = {links.uid for links in left.values()}
+        due = {key for key, links in left.items() if all(one.uid not in uids for one in links.references)}
+        if not due or len(rounds) == _MAX_ROUNDS - 1:
+            due = set(left)
+        rounds.append(frozenset(due))
+        left = {key: links for key, links in left.items() if key not in due}
+    return rounds
+
+
+@dataclass(slots=True)
+class ServerOutcome:
+    """The outcome of a restoration into a server."""
+
+    created: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    """Objects that the server has already; without `replace`, whatever their content."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Number of stored values by resource that are not custom resources of the backup's definitions."""
+    failed: list[str] = field(default_factory=list)
+    """A line for each object that the server refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The collection of a definition's objects."""
+
+    definition: str
+    storage_version: str
+    """As apiVersion."""
+
+
+class ServerTarget:
+    """Writes through the server's paths below `/stored/`, as `apiext rescue` does."""
+
+    def __init__(self, client: WebhookClient, *, replace: bool) -> None:
+        """Create a target. With `replace`, objects that differ are replaced; other objects of the server stay."""
+        self._client = client
+        self._replace = replace
+        self._places: dict[str, _Place] = {}
+        self._outcome = ServerOutcome()
+
+    async def restore(self, pairs: Callable[[], Iterator[tuple[str, bytes]]]) -> ServerOutcome:
+        """Create missing definitions, Conversions, then other objects, owners before their dependents.
+
+        `pairs` yields the keys, relative to the prefix, at each call.
+
+        Raises:
+            BackupError: the server does not answer, is not apiext, refuses a definition, or does not use a Conversion.
+        """
+        conversions = []
+        for key, value in pairs():
+            if key.startswith(DEFINITIONS):
+                await self._define(value)
+            elif key.startswith(_CONVERSIONS):
+                conversions.append((key, value))
+        for key, value in conversions:
+            await self._put_conversion(key, value)
+        later = rounds_after_owners(pairs())
+        dependents = frozenset[str]().union(*later)
+        await self._put_all((key, value) for key, value in pairs() if key not in dependents)
+        for keys in later:
+            await self._put_all((key, value) for key, value in pairs() if key in keys)
+        return self._outcome
+
+    async def _put_all(self, pairs: Iterator[tuple[str, bytes]]) -> None:
+        """Put the objects among pairs: neither definitions nor Conversions."""
+        objects = ((key, value) for key, value in pairs if not key.startswith((DEFINITIONS, _CONVERSIONS)))
+        while batch := list(islice(objects, _TOGETHER)):
+            await asyncio.gather(*(self._put(key, value) for key, value in batch))
+
+    async def _define(self, value: bytes) -> None:
+        """Create a definition unless it exists, and wait until the server serves it."""
+        try:
+            crd = CRDCodec().decode(value)
+        except (ValueError, TypeError, KeyError) as error:
+            raise BackupError(f"the backup has an unreadable definition: {error}") from error
+        spec, name = crd["spec"], crd["metadata"]["name"]
+        metadata = {member: crd["metadata"][member] for member in _KEPT_METADATA if crd["metadata"].get(member)}
+        draft = {"apiVersion": GVK.api_version, "kind": GVK.kind, "metadata": metadata, "spec": spec}
+        code, answer = await self._ask("POST", _DEFINITIONS, json_codec.dumps(draft))
+        if code not in (200, 201, 409):
+            raise BackupError(f"the server refuses the definition {name}: {_message(answer)}")
+        found = await self._wait_until_served(name)
+        version = next(version["name"] for version in found["spec"]["versions"] if version["storage"])
+        place = f"{spec['group']}/{spec['names']['plural']}"
+        self._places[place] = _Place(name, f"{spec['group']}/{version}")
+
+    async def _wait_until_served(self, name: str) -> Object:
+        backoff = Backoff(_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        try:
+            async with asyncio.timeout(_ESTABLISHED_SECONDS):
+                while True:
+                    found = await self._served(name)
+                    if found is not None:
+                        return found
+                    await backoff.pause()
+        except TimeoutError as error:
+            raise BackupError(f"the server does not serve {name}: its definition is not established") from error
+
+    async def _served(self, name: str) -> Object | None:
+        """Return a definition once it is established and its stored objects can be reached."""
+        code, crd = await self._ask("GET", f"{_DEFINITIONS}/{name}")
+        if code != 200 or not is_true(crd, ESTABLISHED):
+            return None
+        code, answer = await self._ask("GET", f"/stored/objects/{name}?limit=1")
+        if code == 404 and answer.get("kind") != "Status":
+            raise BackupError(
+                "the server is not apiext: --server must name apiext's own address; a store of kube-apiserver is restored with etcd's tools"
+            )
+        if code != 200:
+            raise BackupError(f"the server does not give access to stored objects: {_message(answer)}")
+        found: Object = crd
+        return found
+
+    async def _put_conversion(self, key: str, value: bytes) -> None:
+        """Create a Conversion, and wait until the server knows it: older objects are converted by it, and would lose fields without it."""
+        unchecked = _unchecked(value)
+        before = self._outcome.created + self._outcome.replaced
+        await self._put(key, unchecked or value)
+        if not unchecked or self._outcome.created + self._outcome.replaced == before:
+            return
+        backoff, name = Backoff(_PAUSE_SECONDS, _MAX_PAUSE_SECONDS), key.removeprefix(_CONVERSIONS)
+        try:
+            async with asyncio.timeout(_ESTABLISHED_SECONDS):
+                while not _is_checked((await self._ask("GET", f"{_CONVERSION_PATH}/{quote(name)}"))[1]):
+                    await backoff.pause()
+        except TimeoutError as error:
+            raise BackupError(f"the server does not use the Conversion {name}") from error
+
+    async def _put(self, key: str, value: bytes) -> None:
+        group, plural, name = ([*key.split("/", 2), "", ""])[:3]
+        place = self._places.get(f"{group}/{plural}")
+        if place is None or not name:
+            self._outcome.skipped[f"{plural}.{group}" if "." in group else group] += 1
+            return
+        path = f"/stored/objects/{place.definition}/{quote(name)}"
+        code, answer = await self._write(path, value, place, 0)
+        if code == 200:
+            self._outcome.created += 1
+        elif code != 409:
+            self._outcome.failed.append(f"{key}: {_message(answer)}")
+        elif not self._replace:
+            self._outcome.unchanged += 1
+        else:
+            await self._overwrite(key, path, value, place)
+
+    async def _overwrite(self, key: str, path: str, value: bytes, place: _Place) -> None:
+        code, present = await self._ask("GET", path)
+        if code == 200 and base64.b64decode(present["data"]) == value:
+            self._outcome.unchanged += 1
+            return
+        if code == 200:
+            code, present = await self._write(path, value, place, int(present["resourceVersion"]))
+        if code == 200:
+            self._outcome.replaced += 1
+        else:
+            self._outcome.failed.append(f"{key}: {_message(present)}")
+
+    async def _write(self, path: str, value: bytes, place: _Place, revision: int) -> tuple[int, Any]:
+        # the server's definition names the storage version only as stored
+        encode = "" if stored_object.api_version(value) == place.storage_version else "&encode=true"
+        return await self._ask("PUT", f"{path}?resourceVersion={revision}{encode}", value)
+
+    async def _ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+        """Return the code and the JSON content of an answer. Try again while the server is overloaded."""
+        backoff = Backoff(_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        attempts = 1
+        code, data = await self._once(method, path, body)
+        while code in _RETRIED and attempts < _ATTEMPTS:
+            await backoff.pause()
+            code, data = await self._once(method, path, body)
+            attempts += 1
+        try:
+            answer = json_codec.loads(data)
+        except ValueError:
+            answer = {"message": data.decode(errors="replace").strip()[:200]}
+        return code, answer if isinstance(answer, dict) else {"message": str(answer)[:200]}
+
+    async def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        try:
+            return await self._client.ask(path, method=method, body=body)
+        except WebhookError as error:
+            raise BackupError(str(error)) from error
+
+
+def _unchecked(value: bytes) -> bytes:
+    """Return a stored Conversion without the condition that the server sets once it knows it; empty for a malformed one."""
+    try:
+        found = stored_object.loads(value)
+        status = found.get("status") or {}
+        conditions = [one for one in status.get("conditions") or () if one["type"] != VALID]
+        return json_codec.dumps(found | {"status": status | {"conditions": conditions}}) + b"\n"
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return b""
+
+
+def _is_checked(conversion: Object) -> bool:
+    return any(one["type"] == VALID for one in (conversion.get("status") or {}).get("conditions") or ())
+
+
+def _message(answer: Any) -> str:
+    return str(answer.get("message") or "no reason is given")

@@ -1,0 +1,135 @@
+"""Comparison of two definitions: names, scope, conversion, and every version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from apiext.resources.definitions.definition import Definition
+from apiext.tools.comparison.change import Change, UngradedChange
+from apiext.tools.comparison.grades import Grades
+from apiext.tools.comparison.version_comparison import compare_versions, version_added, version_removed
+
+_NO_VERSION: Final = ""
+
+
+def compare_definitions(old: Definition | None, new: Definition | None, grades: Grades) -> list[Change]:
+    """Return the changes from one definition to another, the ignored ones with grade IGNORE.
+
+    First those of the whole definition, then those of each version in the order of the new definition, each sorted by path and rule.
+
+    Args:
+        old: the definition that is there; None if there is none.
+        new: the definition that replaces it; None if it is removed.
+        grades: sets the grade of each change.
+    """
+    if old is None or new is None:
+        return list(_presence(old, new, grades))
+    name = new.name
+    whole = [(change, True) for change in _whole(old, new)]
+    # with one version, nothing is converted
+    converts = max(len(old.versions), len(new.versions)) > 1
+    whole += ((change, converts) for change in _conversion(_conversion_of(old), _conversion_of(new)))
+    whole.sort(key=lambda pair: _order(pair[0]))
+    changes = [grades.graded(change, name, _NO_VERSION, is_used=is_used) for change, is_used in whole]
+    before, after = ({version.name: version for version in definition.versions} for definition in (old, new))
+    for version in (*new.versions, *old.versions):
+        one, other = before.get(version.name), after.get(version.name)
+        if one is not None and other is not None:
+            if version is one:
+                continue
+            is_used = one.served and other.served
+            found = sorted(compare_versions(one, other), key=_order)
+            changes += (grades.graded(change, name, version.name, is_used=is_used) for change in found)
+        else:
+            change = version_added(version) if one is None else version_removed(version)
+            changes.append(grades.graded(change, name, version.name))
+    return changes
+
+
+def _order(change: UngradedChange) -> tuple[str, str, str]:
+    return change.path, change.rule, change.message
+
+
+def _presence(old: Definition | None, new: Definition | None, grades: Grades) -> Iterator[Change]:
+    if new is not None:
+        yield grades.graded(UngradedChange("definitionAdded", "the definition was added"), new.name, _NO_VERSION)
+    elif old is not None:
+        yield grades.graded(UngradedChange("definitionRemoved", "the definition was removed"), old.name, _NO_VERSION)
+
+
+def _whole(old: Definition, new: Definition) -> Iterator[UngradedChange]:
+    yield from _identity(old, new)
+    yield from _names(old, new)
+    yield from _storage(old, new)
+    if old.preserve_unknown_fields != new.preserve_unknown_fields:
+        name = "pruningDisabled" if new.preserve_unknown_fields else "pruningEnabled"
+        before, after = (str(definition.preserve_unknown_fields).lower() for definition in (old, new))
+        yield UngradedChange(name, f"preserveUnknownFields changed from {before} to {after}")
+
+
+def _identity(old: Definition, new: Definition) -> Iterator[UngradedChange]:
+    before, after = (_spec_names(definition) for definition in (old, new))
+    scopes = ["Namespaced" if definition.namespaced else "Cluster" for definition in (old, new)]
+    for rule, what, one, other in (
+        ("groupChanged", "group", old.group, new.group),
+        ("scopeChanged", "scope", *scopes),
+        ("kindChanged", "kind", before["kind"], after["kind"]),
+        ("pluralChanged", "plural name", before["plural"], after["plural"]),
+        ("listKindChanged", "kind of lists", before.get("listKind") or "", after.get("listKind") or ""),
+        ("singularChanged", "singular name", before.get("singular") or "", after.get("singular") or ""),
+    ):
+        if one != other:
+            yield UngradedChange(rule, f"the {what} changed from {one} to {other}")
+
+
+def _spec_names(definition: Definition) -> Mapping[str, Any]:
+    """Return the names that the author wants; the accepted ones may be others."""
+    names: Mapping[str, Any] = definition.head["spec"]["names"]
+    return names
+
+
+def _names(old: Definition, new: Definition) -> Iterator[UngradedChange]:
+    for member, rule, what in (("shortNames", "shortName", "short name"), ("categories", "category", "category")):
+        before, after = (dict.fromkeys(_spec_names(definition).get(member) or ()) for definition in (old, new))
+        yield from (UngradedChange(f"{rule}Added", f"{what} {name} was added") for name in after if name not in before)
+        yield from (UngradedChange(f"{rule}Removed", f"{what} {name} was removed") for name in before if name not in after)
+
+
+def _storage(old: Definition, new: Definition) -> Iterator[UngradedChange]:
+    before, after = old.storage_version.name, new.storage_version.name
+    if before != after:
+        yield UngradedChange("storageVersionChanged", f"the storage version changed from {before} to {after}")
+    for version in old.head["status"].get("storedVersions") or ():
+        if new.version(version) is None:
+            yield UngradedChange("storedVersionRemoved", f"version {version}, in which objects may be stored, was removed")
+
+
+def _conversion_of(definition: Definition) -> Mapping[str, Any]:
+    conversion: Mapping[str, Any] = definition.head["spec"].get("conversion") or {}
+    return conversion
+
+
+def _conversion(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[UngradedChange]:
+    before, after = (conversion.get("strategy") == "Webhook" for conversion in (old, new))
+    if before != after:
+        name = "conversionWebhookAdded" if after else "conversionWebhookRemoved"
+        what = " to ".join(str(conversion.get("strategy")) for conversion in (old, new))
+        yield UngradedChange(name, f"the conversion strategy changed from {what}")
+        return
+    clients = [(conversion.get("webhook") or {}).get("clientConfig") or {} for conversion in (old, new)]
+    places = [_client_text(client) for client in clients]
+    if places[0] != places[1]:
+        yield UngradedChange("conversionWebhookMoved", f"the conversion webhook changed from {places[0]} to {places[1]}")
+    if len({client.get("caBundle") or "" for client in clients}) > 1:
+        yield UngradedChange("conversionCABundleChanged", "the authority of the conversion webhook's certificate changed")
+    versions = [", ".join((conversion.get("webhook") or {}).get("conversionReviewVersions") or ()) for conversion in (old, new)]
+    if versions[0] != versions[1]:
+        yield UngradedChange("conversionReviewVersionsChanged", f"conversionReviewVersions changed from {versions[0]} to {versions[1]}")
+
+
+def _client_text(client: Mapping[str, Any]) -> str:
+    service = client.get("service")
+    if service:
+        return f"service {service.get('namespace')}/{service.get('name')}:{service.get('port')}{service.get('path') or ''}"
+    return client.get("url") or "none"

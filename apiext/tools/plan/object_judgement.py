@@ -1,0 +1,116 @@
+"""Judges the objects of a definition along its steps: relabelled, migrated, then under the new definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from apiext.resources.conversion.interface import ConversionError
+from apiext.tools.judgement.findings import Group
+from apiext.tools.judgement.judge import Judge
+from apiext.tools.judgement.outcome import FindingKind, ObjectsReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.definitions.definition import Definition
+    from apiext.tools.judgement.converters import Converters, JudgedConverter
+    from apiext.tools.judgement.outcome import ObjectFinding
+    from apiext.tools.plan.step_finder import FoundSteps
+    from apiext.tools.releases.interface import SourceObject
+
+_PROBES: Final = 3
+"""Calls without an answer that open a circuit."""
+_OF_THE_END: Final = frozenset({FindingKind.MANAGER, FindingKind.APPLIER, FindingKind.UNAPPLIED, FindingKind.CONFLICT})
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the way: one definition replaces another."""
+
+    old: Definition | None
+    new: Definition
+
+
+def segments(old: Definition | None, new: Definition, found: FoundSteps) -> list[Segment]:
+    """Return the parts of the way: over the definition in which objects are migrated, if there is one."""
+    if found.bridge is None:
+        return [Segment(old, new)]
+    return [Segment(old, found.bridge), Segment(found.bridge, new)]
+
+
+class WayJudge:
+    """Judges objects page by page on their way from the old definition to the new one."""
+
+    def __init__(self, way: Sequence[tuple[Segment, Converters]], relabelled: tuple[tuple[str, ...], str] = ((), "")) -> None:
+        self._judges = [Judge(segment.old, segment.new, converters=converters) for segment, converters in way]
+        self._relabelled = relabelled
+        self._stored: dict[str, int] = {}
+        self._group = way[-1][0].new.group
+
+    async def add(self, page: Sequence[SourceObject], *, continues: bool) -> Sequence[SourceObject]:
+        """Judge a page of objects. With `continues`, return them as they are stored at the end."""
+        if not page:
+            return page
+        for one in page:
+            version = str(one.object.get("apiVersion", "")).rpartition("/")[2]
+            self._stored[version] = self._stored.get(version, 0) + 1
+        found = [self._relabel(one) for one in page]
+        for place, judge in enumerate(self._judges):
+            await judge.add(found)
+            if continues or place < len(self._judges) - 1:
+                found = await judge.rewritten(found)
+        return found
+
+    def report(self) -> ObjectsReport:
+        """Return the judgement of all objects so far."""
+        first, *rest = [judge.report() for judge in self._judges]
+        for other in rest:
+            first = _joined(first, other)
+        return replace(first, stored=dict(sorted(self._stored.items())))
+
+    def _relabel(self, one: SourceObject) -> SourceObject:
+        versions, keeper = self._relabelled
+        labels = {f"{self._group}/{version}" for version in versions}
+        if one.object.get("apiVersion") not in labels:
+            return one
+        return replace(one, object=one.object | {"apiVersion": f"{self._group}/{keeper}"})
+
+
+async def probe_webhook(judged: JudgedConverter, definition: Definition) -> None:
+    """Find out whether a webhook answers, so that no object is blamed for one that does not: then its circuit is open."""
+    others = [version.name for version in definition.versions if not version.storage]
+    if not judged.is_webhook or judged.missing or not others:
+        return
+    for _ in range(_PROBES):
+        label = f"{definition.group}/{definition.storage_version.name}"
+        probe: Object = {"apiVersion": label, "kind": definition.names.kind, "metadata": {"name": "apiext-plan", "uid": str(uuid4())}}
+        if definition.namespaced:
+            probe["metadata"]["namespace"] = "default"
+        (answer,) = await judged.converter.convert([probe], f"{definition.group}/{others[0]}")
+        if not isinstance(answer, ConversionError) or judged.missing:
+            return
+
+
+def _joined(first: ObjectsReport, last: ObjectsReport) -> ObjectsReport:
+    """Return the report about two parts of the way. Of appliers and managers, the end counts."""
+    known = {_group(finding): finding for finding in first.findings if finding.kind not in _OF_THE_END}
+    for finding in last.findings:
+        group = _group(finding)
+        known[group] = max(known.get(group, finding), finding, key=lambda one: one.count - one.already)
+    order = list(FindingKind)
+    return replace(
+        last,
+        total=first.total,
+        unchanged=min(first.unchanged, last.unchanged),
+        findings=sorted(known.values(), key=lambda one: (order.index(one.kind), one.version, one.path, one.message)),
+        stored_is_exact=first.stored_is_exact,
+        unreadable=first.unreadable,
+        not_judged=[*first.not_judged, *(part for part in last.not_judged if part not in first.not_judged)],
+    )
+
+
+def _group(finding: ObjectFinding) -> Group:
+    return Group(finding.kind, finding.version, finding.path, finding.message)

@@ -1,0 +1,240 @@
+"""The steps of a plan as a shell script, which may be run again at any time: it continues where the definitions are."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from apiext.api.endpoints.serializers import yaml_codec
+from apiext.tools.plan import summary
+from apiext.tools.plan.plan import Need, Safety, StepKind
+from apiext.tools.plan.step_chain import STATE_PATH
+from apiext.tools.plan.summary import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.tools.plan.plan import PlanStep, ReleasePlan
+
+SCRIPT_NAME: Final = "steps.sh"
+ROLLBACK_NAME: Final = "rollback.sh"
+_END: Final = "APIEXT_END_OF_MANIFEST"
+_KINDS_WITH_STATE: Final = frozenset({StepKind.ADD, StepKind.STORAGE, StepKind.DEPRECATE, StepKind.STOP, StepKind.APPLY})
+_HEAD: Final = r"""set -eu
+# Seconds until all API servers know a changed definition, and the longest time to wait for a step.
+SETTLE=${SETTLE:-10}
+TIMEOUT=${TIMEOUT:-600}
+# Seconds after which a StorageVersionMigration that nobody begins is given up: then kubectl writes the objects.
+MIGRATOR=${MIGRATOR:-30}
+# yes: also take the steps that only a later release needs.
+LATER=${LATER:-no}
+
+# Print the versions (name=served/storage) and the conversion strategy of a definition; nothing if it does not exist.
+state() {
+  kubectl get crd "$1" --ignore-not-found -o jsonpath='@STATE@'
+}
+
+# Run a check each second until it succeeds.
+await() {
+  waited=0
+  until eval "$1" >/dev/null 2>&1; do
+    if [ "$waited" -ge "$TIMEOUT" ]; then
+      echo "not done after $TIMEOUT s: $1" >&2
+      exit 1
+    fi
+    sleep 1
+    waited=$((waited + 1))
+  done
+}
+
+# Create a definition, or merge a manifest into it: members that are null go away.
+apply_crd() {
+  manifest=$(mktemp)
+  cat >"$manifest"
+  if [ -n "$(kubectl get crd "$1" --ignore-not-found -o name)" ]; then
+    kubectl patch crd "$1" --type=merge --patch-file "$manifest"
+  else
+    kubectl create -f "$manifest"
+  fi
+  rm -f "$manifest"
+  kubectl wait --for=condition=Established --timeout="${TIMEOUT}s" "crd/$1"
+}
+
+# Store all objects in the storage version: by a StorageVersionMigration, read from stdin, or by writing each one.
+migrate() {
+  migration=$(cat)
+  sleep "$SETTLE"
+  if kubectl get --raw /apis/storagemigration.k8s.io/v1 >/dev/null 2>&1; then
+    echo "$migration" | kubectl delete --ignore-not-found -f -
+    echo "$migration" | kubectl create -f -
+    if begins "$migration"; then
+      echo "$migration" | kubectl wait --for=condition=Succeeded --timeout="${TIMEOUT}s" -f -
+      return
+    fi
+    # no controller takes it
+    echo "$migration" | kubectl delete --ignore-not-found -f -
+  fi
+  attempt=1
+  # an object that changes or goes away meanwhile is a conflict: then all are written again
+  until rewrite "$@"; do
+    if [ "$attempt" -ge 5 ]; then
+      echo "objects could not be written: kubectl get $*" >&2
+      exit 1
+    fi
+    attempt=$((attempt + 1))
+  done
+}
+
+# Succeed when a StorageVersionMigration (in a list, since kubectl reads stdin) has a condition, fail if it has none after some time.
+begins() {
+  waited=0
+  until [ -n "$(echo "$1" | kubectl get -f - -o jsonpath='{..status.conditions[*].type}')" ]; do
+    if [ "$waited" -ge "$MIGRATOR" ]; then
+      return 1
+    fi
+    sleep 1
+    waited=$((waited + 1))
+  done
+}
+
+# Remove an apiVersion from the managedFields of all objects. The last entry becomes an empty one: the server ignores an empty list.
+forget_managers() {
+  version=$1
+  shift
+  named=$(kubectl get "$@" --show-managed-fields \
+    -o jsonpath="{.items[*].metadata.managedFields[?(@.apiVersion==\"$version\")].apiVersion}")
+  [ -n "$named" ] || return 0
+  command -v jq >/dev/null || { echo 'this step needs jq' >&2; exit 1; }
+  objects=$(mktemp)
+  kubectl get "$@" --show-managed-fields -o json | jq --arg version "$version" '
+    .items |= map(select(any(.metadata.managedFields[]?; .apiVersion == $version)))
+    | .items[].metadata.managedFields |= (map(select(.apiVersion != $version)) | if . == [] then [{}] else . end)' >"$objects"
+  if jq --exit-status '.items != []' "$objects" >/dev/null; then
+    kubectl replace -f "$objects" >/dev/null
+  fi
+  rm -f "$objects"
+}
+
+rewrite() {
+  if [ -n "$(kubectl get "$@" -o name | head -n 1)" ]; then
+    kubectl get "$@" -o json | kubectl replace -f - >/dev/null
+  fi
+}
+"""
+_GUARD: Final = """\
+if [ "${BREAKING:-no}" != yes ]; then
+  echo 'The plan is breaking, see the top of this script. BREAKING=yes takes its steps nevertheless.' >&2
+  exit 1
+fi
+"""
+
+
+@dataclass(slots=True)
+class PlanScript:
+    """A script, and the manifests that it reads from files beside it."""
+
+    text: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    """Contents by name; empty if the script holds them itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The steps of a definition."""
+
+    name: str
+    initial_state: str
+    steps: tuple[PlanStep, ...]
+    breaks: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+
+def script_of(plan: ReleasePlan, *, with_files: bool = False) -> PlanScript:
+    """Return the steps as a script. With `with_files`, manifests are files beside it."""
+    parts = [_Part(one.name, one.initial_state, one.steps, one.breaks, one.cautions) for one in plan.definitions]
+    return _script(summary.headline(plan), plan.verdict, parts, "steps" if with_files else "")
+
+
+def rollback_script_of(plan: ReleasePlan, *, with_files: bool = False) -> PlanScript:
+    """Return the steps of the rollback as a script, to be taken after the release."""
+    ways = [(one.name, one.way_back) for one in plan.definitions if one.way_back is not None]
+    parts = [_Part(name, way.initial_state, way.steps, way.breaks, way.cautions) for name, way in ways]
+    return _script(f"Rollback of: {summary.headline(plan)}", plan.rollback_verdict, parts, "rollback" if with_files else "")
+
+
+def _script(title: str, verdict: Safety, parts: list[_Part], prefix: str) -> PlanScript:
+    script = PlanScript()
+    lines = ["#!/bin/sh", f"# {printable(title)}", f"# Verdict: {summary.VERDICTS[verdict]}"]
+    for part in parts:
+        lines += [f"# BREAKING: {part.name}: {printable(line)}" for line in part.breaks]
+        lines += [f"# Know: {part.name}: {printable(line)}" for line in part.cautions]
+    lines.append(_HEAD.replace("@STATE@", STATE_PATH))
+    if verdict is Safety.BREAKING:
+        lines.append(_GUARD)
+    if prefix:
+        lines.append('cd "$(dirname "$0")"')
+    for part in parts:
+        if part.steps:
+            lines += _definition(part, script.files, prefix)
+    lines.append("echo 'All steps are done.'")
+    script.text = "\n".join(lines) + "\n"
+    return script
+
+
+def _definition(part: _Part, files: dict[str, str], prefix: str) -> Iterator[str]:
+    yield f"\n# --- {part.name}"
+    if any(step.kind is StepKind.DELETE for step in part.steps):
+        yield from (f"{command} --ignore-not-found" for step in part.steps for command in step.commands)
+        return
+    yield from _position(part)
+    for number, step in enumerate(part.steps, 1):
+        title = printable(summary.step_title(number, step))
+        yield f"\n# {title}"
+        if step.reason:
+            yield f"# Because: {printable(step.reason)}"
+        yield f"# Done when {printable(step.check_text)}."
+        condition = f'[ "$first" -le {number} ]' + (' && [ "$LATER" = yes ]' if step.need is Need.LATER else "")
+        yield f"if {condition}; then"
+        yield f"  echo {shlex.quote(f'{part.name}: {title}')}"
+        yield from _step(part.name, number, step, files, prefix)
+        yield "fi"
+
+
+def _position(part: _Part) -> Iterator[str]:
+    """Yield the lines that find the first step that is not done: the last one whose state the definition has."""
+    places: dict[str, int] = {}
+    for number, step in enumerate(part.steps, 1):
+        if step.kind in _KINDS_WITH_STATE and step.state != part.initial_state:
+            places.setdefault(step.state, number)
+    yield f'case "$(state {part.name})" in'
+    yield f"  {shlex.quote(part.initial_state)}) first=1 ;;"
+    yield from (f"  {shlex.quote(state)}) first={number} ;;" for state, number in places.items())
+    yield f"  *) echo '{part.name} is in a state that is not part of this plan: make a new one' >&2; exit 1 ;;"
+    yield "esac"
+
+
+def _step(name: str, number: int, step: PlanStep, files: dict[str, str], prefix: str) -> Iterator[str]:
+    if step.kind is StepKind.WEBHOOK:
+        yield "  # deploy it here, unless something else does; then wait"
+    if step.kind is StepKind.REAPPLY:
+        yield f"  forget_managers {shlex.quote(step.api_version)} {step.resource}"
+    elif step.manifest is None:
+        yield from (f"  {command}" for command in step.commands)
+    else:
+        arguments = f"migrate {step.resource}" if step.kind is StepKind.MIGRATE else f"apply_crd {name}"
+        text = yaml_of(step.manifest)
+        if not prefix:
+            yield f"  {arguments} <<'{_END}'\n{text}{_END}"
+        else:
+            file = f"{prefix}-{name}-{number}-{step.kind}.yaml"
+            files[file] = text
+            yield f"  {arguments} <{file}"
+    if step.check:
+        yield f"  await {shlex.quote(step.check)}"
+
+
+def yaml_of(manifest: Object) -> str:
+    """Return a manifest as YAML."""
+    return yaml_codec.dumps_unsorted(manifest).decode()

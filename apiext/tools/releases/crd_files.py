@@ -1,0 +1,98 @@
+"""The release of definitions in files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from apiext.base.meta.encoding import json_values
+from apiext.resources.definitions.codec import GVK, CRDCodec
+from apiext.tools.releases.conversions import conversions_of_file
+from apiext.tools.releases.definition_creation import create_release
+from apiext.tools.releases.interface import SourceError
+from apiext.tools.releases.manifests import manifests, read_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.tools.releases.interface import Release
+    from apiext.tools.releases.manifests import Manifest, ManifestFile
+
+_KIND: Final = GVK.kind.encode()
+
+
+async def release_of_paths(paths: Sequence[str | Path]) -> Release:
+    """Return the release of the definitions in files and folders.
+
+    Raises:
+        SourceError: a path cannot be read, or a definition in it.
+    """
+    return await release_of_files(" ".join(map(str, paths)), read_files(paths))
+
+
+async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Release:
+    """Return the release of the definitions in files.
+
+    Raises:
+        SourceError: a file is invalid, or two files define one name.
+    """
+    found: dict[str, tuple[Manifest, Object]] = {}
+    patches: dict[str, Manifest] = {}
+    remarks: list[str] = []
+    conversions: dict[str, Object] = {}
+    for file in files:
+        conversions |= conversions_of_file(file)
+        for manifest in manifests(file, wanted=_KIND):
+            if isinstance(manifest, str):
+                remarks.append(manifest)
+            elif manifest.object["kind"] == GVK.kind and manifest.object["apiVersion"].startswith(f"{GVK.group}/"):
+                name = _name(manifest)
+                if _is_patch(manifest.object):
+                    patches[name] = manifest
+                else:
+                    draft = _draft(manifest, remarks)
+                    _check_unique(name, manifest, draft, found)
+                    found[name] = manifest, draft
+    for name, manifest in patches.items():
+        if name in found:
+            remarks.append(f"{manifest.place}: left out: a patch of {name}, which has no versions")
+        else:
+            found[name] = manifest, _draft(manifest, remarks)
+    release = await create_release(origin, [draft for _, draft in found.values()], remarks=remarks)
+    return replace(release, conversions=conversions) if conversions else release
+
+
+def _name(manifest: Manifest) -> str:
+    metadata = manifest.object.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise SourceError(f"{manifest.place}: metadata.name is missing")
+    return name
+
+
+def _is_patch(document: Object) -> bool:
+    """Report whether a document is a patch of kustomize: a definition without versions."""
+    spec = document.get("spec")
+    return not (isinstance(spec, dict) and spec.get("versions"))
+
+
+def _draft(manifest: Manifest, remarks: list[str]) -> Object:
+    """Return the definition in canonical form."""
+    document = manifest.object
+    if document["apiVersion"] != GVK.api_version:
+        raise SourceError(f"{manifest.place}: apiVersion is {document['apiVersion']!r}, expected {GVK.api_version!r}")
+    try:
+        unknown = CRDCodec().decode_body(document, True)  # noqa: FBT003
+    except ValueError as error:
+        raise SourceError(f"{manifest.place}: {error}") from error
+    remarks += [f"{manifest.place}: {problem}" for problem in unknown]
+    return document
+
+
+def _check_unique(name: str, manifest: Manifest, draft: Object, found: dict[str, tuple[Manifest, Object]]) -> None:
+    if name in found:
+        other, same = found[name]
+        if not json_values.equal(same, draft):
+            raise SourceError(f"{manifest.place}: {name} is already defined in {other.place}")

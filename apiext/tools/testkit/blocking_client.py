@@ -1,0 +1,39 @@
+"""Work with a client of the server, for callers that are not asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from apiext.base.webhook.clientcmd import kubeconfig
+from apiext.tools.replay.outcome import ReplayError
+from apiext.tools.replay.server_client import RefusedError, ServerClient
+from apiext.tools.testkit.kit_error import KitError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+T = TypeVar("T")
+
+
+def run_with_client(config: Path, work: Callable[[ServerClient], Awaitable[T]]) -> T:
+    """Return the result of work with a client of a kubeconfig, in a thread of its own: the caller may be in an event loop.
+
+    Raises:
+        KitError: the server does not answer, or refuses a request.
+    """
+
+    async def run() -> T:
+        client = ServerClient(kubeconfig.load(config))
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            return pool.submit(lambda: asyncio.run(run())).result()
+        except (RefusedError, ReplayError, kubeconfig.KubeconfigError) as error:
+            raise KitError(str(error)) from error

@@ -1,0 +1,1 @@
+"""Counts the calls of apiext's functions that a request takes: `hack/journeys`."""

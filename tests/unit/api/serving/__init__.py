@@ -1,0 +1,1 @@
+"""Unit tests of apiext.api.serving."""

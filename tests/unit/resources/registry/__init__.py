@@ -1,0 +1,1 @@
+"""Tests of apiext.resources.registry over an embedded store."""

@@ -1,0 +1,47 @@
+"""Short sentences about plans."""
+
+import pytest
+
+from apiext.tools.judgement.outcome import ObjectsReport
+from apiext.tools.plan import summary
+from tests.support.builders.plans import ListedObjects, created, custom, only, plan_of, shaped
+
+ONE = created(shaped("v1", "a", storage=True))
+MOVED = plan_of(ONE, created(shaped("v1", "a"), shaped("v2", "a", storage=True)), ListedObjects(custom("w", a="x")))
+
+
+@pytest.mark.parametrize("number,text", [(0, "0 objects"), (1, "1 object"), (2, "2 objects")])
+def test_numbers(number: int, text: str) -> None:
+    """Use singular and plural."""
+    assert summary.counted(number, "object") == text
+
+
+def test_lines() -> None:
+    """Say what was planned, what changes, what is stored, and whether a rollback is possible."""
+    found = only(MOVED)
+    assert found.versions is not None
+    assert found.way_back is not None
+
+    assert summary.headline(MOVED) == "new replaces old, objects of a list"
+    assert summary.changes_line(found) == "2 notes"
+    assert summary.versions_line(found.versions) == "1 in v1; storedVersions v1 -> v1, v2 -> v2"
+    assert summary.rollback_line(found.way_back) == "possible in this order; 2 changes of later writes would be lost or refused"
+    assert [summary.step_title(number, step) for number, step in enumerate(found.steps, 1)][1] == "2. Store all objects in v2 (later)"
+    assert summary.unchanged_line(plan_of(ONE, ONE)) == "1 definition unchanged"
+    assert summary.unchanged_line(MOVED) == ""
+
+
+def test_objects() -> None:
+    """Name what is not zero."""
+    report = ObjectsReport(total=9, unchanged=5, invalid=3, tolerated=2, stuck=1, cost_share=0.25, cost_object="default/w")
+
+    assert summary.objects_line(report) == (
+        "9 objects, 5 unchanged, 3 invalid, 2 of them still updatable (ratcheting), 1 stuck, "
+        "rules use up to 25 % of their cost budget (default/w)"
+    )
+    assert summary.objects_line(ObjectsReport()) == "0 objects, 0 unchanged"
+
+
+def test_control_characters() -> None:
+    """Keep texts on one line, without control characters."""
+    assert summary.printable("a\nb\x1b[2J") == "a\ufffdb\ufffd[2J"
