@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from apiext.api.admission.attributes import Admission
 from apiext.api.serving.cache import ServingCache
 from apiext.api.serving.instance_guard import InstanceGuards
-from apiext.api.serving.stored_conversions import read_conversions
 from apiext.api.serving.stored_documents import StoredDocuments
 from apiext.base.workers.pool import WorkerPool
 from apiext.resources.conversion.factory import ConverterFactory
@@ -16,6 +15,7 @@ from apiext.resources.conversion.known import Origin
 from apiext.resources.definitions.catalog import Catalog
 from apiext.resources.definitions.codec import RESOURCE
 from apiext.resources.definitions.definition_informer import FAILURES, DefinitionInformer
+from apiext.resources.definitions.stored_conversions import read_conversions
 from apiext.server.composition.storage_backend import open_for_reading
 from apiext.server.start_error import StartError
 from apiext.storage.factory import StoreFactory

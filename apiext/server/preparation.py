@@ -28,7 +28,7 @@ PRELOADED: Final = (
     *_MODULES,
 )
 """Modules that several workers of a server share."""
-_CBOR: Final = ("apiext.base.meta.encoding.cbor_codec", "apiext.api.endpoints.serializers.cbor_decoder")
+_CBOR: Final = ("apiext.base.meta.encoding.cbor_codec", "apiext.base.meta.encoding.cbor_decoder")
 _SHARDS: Final = ("apiext.api.endpoints.parameters.shard_expression",)
 _READS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 

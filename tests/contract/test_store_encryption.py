@@ -16,8 +16,7 @@ from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Store
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.value.configuration import IdentityProvider
-from apiext.storage.value.encryption import Encryption
-from apiext.storage.value.providers import IdentityTransformer
+from apiext.storage.value.encryption import Encryption, IdentityTransformer
 from apiext.storage.value.transformer import TransformError
 from apiext.storage.value.transforming_backend import TransformingBackend
 from tests.contract.encryption import KEY, OTHER_KEY, configuration

@@ -13,8 +13,7 @@ import pytest
 from apiext.tools.places import Access, open_source
 from apiext.tools.recordings.archive_reader import open_archive
 from apiext.tools.releases.interface import SourceObject
-from apiext.tools.releases.store_place import EtcdAccess, open_store
-from apiext.tools.releases.store_source import StoreSource
+from apiext.tools.releases.store_place import EtcdAccess, StoreSource, open_store
 from hack.lib.reference import binaries
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from apiext.api.garbagecollector.graph import GraphNode, NamedOwner
     from apiext.api.garbagecollector.invalid_owners import InvalidOwners
-    from apiext.api.garbagecollector.object_links import OwnerReference
     from apiext.api.garbagecollector.served_objects import Kinds, LatestObject, ServedObjects
     from apiext.storage.backend import Backend
+    from apiext.storage.stored_bytes.object_links import OwnerReference
 
 _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 20

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apiext.api.garbagecollector.object_links import Links, OwnerReference
+    from apiext.storage.stored_bytes.object_links import Links, OwnerReference
 
 
 class OwnerState(Enum):

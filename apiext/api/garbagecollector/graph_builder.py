@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.garbagecollector.object_links import links_of, may_matter
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.limits import MAX_INLINE_BYTES
 from apiext.base.meta.log import get_logger
@@ -22,6 +21,7 @@ from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.backend import BackendError, ProgressUnreliableError
 from apiext.storage.paged_reads import latest_pages
+from apiext.storage.stored_bytes.object_links import links_of, may_matter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -27,11 +27,11 @@ from apiext.storage.paged_reads import latest_pages
 if TYPE_CHECKING:
     from apiext.api.endpoints.scopes.scope import Scope
     from apiext.api.garbagecollector.graph import NamedOwner
-    from apiext.api.garbagecollector.object_links import OwnerReference
     from apiext.api.garbagecollector.served_objects import Kinds, ServedObjects
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.workers.pool import WorkerPool
     from apiext.storage.backend import Backend
+    from apiext.storage.stored_bytes.object_links import OwnerReference
 
 _LOG: Final = get_logger(__name__)
 _COMPONENT: Final = "garbage-collector-controller"

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from apiext.api.endpoints.handlers.delete import delete_stored
 from apiext.api.endpoints.handlers.patch import patch_stored
 from apiext.api.endpoints.parameters.options import DeleteQuery, WriteQuery
+from apiext.api.endpoints.scopes.dialect import MERGE_PATCH
 from apiext.api.endpoints.scopes.execution import perform, perform_own
-from apiext.api.endpoints.scopes.scope import MERGE_PATCH
 from apiext.api.endpoints.scopes.write_call import WriteCall
-from apiext.api.garbagecollector.object_links import links_in, metadata_of
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.limits import MAX_INLINE_BYTES
@@ -24,14 +23,15 @@ from apiext.base.meta.request import controller_user
 from apiext.base.scheduling.side_thread import aside
 from apiext.base.scheduling.workqueue import RequeueError
 from apiext.storage.interface import Preconditions
+from apiext.storage.stored_bytes.object_links import links_in, metadata_of
 
 if TYPE_CHECKING:
     from apiext.api.endpoints.scopes.scope import Scope
     from apiext.api.garbagecollector.graph import KindPlace
-    from apiext.api.garbagecollector.object_links import Links, OwnerReference
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.workers.pool import WorkerPool
     from apiext.storage.backend import Backend
+    from apiext.storage.stored_bytes.object_links import Links, OwnerReference
 
 USER: Final = controller_user("generic-garbage-collector")
 """Who deletes and patches, as admission sees it."""

@@ -10,9 +10,9 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final, Literal
 
-from apiext.api.endpoints.serializers.yaml_codec import dumps_unsorted
 from apiext.base.meta.encoding import protobuf_wire
 from apiext.base.meta.encoding.protobuf_wire import BYTES, FIXED64, VARINT, delimited, double
+from apiext.base.meta.encoding.yaml_codec import dumps_unsorted
 from apiext.schema.keywords import KEYWORDS, Kind
 
 Encoder = Callable[[Any], bytes]

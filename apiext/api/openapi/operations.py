@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from apiext.api.endpoints.scopes.dialect import BUILTIN_PATCHES, CUSTOM_RESOURCES
 from apiext.api.openapi import naming, parameters
 from apiext.api.openapi.parameters import Parameter
 from apiext.base.meta.gvk import GroupVersionKind
@@ -17,10 +18,9 @@ STATUS: Final = f"{naming.META}.Status"
 PATCH: Final = f"{naming.META}.Patch"
 DELETE_OPTIONS: Final = f"{naming.META}.DeleteOptions"
 OBJECT_TYPES: Final = ("application/json", "application/yaml")
-PATCH_TYPES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+PATCH_TYPES: Final = CUSTOM_RESOURCES.patch_types
 BUILTIN_TYPES: Final = (*OBJECT_TYPES, "application/vnd.kubernetes.protobuf")
 _STREAM_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
-_BUILTIN_PATCH_TYPES: Final = (*PATCH_TYPES[:2], "application/strategic-merge-patch+json", PATCH_TYPES[2])
 _WATCH_EVENT: Final = f"{naming.META}.WatchEvent"
 _METHODS_AND_VERBS: Final = {
     "list": ("get", "list"),
@@ -160,7 +160,7 @@ def _operation(
 
 def _consumes(action: str, *, builtin: bool) -> tuple[str, ...]:
     if action == "patch":
-        return _BUILTIN_PATCH_TYPES if builtin else PATCH_TYPES
+        return BUILTIN_PATCHES if builtin else PATCH_TYPES
     return ("*/*",) if builtin else OBJECT_TYPES
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from apiext.api.endpoints.parameters.options import known_field_labels
 from apiext.api.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
+from apiext.api.endpoints.scopes.dialect import Dialect
 from apiext.api.endpoints.scopes.scope import Scope
 from apiext.api.serving.admitted.builtin_objects import ObjectType, TypedObjects
 from apiext.api.serving.admitted.custom_objects import CustomResourceObjects, scale_equivalents
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from apiext.resources.managedfields.field_set import FieldSet
     from apiext.storage.interface import RemoteCodec, Store
 
+_SCALE_DIALECT: Final = Dialect(typed=True, package=SCALE_KIND.version)
 _UNCONVERTIBLE: Final = f"request to convert CR to an invalid group/version: {SCALE_KIND.api_version}"
 _META_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
@@ -116,13 +118,12 @@ def _scale_scope(
         main,
         subresource="scale",
         kind=SCALE_KIND,
-        package=SCALE_KIND.version,
         # The scale subresource has the verbs get, update and patch only.
         rest=cast("CollectionRest", ScaleRest(rest, paths, managers)),
         codec=ScaleCodec(),
         objects=TypedObjects(ObjectType(SCALE_KIND, ScaleCodec(), None), equivalents, of_custom_resource=True),
         fields=FieldManager(SCALE_KIND, versions, subresource="scale"),
-        typed=True,
+        dialect=_SCALE_DIALECT,
         table=TableConvertor(_scale_columns(paths)),
     )
 

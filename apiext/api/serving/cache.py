@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from apiext.api.admission.terminating_definition import ForbidCreate, Termination
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.serving.info import ServingInfo, ServingVersion
-from apiext.api.serving.mirror_phases import expired
 from apiext.api.serving.remote.remote_scopes import RemoteVersion, VersionPlace, admitted
 from apiext.api.serving.remote.server_interfaces import GivenRules, rules_answers
 from apiext.base.meta import errors
@@ -22,6 +21,7 @@ from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.webhook.waiting_calls import PATIENCE_SECONDS, too_many_waiting
 from apiext.resources.conversion.unknown import UnknownConverter
+from apiext.resources.definitions.mirror_phases import expired
 from apiext.storage.rendering.waiting_limit import WaitingLimit
 from apiext.storage.replicas.replica import ReplicaEncoding
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from apiext.base.workers.pool import WorkerPool
     from apiext.resources.conversion.circuits import ConversionCircuits
     from apiext.resources.conversion.factory import ConverterFactory
-    from apiext.resources.conversion.interface import CopiedConverter
+    from apiext.resources.conversion.interface import Converter
     from apiext.resources.definitions.definition import Definition, Version
     from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Codec
@@ -192,7 +192,7 @@ class ServingCache:
             store.keep_renderings(earlier, served.codec)
         return served
 
-    def _converter(self, definition: Definition) -> CopiedConverter:
+    def _converter(self, definition: Definition) -> Converter:
         # Imported with the first custom resource: the schema modules take long to import.
         from apiext.resources.evaluation.compiled_version import converted_versions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.api.serving.mirror_phases import FOREIGN
+from apiext.resources.definitions.mirror_phases import FOREIGN
 from apiext.resources.registry.request_context import DeleteOptions, RequestContext
 from apiext.storage.interface import ListOptions
 

@@ -17,7 +17,6 @@ from apiext.api.endpoints.handlers.expect_continue import ask_for_body
 from apiext.api.endpoints.request import USER
 from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.api.endpoints.responsewriters.status import text_reply
-from apiext.api.serving.mirror_phases import check_import
 from apiext.api.serving.remote.remote_scopes import VersionPlace, kept_version
 from apiext.base.meta import errors, limits, names
 from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
@@ -25,6 +24,7 @@ from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.host_annotations import IMPORT_PATH
 from apiext.base.meta.limits import MAX_BODY_BYTES
 from apiext.base.scheduling.time_slice import Pace
+from apiext.resources.definitions.mirror_phases import check_import
 from apiext.resources.registry.errors import StorageFailure, interpret
 from apiext.storage.stored_bytes.raw_objects import Outcome
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from apiext.api.admission.terminating_definition import Termination
 from apiext.api.endpoints.scopes.open_watches import Watches
-from apiext.api.serving.mirror_phases import scope_in_phase
+from apiext.api.serving.mirror_scopes import scope_in_phase
 
 if TYPE_CHECKING:
     from apiext.api.endpoints.scopes.scope import Scope
     from apiext.base.meta.request import RequestInfo
-    from apiext.resources.conversion.interface import CopiedConverter
+    from apiext.resources.conversion.interface import Converter
     from apiext.resources.definitions.definition import Definition
     from apiext.storage.interface import Codec
 
@@ -45,7 +45,7 @@ class ServingInfo:
     definition: Definition
     versions: dict[str, ServingVersion] = field(default_factory=dict)
     watches: Watches = field(default_factory=Watches)
-    converter: CopiedConverter | None = None
+    converter: Converter | None = None
     """The converter of all versions, made for the first one that is requested."""
     ending: Termination = field(default_factory=Termination)
     """Whether the definition is terminating or gone. Creates are then refused, also those of running requests."""

@@ -13,8 +13,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.serving import mirror_phases
 from apiext.base.meta import errors
+from apiext.resources.definitions import mirror_phases
 from apiext.storage import stored_object
 from apiext.storage.backend import Guard
 

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from apiext.base.meta.gvk import GroupResource
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.resources.conversion.known import Origin
-from apiext.resources.conversion.rules.model import DEFINITION, GROUP, PLURAL
+from apiext.resources.conversion.rules.model import DEFINITION
 from apiext.resources.definitions.definition_informer import FAILURES
-from apiext.storage import stored_object
-from apiext.storage.errors import CorruptObjectError
-from apiext.storage.paged_reads import pages
-from apiext.storage.rendering.renderer import Renderer
-from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,36 +22,15 @@ if TYPE_CHECKING:
     from apiext.resources.definitions.definition import Definition
     from apiext.resources.registry.rest import ResourceRest
     from apiext.resources.registry.rest_informer import RestInformer
-    from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Item
 
 _LOG: Final = get_logger(__name__)
-HOST_CONVERSIONS: Final = "host-conversions"
-"""The record of the host's Conversions (storage/replicas/host_records.py)."""
-RULES_IN_USE: Final = "conversion-rules-in-use"
-"""The record of the rules by which the servers of the store convert: digests by the name of the CRD."""
 NOT_READ: Final = "the Conversions cannot be read from the store"
 
 
 def stored_scopes(cache: ServingCache, definition: Definition) -> Mapping[str, Scope]:
     """Return the scopes of the storage version of a definition."""
     return cache.storage_version(cache.info(definition)).scopes
-
-
-async def read_conversions(stores: StoreFactory) -> list[Object]:
-    """Return the Conversions of a store whose server does not run here, with those that it has from its host. Leave out unreadable ones.
-
-    Raises:
-        BackendError: the store does not answer.
-    """
-    found = []
-    renderer = Renderer(stores.key_prefix(GroupResource(GROUP, PLURAL)))
-    async for page in pages(stores.backend, renderer.prefix):
-        for pair in page.items:
-            with suppress(CorruptObjectError, ValueError):
-                found.append(stored_object.loads(renderer.open(pair.key.removeprefix(renderer.prefix), pair.value)))
-    host = await HostRecords(stores.backend, stores.prefix).get(HOST_CONVERSIONS) or {}
-    return [*host.get("items", ()), *found]
 
 
 class Statuses(Protocol):

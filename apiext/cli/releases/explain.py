@@ -13,8 +13,8 @@ from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from apiext.resources.evaluation.explanation import ExplainedError
     from apiext.tools.judgement.explained_manifests import ExplainedManifest
-    from apiext.tools.judgement.explanation import ExplainedError
 
 _CLUSTER: Final = "kubeconfig"
 _FILE: Final = click.Argument(["file"], metavar="FILE")
@@ -59,7 +59,7 @@ def explain(file: str, old: str | None, crd: str, output: str, subresource: str 
 
 
 def _document(found: ExplainedManifest) -> dict[str, Any]:
-    from apiext.tools.judgement.explanation import as_json
+    from apiext.resources.evaluation.explanation import as_json
 
     explanation = found.explanation
     return {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from apiext.base.webhook.hook_client import HookClients
     from apiext.base.webhook.service_addresses import ServiceAddresses
-    from apiext.resources.conversion.interface import CopiedConverter
+    from apiext.resources.conversion.interface import Converter
     from apiext.resources.conversion.known import KnownConversion
     from apiext.resources.conversion.webhook import WebhookConverter
     from apiext.schema.compiled import CompiledSchema
@@ -50,7 +50,7 @@ class ConverterFactory:
         self._converters: WeakValueDictionary[str, WebhookConverter] = WeakValueDictionary()
         """Converters in use, by definition: all versions of a definition share one until its conversion changes."""
 
-    def converter(self, name: str, conversion: Mapping[str, Any], versions: ConvertedVersions) -> CopiedConverter:
+    def converter(self, name: str, conversion: Mapping[str, Any], versions: ConvertedVersions) -> Converter:
         """Return the converter of a definition: by its rules if there are any, else for its spec.conversion.
 
         Raises:
@@ -70,7 +70,7 @@ class ConverterFactory:
             converter = self._converters[name] = self._webhook(name, conversion)
         return converter
 
-    def _rules(self, known: KnownConversion, versions: ConvertedVersions) -> CopiedConverter:
+    def _rules(self, known: KnownConversion, versions: ConvertedVersions) -> Converter:
         # Imported with the first rules: most servers have none.
         from apiext.resources.conversion.rules.building import build_rules
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.scheduling.call_log import CallLog
@@ -30,9 +31,35 @@ class UnstorableError(ConversionError):
         return UnstorableError(str(self))
 
 
-class Converter(Protocol):
-    """Converts objects of one CRD between its versions."""
+class Converter(ABC):
+    """Converts objects of one CRD between its versions. Attributes tell what a converter can do besides `convert`."""
 
+    __slots__ = ()
+
+    @property
+    def calls(self) -> ConversionCalls | None:
+        """The calls that copies of the converter in worker processes let the server make; None if they make none."""
+        return None
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether it never waits, and every conversion is short enough for the event loop.
+
+        Codecs then use `convert_inline` while they decode and encode, without a task switch. If not, they await `convert`.
+        """
+        return False
+
+    @property
+    def prunes(self) -> bool:
+        """Whether converted objects are pruned by the schema of their version, and no object or list in the given ones changes."""
+        return False
+
+    @property
+    def carrying(self) -> CarriedContent | None:
+        """What keeps the content that a version lacks; None if the converter carries nothing."""
+        return None
+
+    @abstractmethod
     async def convert(self, objects: Sequence[Object], api_version: str, log: CallLog | None = None) -> Sequence[Converted]:
         """Return the objects in the named version: as many as given, in the same order, with errors in the place of those that fail.
 
@@ -43,43 +70,19 @@ class Converter(Protocol):
         Raises:
             HeavyWorkError: the current request runs on the event loop, and this takes too long (`base/scheduling/inline_work.py`).
         """
-        ...
-
-
-class CopiedConverter(Converter, Protocol):
-    """A converter of the server, with copies in worker processes."""
-
-    @property
-    def calls(self) -> ConversionCalls | None:
-        """The calls that the copies let the server make; None if they make none."""
-
-
-@runtime_checkable
-class InlineConverter(Converter, Protocol):
-    """A converter that never waits. Codecs then convert while they decode and encode, without a task switch."""
-
-    @property
-    def is_inline(self) -> bool:
-        """Return whether every conversion is short enough for the event loop. If not, codecs await `convert`."""
-        ...
-
-    @property
-    def prunes(self) -> bool:
-        """Return whether converted objects are pruned by the schema of their version, and no object or list in the given ones changes."""
-        ...
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
-        """Return the object, possibly the same one, in the named version.
+        """Return the object, possibly the same one, in the named version, without waiting.
 
         Raises:
             ConversionError: the object cannot be converted.
+            NotImplementedError: the converter has to wait.
         """
-        ...
+        raise NotImplementedError
 
 
-@runtime_checkable
-class CarryingConverter(Protocol):
-    """A converter that keeps what a version lacks in an annotation, which clients do not write."""
+class CarriedContent(Protocol):
+    """Keeps what a version lacks in an annotation, which clients do not write."""
 
     def prepare_new(self, metadata: Object, version: str) -> None:
         """Remove from the metadata of a new object, in place, what no object of the version carries."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from apiext.resources.conversion.interface import Converter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,19 +13,17 @@ if TYPE_CHECKING:
     from apiext.base.scheduling.call_log import CallLog
 
 
-class NoneConverter:
-    """Implements InlineConverter and CopiedConverter: sets apiVersion and changes nothing else."""
+class NoneConverter(Converter):
+    """Sets apiVersion and changes nothing else."""
 
     __slots__ = ()
-    calls: Final = None
-    is_inline: Final = True
-    prunes: Final = False
+    is_inline = True
 
     async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> list[Object]:
         """Implement Converter.convert."""
         return [self.convert_inline(obj, api_version) for obj in objects]
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
-        """Implement InlineConverter.convert_inline."""
+        """Implement Converter.convert_inline."""
         obj["apiVersion"] = api_version
         return obj

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from apiext.resources.conversion.interface import ConversionError
+from apiext.resources.conversion.interface import ConversionError, Converter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from apiext.base.scheduling.call_log import CallLog
 
 
-class UnknownConverter:
-    """Implements InlineConverter and CopiedConverter: each conversion fails with a reason."""
+class UnknownConverter(Converter):
+    """Fails each conversion with a reason."""
 
     __slots__ = ("reason",)
-    calls: Final = None
-    is_inline: Final = True
-    prunes: Final = False
+    is_inline = True
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -29,5 +27,5 @@ class UnknownConverter:
         return [ConversionError(self.reason) for _ in objects]
 
     def convert_inline(self, _obj: Object, _api_version: str) -> Object:
-        """Implement InlineConverter.convert_inline."""
+        """Implement Converter.convert_inline."""
         raise ConversionError(self.reason)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from apiext.base.meta.limits import MAX_CONVERSION_FAILURES, MAX_HOOK_ERROR_CHARACTERS
+from apiext.base.meta import unstructured
+from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.field import Path, aggregate
+from apiext.base.meta.gvk import parse_group_version
+from apiext.base.meta.limits import MAX_CONVERSION_FAILURES, MAX_DEPTH, MAX_HOOK_ERROR_CHARACTERS
+from apiext.base.meta.objectmeta.validation import validate_annotations, validate_labels
 from apiext.base.random_uuid import random_uuid
 from apiext.base.scheduling.time_slice import Pace
 from apiext.base.webhook.hook_answers import HookError
 from apiext.base.webhook.review_type import HookReviewError
 from apiext.resources.conversion import metrics, review
 from apiext.resources.conversion.calls import LoggedCalls, WebhookCall
-from apiext.resources.conversion.converted_object import check_converted, group_version_kind
-from apiext.resources.conversion.interface import ConversionError
+from apiext.resources.conversion.interface import ConversionError, Converter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +27,108 @@ if TYPE_CHECKING:
     from apiext.base.scheduling.call_log import CallLog
     from apiext.resources.conversion.calls import ConversionCalls, WebhookAnswer
     from apiext.resources.conversion.interface import Converted
+
+
+_SAME: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
+"""Members of metadata that a webhook must not change, with their names in errors."""
+_LABELS: Final = Path("metadata", "labels")
+_ANNOTATIONS: Final = Path("metadata", "annotation")
+"""Types as the reference names them."""
+
+
+def check_converted(original: Object, converted: Any, api_version: str) -> Object:
+    """Return a converted object with its own labels and annotations and otherwise the original's metadata. It may share members.
+
+    Raises:
+        ConversionError: it is not the same object in the named version. The text follows the reference's prefix.
+    """
+    wrong = f"conversion webhook for {group_version_kind(original)} returned invalid"
+    obj = _object(converted)
+    if _version_of(obj) != api_version:
+        raise ConversionError(f"{wrong} object at index 0: invalid groupVersion (expected {api_version}, received {_version_of(obj)})")
+    if obj.get("kind") != original.get("kind"):
+        raise ConversionError(f"{wrong} object at index 0: invalid kind (expected {original.get('kind')}, received {obj.get('kind')})")
+    for member, name in _SAME:
+        expected, found = _text(original, member), _text(obj, member)
+        if expected != found:
+            raise ConversionError(f"{wrong} object: must have the same {name}: {expected} != {found}")
+    try:
+        obj["metadata"] = _restored(original, obj)
+    except ValueError as error:
+        raise ConversionError(f"{wrong} metadata: {error}") from error
+    return obj
+
+
+def group_version_kind(obj: Object) -> str:
+    """Return apiVersion and kind as errors name them."""
+    return f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
+
+
+def _object(value: Any) -> Object:
+    """Return a member of convertedObjects as an object with a kind."""
+    if value is None:
+        raise ConversionError("unexpected end of JSON input")
+    if not isinstance(value, dict):
+        kind = {str: "string", bool: "bool", list: "array"}.get(type(value), "number")
+        raise ConversionError(f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}")
+    if json_values.is_deeper(value, MAX_DEPTH):
+        raise ConversionError(f"a converted object must not be nested deeper than {MAX_DEPTH} levels")
+    # the reference sees no kind where it cannot parse apiVersion
+    if not _string(value.get("kind")) or _version_of(value) is None:
+        raise ConversionError(f"Object 'Kind' is missing in '{json_codec.dumps(value, sort_keys=False).decode()}'")
+    return value
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _version_of(obj: Object) -> str | None:
+    """Return an object's apiVersion, None for a malformed one."""
+    api_version = _string(obj.get("apiVersion"))
+    try:
+        parse_group_version(api_version)
+    except ValueError:
+        return None
+    return api_version
+
+
+def _text(obj: Object, member: str) -> str:
+    metadata = obj.get("metadata")
+    return _string(metadata.get(member)) if isinstance(metadata, dict) else ""
+
+
+def _restored(original: Object, converted: Object) -> Object:
+    """Return the metadata of a converted object. Raises ValueError for an invalid one."""
+    if "metadata" not in converted:
+        raise ValueError("missing metadata in converted object")
+    returned = converted["metadata"]
+    if not isinstance(returned, dict):
+        raise ValueError(f"invalid metadata of type {unstructured.type_name(returned)} in converted object")  # noqa: TRY004
+    metadata: Object = dict(original.get("metadata", {}))
+    for name in ("labels", "annotations"):
+        found = returned.get(name)
+        if found is None:
+            metadata.pop(name, None)
+            continue
+        if not isinstance(found, dict):
+            raise ValueError(f"invalid metadata.{name} of type {unstructured.type_name(found)} in converted object")  # noqa: TRY004
+        _check_texts(name, found, metadata.get(name) or {})
+        metadata[name] = found
+    return metadata
+
+
+def _check_texts(name: str, texts: dict[str, Any], before: dict[str, str]) -> None:
+    """Check labels or annotations that the webhook changed. Raises ValueError."""
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise ValueError(f"metadata.{name}[{key}] must be a string, but is {unstructured.type_name(text)} in converted object")  # noqa: TRY004
+    if texts == before:
+        return
+    errors = validate_labels(texts, _LABELS) if name == "labels" else validate_annotations(texts, _ANNOTATIONS)
+    found = list(errors)
+    if found:
+        raise ValueError(aggregate(found))
 
 
 class _CallError(Exception):
@@ -46,8 +152,8 @@ class _Progress:
     """The text of the latest error. The error itself would be a reference cycle through its traceback."""
 
 
-class WebhookConverter:
-    """Implements CopiedConverter: sends all objects to the webhook of their definition in one call.
+class WebhookConverter(Converter):
+    """Sends all objects to the webhook of their definition in one call.
 
     If a call fails, its halves are sent again. The results equal those of the reference, which makes a call for each object.
     """
@@ -55,9 +161,14 @@ class WebhookConverter:
     def __init__(self, name: str, conversion: Mapping[str, Any], calls: ConversionCalls) -> None:
         """Create the converter for a definition's name and spec.conversion. `calls` calls its webhook."""
         self.conversion = conversion
-        self.calls = calls
+        self._calls = calls
         self._name = name
         self._review_version = review.review_version(conversion["webhook"].get("conversionReviewVersions") or ())
+
+    @property
+    def calls(self) -> ConversionCalls:
+        """See Converter.calls."""
+        return self._calls
 
     async def convert(self, objects: Sequence[Object], api_version: str, log: CallLog | None = None) -> Sequence[Converted]:
         """Implement Converter.convert."""
@@ -69,7 +180,7 @@ class WebhookConverter:
             for place in sent:
                 results[place] = ConversionError("no supported conversion review versions")
         elif sent:
-            progress = _Progress(self.calls if log is None else LoggedCalls(self.calls, log))
+            progress = _Progress(self._calls if log is None else LoggedCalls(self._calls, log))
             converted = await self._divided([objects[place] for place in sent], api_version, progress)
             for place, result in zip(sent, converted, strict=True):
                 results[place] = result

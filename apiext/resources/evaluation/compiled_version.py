@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.gvk import GroupVersionKind
 from apiext.resources.conversion.factory import ConvertedVersions
-from apiext.resources.conversion.interface import CarryingConverter
 from apiext.resources.managedfields.field_manager import FieldManager
 from apiext.resources.managedfields.field_set import LEAF, from_paths, union
 from apiext.resources.managedfields.versions import CustomResourceVersions
@@ -60,7 +59,7 @@ class CompiledVersion:
             reset = {f"{definition.group}/{other.name}": _NOT_OF_STATUS for other in definition.versions if other.has_status}
         else:
             reset = {self.kind.api_version: _OF_STATUS} if version.has_status else {}
-        carrying = _carrying(self.converter)
+        carrying = self.converter.carrying
         if carrying is not None:
             # imported with the first rules
             from apiext.resources.conversion.rules.carried.annotation import CARRIED
@@ -94,7 +93,7 @@ def compile_version(
         rules=rules,
         has_status=version.has_status,
         scale=scale_paths(version),
-        carrying=_carrying(converter),
+        carrying=converter.carrying,
     )
     strategies: dict[str, Strategy] = {"": main}
     if version.has_status:
@@ -128,10 +127,6 @@ def scale_paths(version: Version) -> ScalePaths | None:
     if scale is None:
         return None
     return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath", ""))
-
-
-def _carrying(converter: Converter) -> CarryingConverter | None:
-    return converter if isinstance(converter, CarryingConverter) else None
 
 
 def _root_schemas(definition: Definition) -> dict[str, Props | None]:

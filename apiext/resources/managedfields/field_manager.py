@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from apiext.base.meta.gvk import GroupVersionKind
-    from apiext.resources.conversion.interface import CarryingConverter
+    from apiext.resources.conversion.interface import CarriedContent
     from apiext.resources.managedfields.field_set import FieldSet
     from apiext.resources.managedfields.versions import Versions
 
@@ -121,7 +121,7 @@ class FieldManager:
         reset_fields: Mapping[str, FieldSet] | None = None,
         *,
         subresource: str = "",
-        carrying: CarryingConverter | None = None,
+        carrying: CarriedContent | None = None,
     ) -> None:
         """Create the manager of fields. With `carrying`, clients do not change what objects carry."""
         self._carrying = carrying

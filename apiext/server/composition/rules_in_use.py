@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.serving.stored_conversions import RULES_IN_USE
 from apiext.base.meta.log import get_logger
+from apiext.resources.definitions.stored_conversions import RULES_IN_USE
 from apiext.storage.backend import BackendError
 from apiext.storage.replicas.host_records import HostRecords
 

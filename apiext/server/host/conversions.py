@@ -6,10 +6,10 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.serving.stored_conversions import HOST_CONVERSIONS
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks, run_until_closed
 from apiext.resources.conversion.known import Origin
+from apiext.resources.definitions.stored_conversions import HOST_CONVERSIONS
 from apiext.server.host.discovery import HostDiscovery
 from apiext.server.host.served_reflector import ServedReflector
 from apiext.storage.backend import BackendError

@@ -3,31 +3,84 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext import __version__
 from apiext.base.meta import time
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.definitions.codec import GVK, RESOURCE
+from apiext.resources.definitions.conditions import ESTABLISHED, is_true
 from apiext.server.composition.storage_backend import describe_storage, store_file
 from apiext.storage.backend import BackendError
 from apiext.tools.backup.archive_writer import work_folder, write_archive
 from apiext.tools.backup.errors import BackupError
 from apiext.tools.backup.etcd_pairs import EtcdPairs
-from apiext.tools.backup.logical_pairs import LogicalPairs
-from apiext.tools.backup.logical_source import read_server
-from apiext.tools.backup.manifest import ETCD_MEMBER, SQLITE_MEMBER, BackupManifest
+from apiext.tools.backup.logical_pairs import LogicalPairs, listed_version
+from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, ETCD_MEMBER, OBJECTS_MEMBER, SQLITE_MEMBER, BackupManifest
 from apiext.tools.backup.sqlite_pairs import SQLitePairs, copy_online
 from apiext.tools.backup.stored_pairs import check_finished, offset_of, summarize
+from apiext.tools.releases.cluster_connection import resource_path
+from apiext.tools.releases.interface import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
+    from typing import BinaryIO
 
+    from apiext.base.meta.encoding.json_codec import Object
     from apiext.server.options.options import StorageOptions
     from apiext.storage.etcd.config import EtcdConfig
     from apiext.tools.backup.stored_pairs import StoredPairs
     from apiext.tools.releases.cluster_connection import ClusterConnection
 
 _NAME: Final = re.compile(r"apiext-\d{8}T\d{6}Z\.tar\.gz")
+
+
+_DEFINITIONS: Final = resource_path(GVK.group, GVK.version, RESOURCE.resource)
+
+
+async def read_server(server: ClusterConnection, groups: Collection[str], folder: Path) -> list[Path]:
+    """Write the definitions of some groups (none: of all) and their objects to files in a folder, and return the files.
+
+    Objects have the storage version, or another one if that is not served.
+
+    Raises:
+        BackupError: the server does not answer or refuses, has no such group, serves no version of a definition, or stops to serve one.
+    """
+    members = [folder / DEFINITIONS_MEMBER, folder / OBJECTS_MEMBER]
+    try:
+        with members[0].open("xb") as definitions, members[1].open("xb") as objects:
+            missing = set(groups)
+            async for page in server.pages(_DEFINITIONS, must_exist=True):
+                for crd in page.items:
+                    group = crd["spec"]["group"]
+                    if not groups or group in groups:
+                        missing.discard(group)
+                        definitions.write(_line(crd))
+                        await _read_objects(server, crd, objects)
+    except SourceError as error:
+        raise BackupError(str(error)) from error
+    except OSError as error:
+        raise BackupError(f"{folder} cannot be written: {error.strerror}") from error
+    if missing:
+        raise BackupError(f"{server.origin} has no definition of {', '.join(sorted(missing))}")
+    return members
+
+
+async def _read_objects(server: ClusterConnection, crd: Object, file: BinaryIO) -> None:
+    spec, name = crd["spec"], crd["metadata"]["name"]
+    version = listed_version(crd)
+    if version is None:
+        raise BackupError(f"{name}: the server serves no version of it, so that its objects cannot be listed")
+    head = {"apiVersion": f"{spec['group']}/{version}", "kind": spec["names"]["kind"]}
+    collection = resource_path(spec["group"], version, spec["names"]["plural"])
+    # others have never been served
+    async for page in server.pages(collection, must_exist=is_true(crd, ESTABLISHED)):
+        file.writelines(_line({"definition": name, "object": head | item}) for item in page.items)
+
+
+def _line(document: Any) -> bytes:
+    return json_codec.dumps(document, sort_keys=False) + b"\n"
 
 
 def target_file(given: Path, *, force: bool) -> Path:

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from apiext.api.garbagecollector.object_links import links_of, may_matter
 from apiext.base.meta.encoding import json_codec
 from apiext.base.scheduling.backoff import Backoff
 from apiext.base.webhook.client import WebhookError
@@ -19,6 +18,7 @@ from apiext.resources.conversion.rules.reporting.status import VALID
 from apiext.resources.definitions.codec import GVK, RESOURCE, CRDCodec
 from apiext.resources.definitions.conditions import ESTABLISHED, is_true
 from apiext.storage import stored_object
+from apiext.storage.stored_bytes.object_links import links_of, may_matter
 from apiext.tools.backup.errors import BackupError
 from apiext.tools.backup.logical_pairs import DEFINITIONS
 

@@ -4,19 +4,92 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.declared_losses import ignore_losses
-from apiext.tools.conversions.field_changes import changed_object, value_at
+from apiext.resources.evaluation.field_paths import child
+from apiext.tools.judgement.variants import ABSENT, at, other_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.evaluation.field_paths import Step
+    from apiext.schema.compiled import CompiledSchema
+    from apiext.schema.model import Structural
     from apiext.tools.conversions.tried_rules import TriedRules
+
+
+_IDENTITY: Final = frozenset({"apiVersion", "kind", "metadata"})
+_REMOVAL: Final = 3
+"""One of how many changes is a removal."""
+
+
+def changed_object(obj: Object, schema: CompiledSchema, choice: int) -> tuple[Object, str] | None:
+    """Return a copy of an object with one changed field, and the change in words. None if nothing can be changed.
+
+    `choice` selects the first scalar to try, and whether it gets another value or is removed: every third one is. The changed object
+    has no more violations of the schema than the given one.
+    """
+    leaves = [*_leaves(obj, schema.structural)]
+    most = len(schema.validate_values(obj))
+    for number in range(len(leaves)):
+        steps, node, value = leaves[(choice + number) % len(leaves)]
+        for change, text in _changes(node, value, steps[-1], is_removal=choice % _REMOVAL == _REMOVAL - 1):
+            changed: Object = json_values.copy(obj)
+            change(value_at(changed, steps[:-1]))
+            if len(schema.validate_values(changed)) <= most and not schema.validate_lists(changed):
+                return changed, f"{_text(steps)}: {text}"
+    return None
+
+
+def _changes(schema: Structural | None, value: Any, step: Step, *, is_removal: bool) -> Iterator[tuple[Callable[[Any], None], str]]:
+    """Yield functions that change a scalar in what holds it, with words."""
+    if is_removal:
+        if isinstance(step, str):
+            yield partial(_remove, step), f"{value!r} is removed"
+        return
+    for other in other_values(schema, value):
+        yield partial(_set, step, other), f"{value!r} becomes {other!r}"
+
+
+def _set(step: Step, value: Any, holder: Any) -> None:
+    holder[step] = value
+
+
+def _remove(step: Step, holder: Any) -> None:
+    del holder[step]
+
+
+def value_at(obj: Any, steps: Sequence[Step]) -> Any:
+    """Return the value at a path, None if there is none."""
+    found = at(obj, steps)
+    return None if found is ABSENT else found
+
+
+def _leaves(obj: Object, schema: Structural) -> Iterator[tuple[tuple[Step, ...], Structural | None, Any]]:
+    for name, member in obj.items():
+        if name not in _IDENTITY:
+            yield from _below((name,), child(schema, name), member)
+
+
+def _below(steps: tuple[Step, ...], schema: Structural | None, value: Any) -> Iterator[tuple[tuple[Step, ...], Structural | None, Any]]:
+    if type(value) is dict:
+        for name, member in value.items():
+            yield from _below((*steps, name), child(schema, name), member)
+    elif type(value) is list:
+        for index, item in enumerate(value):
+            yield from _below((*steps, index), child(schema, index), item)
+    elif value is not None:
+        yield steps, schema, value
+
+
+def _text(steps: Sequence[Step]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
 
 
 class Law(StrEnum):

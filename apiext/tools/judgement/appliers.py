@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.gvk import parse_group_version
+from apiext.resources.evaluation.field_paths import general, steps_of
 from apiext.resources.managedfields import managers
 from apiext.resources.managedfields.managers import APPLY, Manager, VersionedSet
 from apiext.resources.managedfields.structural_types import from_schema
 from apiext.tools.judgement.applied_configuration import applied_configuration
 from apiext.tools.judgement.difference import What, differences, same_content, text_differences
-from apiext.tools.judgement.field_paths import general, steps_of
 from apiext.tools.judgement.findings import Findings, Group
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.judgement.schema_shape import versions_that_merge_differently
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
     from apiext.resources.managedfields.merge_types import MergeType
-    from apiext.tools.judgement.judged_definition import JudgedDefinition, JudgedVersion
+    from apiext.tools.judgement.judged_definition import JudgedDefinition
 
 MAX_WITH_WEBHOOK: Final = 100
 """Objects whose applies are judged where a webhook converts: each takes several calls."""
@@ -143,7 +144,7 @@ async def _outcome(judged: JudgedDefinition, name: str, manager: Manager, who: s
     return _changes(version, who, live, result) + found
 
 
-def _refused(version: JudgedVersion, who: str, live: Object, error: StatusError) -> list[Group]:
+def _refused(version: EvaluatedVersion, who: str, live: Object, error: StatusError) -> list[Group]:
     if error.code != _CONFLICT:
         message = error.message.replace(_described(live), "...")
         return [Group(FindingKind.APPLIER, version.name, "", f"a repeated apply by {who} fails: {message}")]
@@ -154,7 +155,7 @@ def _refused(version: JudgedVersion, who: str, live: Object, error: StatusError)
     return found
 
 
-def _changes(version: JudgedVersion, who: str, live: Object, result: Object) -> list[Group]:
+def _changes(version: EvaluatedVersion, who: str, live: Object, result: Object) -> list[Group]:
     """Return the fields that an apply removes or changes. Defaults that it adds belong to any write."""
     found = []
     for difference in differences(live, result, version.schema.structural) + text_differences(live, result):

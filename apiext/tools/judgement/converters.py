@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.resources.conversion.circuits import ConversionCircuits, GuardedHook
 from apiext.resources.conversion.factory import ConverterFactory
-from apiext.resources.conversion.interface import ConversionError
+from apiext.resources.conversion.interface import ConversionError, Converter
 from apiext.resources.conversion.known import Origin
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.evaluation.compiled_version import converted_versions
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apiext.base.webhook.circuit_breaker import CircuitBreaker
     from apiext.base.webhook.service_addresses import ServiceAddresses
     from apiext.resources.conversion.calls import Hook
-    from apiext.resources.conversion.interface import Converted, Converter
+    from apiext.resources.conversion.interface import Converted
     from apiext.resources.definitions.definition import Definition
 
 NOT_CALLED: Final = "its conversion webhook is not called: give its URL with --webhook-url"
@@ -99,8 +99,8 @@ class Converters:
     new: JudgedConverter
 
 
-class RefusingConverter:
-    """Implements Converter: no object can be converted."""
+class RefusingConverter(Converter):
+    """Converts no object."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

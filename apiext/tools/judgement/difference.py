@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.resources.evaluation.field_paths import below, child
 from apiext.schema.validation.correlated import KeyedItems
-from apiext.tools.judgement.field_paths import below, child
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object

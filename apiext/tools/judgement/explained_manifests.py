@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from apiext.resources.evaluation.explanation import Explanation, explain_update
 from apiext.resources.registry.metadata import own
 from apiext.tools.judgement.converters import open_converters
-from apiext.tools.judgement.explanation import Explanation, explain_update
 from apiext.tools.judgement.judged_definition import JudgedDefinition, stored_bytes
 from apiext.tools.places import PlaceKind, open_release, open_source, place_of
 from apiext.tools.releases.cluster_connection import resource_path

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.conversion.interface import ConversionError
+from apiext.resources.evaluation.field_paths import described, general, steps_of
 from apiext.resources.registry.metadata import own
 from apiext.schema.cel.rules.budget import MAX_CALL_COST, MAX_OBJECT_COST
 from apiext.tools.judgement.appliers import MAX_WITH_WEBHOOK, Appliers
 from apiext.tools.judgement.difference import What, differences, same_content, text_differences
-from apiext.tools.judgement.field_paths import described, general, steps_of
 from apiext.tools.judgement.findings import Findings, Group
 from apiext.tools.judgement.judged_definition import JudgedDefinition
 from apiext.tools.judgement.outcome import FindingKind, NotJudged, ObjectsReport
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
+    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
     from apiext.schema.cel.rules.evaluation import RuleResult
     from apiext.tools.judgement.converters import Converters
-    from apiext.tools.judgement.judged_definition import JudgedVersion
 
 _UNREADABLE: Final = (FindingKind.UNREADABLE, FindingKind.UNCONVERTIBLE)
 
@@ -51,7 +51,7 @@ class RuleCosts:
         self.share = 0.0
         self.key = ""
 
-    def add(self, key: str, version: JudgedVersion, obj: Object) -> None:
+    def add(self, key: str, version: EvaluatedVersion, obj: Object) -> None:
         """Add an object in a version."""
         if not version.schema.has_rules:
             return

@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
-from apiext.tools.judgement.field_paths import Step, child, general
+from apiext.resources.evaluation.field_paths import Step, child, general
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
     from apiext.schema.model import Structural
-    from apiext.tools.judgement.judged_definition import JudgedVersion
 
 _TRIALS: Final = 3
 """Objects in which a field is changed, and in which it is removed."""
@@ -40,7 +40,7 @@ class ChangedObject:
 class Variants:
     """Changes objects of one version: each field in a few objects."""
 
-    def __init__(self, version: JudgedVersion) -> None:
+    def __init__(self, version: EvaluatedVersion) -> None:
         self._version = version
         self._schema = version.schema.structural
         self._tried: dict[tuple[str, bool], int] = {}

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.resources.evaluation.compiled_version import STATUS
+from apiext.resources.evaluation.field_paths import described
 from apiext.resources.registry.metadata import own
-from apiext.tools.judgement.field_paths import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.errors import StatusError
     from apiext.base.meta.field import FieldError
-    from apiext.tools.judgement.judged_definition import JudgedVersion, Refusal
+    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion, Refusal
 
 LABEL: Final = "apiext-plan"
 """The label that the judged update sets."""
@@ -43,7 +43,7 @@ class Writes:
     """Of the update of a label: violated rules that are tolerated."""
 
 
-def judge_writes(version: JudgedVersion, obj: Object) -> Writes:
+def judge_writes(version: EvaluatedVersion, obj: Object) -> Writes:
     """Return what writes of an object give, as a read in the version gives it."""
     found = Writes()
     try:
@@ -78,7 +78,7 @@ def with_label(obj: Object) -> Object:
     return labelled
 
 
-def refused(version: JudgedVersion, obj: Object, refusal: Refusal) -> dict[Problem, None]:
+def refused(version: EvaluatedVersion, obj: Object, refusal: Refusal) -> dict[Problem, None]:
     """Return the problems of a refused update."""
     found = _problems(version, obj, refusal.errors)
     if found:
@@ -87,5 +87,5 @@ def refused(version: JudgedVersion, obj: Object, refusal: Refusal) -> dict[Probl
     return {(cause.get("field", ""), cause["message"]): None for cause in causes} or {("", refusal.status.message): None}
 
 
-def _problems(version: JudgedVersion, obj: Object, errors: Iterable[FieldError]) -> dict[Problem, None]:
+def _problems(version: EvaluatedVersion, obj: Object, errors: Iterable[FieldError]) -> dict[Problem, None]:
     return {described(error, obj, version.schema.structural): None for error in errors}

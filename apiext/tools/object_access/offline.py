@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.serving.mirror_phases import check_write
-from apiext.api.serving.stored_conversions import RULES_IN_USE, read_conversions
 from apiext.base.meta import errors
 from apiext.base.meta.gvk import GroupVersionKind
+from apiext.resources.conversion.interface import Converter
 from apiext.resources.conversion.known import KnownConversion, Origin
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.conversion.rules_in_use import was_in_use
 from apiext.resources.conversion.unknown import UnknownConverter
 from apiext.resources.definitions.codec import RESOURCE, CRDCodec
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.definitions.mirror_phases import check_write
+from apiext.resources.definitions.stored_conversions import RULES_IN_USE, read_conversions
 from apiext.resources.evaluation.compiled_version import version_schemas
 from apiext.resources.registry.customresources.codec import CustomResourceCodec
 from apiext.storage.backend import BackendError, Guard
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.scheduling.call_log import CallLog
-    from apiext.resources.conversion.interface import Converter
     from apiext.storage.backend import KeyValue
     from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Codec
@@ -173,8 +173,8 @@ def _codec(definition: Definition, conversion: Object | None, digest: str | None
     )
 
 
-class _NoWebhook:
-    """Converter that refuses every conversion."""
+class _NoWebhook(Converter):
+    """Refuses every conversion."""
 
     async def convert(self, _objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> Sequence[Object]:
         """Raise StatusError."""

@@ -11,13 +11,13 @@ from apiext.resources.definitions import conditions
 from apiext.resources.definitions.codec import compact
 from apiext.resources.definitions.controllers.naming import accepted_names
 from apiext.resources.definitions.controllers.reconcile import reconcile_status
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, parse_definition, update_definition
 from apiext.tools.comparison.definition_comparison import compare_definitions
 from apiext.tools.plan import stages, verdict
 from apiext.tools.plan.definition_planner import DefinitionPlanner
 from apiext.tools.plan.plan import DefinitionPlan, Need, PlanStep, ReleasePlan, Safety, State, StepKind
 from apiext.tools.plan.step_finder import StoredFacts, find_steps
 from apiext.tools.plan.version_report import report_versions
-from apiext.tools.releases.definition_creation import DefinitionRefusedError, parse_definition, update_definition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

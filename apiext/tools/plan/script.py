@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.endpoints.serializers import yaml_codec
+from apiext.base.meta.encoding import yaml_codec
 from apiext.tools.plan import summary
 from apiext.tools.plan.plan import Need, Safety, StepKind
 from apiext.tools.plan.step_chain import STATE_PATH

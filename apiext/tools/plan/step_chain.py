@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, parse_definition, update_definition
 from apiext.tools.plan import stages, webhooks
 from apiext.tools.plan.plan import Need, PlanStep, StepKind
-from apiext.tools.releases.definition_creation import DefinitionRefusedError, parse_definition, update_definition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

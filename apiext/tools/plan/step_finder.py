@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from apiext.base.meta.encoding import json_values
 from apiext.resources.definitions import rollback
 from apiext.resources.definitions.codec import compact
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, validate_update
 from apiext.tools.plan import stages, webhooks
 from apiext.tools.plan.plan import Need, PlanStep, StepKind
 from apiext.tools.plan.step_chain import StepChain
-from apiext.tools.releases.definition_creation import DefinitionRefusedError, validate_update
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

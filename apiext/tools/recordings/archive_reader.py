@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from apiext.base.meta.encoding import json_codec
+from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.tools.recordings.archive_format import MANIFEST, RecordingManifest, definition_member, load_object, objects_member
-from apiext.tools.releases.definition_creation import parse_definition
 from apiext.tools.releases.interface import Release, SourceError, is_wanted
 from apiext.tools.releases.object_pages import paged
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.resources.definitions.codec import GVK, RESOURCE
+from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.tools.releases.cluster_connection import resource_path
-from apiext.tools.releases.definition_creation import parse_definition
 from apiext.tools.releases.interface import Release, SourceError, SourceObject, is_wanted
 from apiext.tools.releases.object_pages import object_key
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_values
 from apiext.resources.definitions.codec import GVK, CRDCodec
+from apiext.resources.definitions.controllers.naming import accepted_names
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
 from apiext.tools.releases.conversions import conversions_of_file
-from apiext.tools.releases.definition_creation import create_release
-from apiext.tools.releases.interface import SourceError
+from apiext.tools.releases.interface import Release, SourceError
 from apiext.tools.releases.manifests import manifests, read_files
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.releases.interface import Release
+    from apiext.resources.definitions.definition import Definition
     from apiext.tools.releases.manifests import Manifest, ManifestFile
 
 _KIND: Final = GVK.kind.encode()
@@ -62,6 +63,20 @@ async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Releas
             found[name] = manifest, _draft(manifest, remarks)
     release = await create_release(origin, [draft for _, draft in found.values()], remarks=remarks)
     return replace(release, conversions=conversions) if conversions else release
+
+
+async def create_release(origin: str, drafts: Iterable[Object], *, remarks: Sequence[str] = ()) -> Release:
+    """Return the release of definitions in canonical form, each as a server creates it. Names must be unique."""
+    definitions: dict[str, Definition] = {}
+    refused: dict[str, Sequence[str]] = {}
+    kept: dict[str, Object] = {}
+    for draft in sorted(drafts, key=lambda draft: str(draft["metadata"]["name"])):
+        name = draft["metadata"]["name"]
+        try:
+            definitions[name] = await create_definition(draft, accepted_names(definitions.values(), draft["spec"]["group"]))
+        except DefinitionRefusedError as error:
+            refused[name], kept[name] = error.reasons, draft
+    return Release(origin, definitions, refused, drafts=kept, remarks=remarks)
 
 
 def _name(manifest: Manifest) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import yaml
 
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError
-from apiext.api.endpoints.serializers.yaml_scalars import MERGE, scalar
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError
+from apiext.base.meta.encoding.yaml_scalars import MERGE, scalar
 from apiext.base.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:

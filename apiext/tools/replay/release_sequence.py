@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.resources.conversion.rules.model import DEFINITION
-from apiext.tools.releases.definition_creation import parse_definition
+from apiext.resources.evaluation.definition_creation import parse_definition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 from apiext.base.meta.encoding import json_codec
 from apiext.base.webhook.client import WebhookClient, WebhookError
 from apiext.resources.definitions.codec import GVK, RESOURCE
+from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.tools.releases.cluster_connection import resource_path
-from apiext.tools.releases.definition_creation import parse_definition
 from apiext.tools.replay.outcome import ReplayError
 
 if TYPE_CHECKING:

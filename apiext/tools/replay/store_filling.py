@@ -9,9 +9,9 @@ from uuid import NAMESPACE_DNS, uuid5
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.definitions.codec import RESOURCE, CRDCodec
+from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.storage.factory import StoreFactory
 from apiext.storage.sqlite.backend import SQLiteBackend
-from apiext.tools.releases.definition_creation import parse_definition
 from apiext.tools.releases.object_pages import object_key
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from apiext.base.meta.encoding import json_values
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.patch import json_patch, parse_json_patch
 from apiext.resources.definitions.codec import GVK
-from apiext.tools.releases.definition_creation import parse_definition
+from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.tools.releases.object_pages import object_key
 from apiext.tools.replay.server_client import DEFINITIONS, MERGE_PATCH, RefusedError, object_path
 from apiext.tools.suites.model import SuiteError

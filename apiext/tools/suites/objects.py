@@ -5,9 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.api.endpoints.serializers import yaml_codec
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError
-from apiext.base.meta.encoding import json_values
+from apiext.base.meta.encoding import json_values, yaml_codec
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.tools.comparison.grades_file import named_grades
 from apiext.tools.places import Access, open_source
 from apiext.tools.plan.options import PlanOptions
 from apiext.tools.plan.plan import Need, Safety, StepKind
 from apiext.tools.plan.planner import make_plan
 from apiext.tools.releases.crd_files import release_of_paths
-from apiext.tools.releases.definition_creation import parse_definition
 from apiext.tools.releases.interface import SourceError
 from apiext.tools.replay.server_client import RefusedError
 from apiext.tools.replay.step_taker import StepTaker

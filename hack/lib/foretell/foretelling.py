@@ -12,11 +12,11 @@ from typing import Any, Final
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.definition_creation import create_definition, parse_definition, validate_update
 from apiext.tools.comparison.grades import Grades
 from apiext.tools.plan.options import PlanOptions
 from apiext.tools.plan.plan import Safety
 from apiext.tools.plan.planner import make_plan
-from apiext.tools.releases.definition_creation import create_definition, parse_definition, validate_update
 from apiext.tools.releases.interface import Release, SourceObject
 from hack.lib.foretell.mutated_pairs import NoPairError, mutated_pair
 from hack.lib.foretell.predicted_run import PredictedRun

@@ -9,9 +9,9 @@ from typing import Any, Final
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition, validate_update
 from apiext.tools.judgement.converters import JudgedConverter
 from apiext.tools.judgement.judged_definition import JudgedDefinition
-from apiext.tools.releases.definition_creation import DefinitionRefusedError, create_definition, validate_update
 from hack.lib.differential.comparison import prepared
 from hack.lib.differential.generated_objects import MAX_DEPTH, generate, generate_resource
 from hack.lib.foretell.release_mutations import mutate_release

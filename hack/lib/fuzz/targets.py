@@ -43,8 +43,7 @@ def _stable(parsed: Any, parse: Callable[[bytes], Any], write: Callable[[Any], b
 
 def json_body(data: bytes) -> None:
     """Parse a body in JSON, write it, and parse it again."""
-    from apiext.api.endpoints.serializers import json_decoder
-    from apiext.base.meta.encoding import json_codec
+    from apiext.base.meta.encoding import json_codec, json_decoder
 
     with suppress(json_decoder.BodyDecodeError):
         parsed, _ = json_decoder.parse_unique(data)
@@ -54,7 +53,7 @@ def json_body(data: bytes) -> None:
 
 def yaml_body(data: bytes) -> None:
     """Parse a body in YAML, write it, and parse it again."""
-    from apiext.api.endpoints.serializers import json_decoder, yaml_codec
+    from apiext.base.meta.encoding import json_decoder, yaml_codec
 
     with suppress(json_decoder.BodyDecodeError):
         parsed, _ = yaml_codec.parse(data)
@@ -63,8 +62,7 @@ def yaml_body(data: bytes) -> None:
 
 def cbor_body(data: bytes) -> None:
     """Parse a body in CBOR, write it, and parse it again."""
-    from apiext.api.endpoints.serializers import cbor_decoder, json_decoder
-    from apiext.base.meta.encoding import cbor_codec
+    from apiext.base.meta.encoding import cbor_codec, cbor_decoder, json_decoder
 
     with suppress(json_decoder.BodyDecodeError):
         _stable(cbor_decoder.parse(data), cbor_decoder.parse, cbor_codec.dumps)
@@ -73,8 +71,8 @@ def cbor_body(data: bytes) -> None:
 def protobuf_body(data: bytes) -> None:
     """Parse a CustomResourceDefinition in Protobuf."""
     from apiext.api.endpoints.handlers.body import parse_body
-    from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError
     from apiext.api.endpoints.serializers.negotiation import PROTOBUF
+    from apiext.base.meta.encoding.json_decoder import BodyDecodeError
     from apiext.resources.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
     from apiext.resources.registry.protobuf.kinds import PREFIX
 
@@ -154,8 +152,8 @@ def _rule_environment() -> Any:
 
 def json_patch(data: bytes) -> None:
     """Parse a JSON patch, and apply it."""
-    from apiext.api.endpoints.serializers import json_decoder
     from apiext.base.meta import patch
+    from apiext.base.meta.encoding import json_decoder
     from apiext.base.meta.errors import StatusError
 
     with suppress(json_decoder.BodyDecodeError, StatusError):
@@ -166,9 +164,8 @@ def json_patch(data: bytes) -> None:
 
 def merge_patch(data: bytes) -> None:
     """Parse a merge patch, and apply it twice, which changes nothing more."""
-    from apiext.api.endpoints.serializers import json_decoder
     from apiext.base.meta import patch
-    from apiext.base.meta.encoding import json_values
+    from apiext.base.meta.encoding import json_decoder, json_values
     from apiext.base.meta.errors import StatusError
 
     with suppress(json_decoder.BodyDecodeError, StatusError):
@@ -180,7 +177,7 @@ def merge_patch(data: bytes) -> None:
 def strategic_merge_patch(data: bytes) -> None:
     """Parse a strategic merge patch, and apply it."""
     from apiext.api.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, REPLACE, strategic_merge
-    from apiext.api.endpoints.serializers import json_decoder
+    from apiext.base.meta.encoding import json_decoder
     from apiext.base.meta.errors import StatusError
 
     with suppress(json_decoder.BodyDecodeError, StatusError):
@@ -190,7 +187,7 @@ def strategic_merge_patch(data: bytes) -> None:
 
 def field_set(data: bytes) -> None:
     """Parse the field set of a manager; it is the same with itself, and nothing without itself."""
-    from apiext.api.endpoints.serializers import json_decoder
+    from apiext.base.meta.encoding import json_decoder
     from apiext.resources.managedfields import field_set as sets
 
     with suppress(json_decoder.BodyDecodeError, ValueError):

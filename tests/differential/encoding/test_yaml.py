@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apiext.api.endpoints.serializers import yaml_codec
+from apiext.base.meta.encoding import yaml_codec
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.hostile_values import CRD, DRY, GROUP, PATH, YAML
 from tests.support.builders.yaml_texts import TYPED, texts

@@ -4,7 +4,7 @@ from itertools import zip_longest
 
 import yaml
 
-from apiext.api.endpoints.serializers import yaml_codec
+from apiext.base.meta.encoding import yaml_codec
 from apiext.base.meta.encoding.protobuf_wire import read_fields
 
 

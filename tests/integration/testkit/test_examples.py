@@ -26,6 +26,11 @@ def test_kopf_operator(tmp_path: Path) -> None:
     _run(tmp_path, "test_route_operator.py")
 
 
+def test_objects_without_a_server(tmp_path: Path) -> None:
+    """Pass in a checkout."""
+    _run(tmp_path, "test_fleet_objects.py", tests=3)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # the first run compiles the manager
 def test_manager_of_controller_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +39,7 @@ def test_manager_of_controller_runtime(tmp_path: Path, monkeypatch: pytest.Monke
     _run(tmp_path, "test_manager.py")
 
 
-def _run(folder: Path, name: str) -> None:
+def _run(folder: Path, name: str, *, tests: int = 1) -> None:
     run = run_pytest(ROOT, folder / "inner", "-c", "/dev/null", f"--rootdir={ROOT}", str(EXAMPLES / name))
 
-    assert run.counts == {"passed": 1}, run.output
+    assert run.counts == {"passed": tests}, run.output

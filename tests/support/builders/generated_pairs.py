@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from apiext.base.meta.errors import StatusError
 from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
 from apiext.tools.judgement.converters import JudgedConverter
 from apiext.tools.judgement.judged_definition import JudgedDefinition
-from apiext.tools.releases.definition_creation import DefinitionRefusedError, create_definition
 from hack.lib.differential.generated_objects import generate
 from tests.support.builders.crds import definition, version
 from tests.support.builders.definition_pairs import STATUS, AppliedObject, DefinitionPair

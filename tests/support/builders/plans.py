@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.definition_creation import create_definition, parse_definition
 from apiext.tools.comparison.grades import Grades
 from apiext.tools.plan.options import PlanOptions
 from apiext.tools.plan.plan import DefinitionPlan, ReleasePlan
 from apiext.tools.plan.planner import make_plan
-from apiext.tools.releases.definition_creation import create_definition, parse_definition
 from apiext.tools.releases.interface import Release, SourceObject
 from tests.support.builders.crds import crd, version
 

@@ -7,8 +7,8 @@ from aiohttp.test_utils import make_mocked_request
 
 from apiext.api.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.api.endpoints.parameters.query_parameters import parse_query
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError, duplicate_fields, parse
 from apiext.api.endpoints.serializers.negotiation import _PARAMS, clauses
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError, duplicate_fields, parse
 from apiext.base.meta.encoding.protobuf_wire import field as delimited_field
 from apiext.base.meta.jsonpath.meter import EvalError, Meter
 from apiext.base.meta.jsonpath.paths import PathError, compile_path

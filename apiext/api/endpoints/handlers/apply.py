@@ -10,7 +10,7 @@ from apiext.api.endpoints.handlers.body import YAML_PREFIX
 from apiext.api.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.api.endpoints.parameters.options import IGNORE, WARN
 from apiext.api.endpoints.scopes.context import Admitter, check_name, match_namespace
-from apiext.api.endpoints.scopes.scope import CBOR_APPLY_PATCH
+from apiext.api.endpoints.scopes.dialect import CBOR_APPLY_PATCH
 from apiext.api.endpoints.serializers.apply_configuration import FROM_YAML, parse_cbor_configuration, parse_configuration
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_codec

@@ -13,12 +13,11 @@ from aiohttp import hdrs, web
 from apiext.api.endpoints.handlers.expect_continue import ask_for_body
 from apiext.api.endpoints.parameters.options import IGNORE, WARN
 from apiext.api.endpoints.scopes.scope import Scope
-from apiext.api.endpoints.serializers import json_decoder
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.api.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML
 from apiext.base.meta import errors, field
-from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding import json_codec, json_decoder, json_values
 from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError, DepthError
 from apiext.base.meta.encoding.json_values import is_deeper
 from apiext.base.meta.golang import formatting, type_model
 from apiext.base.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
@@ -85,12 +84,12 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
     if media_type == PROTOBUF and message is not None:
         return _parse_protobuf(data, message), []
     if media_type == CBOR:
-        from apiext.api.endpoints.serializers import cbor_decoder
+        from apiext.base.meta.encoding import cbor_decoder
 
         return cbor_decoder.parse(data), []
     if media_type != YAML:
         return json_decoder.parse(data), []
-    from apiext.api.endpoints.serializers import yaml_codec
+    from apiext.base.meta.encoding import yaml_codec
 
     parsed, duplicates = yaml_codec.parse(data)
     # like sigs.k8s.io/yaml, which converts to JSON first
@@ -129,12 +128,12 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
             parsed, is_unique = json_decoder.parse_unique(data)
             duplicates = [] if is_unique or validation == IGNORE else json_decoder.find_duplicates(data)
         else:
-            parsed, strict = parse_body(data, media_type, scope.message)
+            parsed, strict = parse_body(data, media_type, scope.dialect.message)
         obj, kind = identify(scope, parsed, data)
-        if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
+        if kind.version in scope.dialect.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
             raise _other_version(kind, scope)
         strict += decode_parsed(scope, obj, validation, duplicates)
-        if media_type == CBOR and not scope.typed:
+        if media_type == CBOR and not scope.dialect.typed:
             # the reference reports unknown fields in CBOR for built-in kinds only
             strict = []
     except DepthError as error:
@@ -194,7 +193,7 @@ def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersi
         group_version = parse_group_version(version)
     except ValueError as error:
         raise _UnidentifiedError(str(error)) from error
-    if not scope.typed:
+    if not scope.dialect.typed:
         if not kind:
             raise _MissingKindError(parsed, _completed(scope, group_version, kind), data)
         return obj, GroupVersionKind(*group_version, kind)
@@ -238,7 +237,7 @@ def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequen
     Raises:
         ValueError: the object can not be decoded; the text is the reference's.
     """
-    if scope.typed:
+    if scope.dialect.typed:
         kind, version = obj.get("kind") or scope.kind.kind, obj.get("apiVersion") or scope.api_version
         if (kind, version) != (scope.kind.kind, scope.api_version):
             raise unregistered_kind(str(kind), str(version))
@@ -262,7 +261,7 @@ def _report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], 
     if validation == WARN:
         warnings.extend(message.strip() for message in strict)
         return
-    if scope.typed or scope.kind == _SCALE:
+    if scope.dialect.typed or scope.kind == _SCALE:
         raise _undecodable(scope, kind, strict_text(strict))
     # Here the reference takes the kind from the decoded object.
     if not kind.version:

@@ -26,9 +26,9 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     Raises:
         StatusError: the request is invalid, rejected, or the object exists.
     """
-    media = negotiate_output(request, scope.offers)
-    media_type = input_type(request, protobuf=scope.message is not None)
-    data = await read_body(request, scope.max_body)
+    media = negotiate_output(request, scope.dialect.offers)
+    media_type = input_type(request, protobuf=scope.dialect.message is not None)
+    data = await read_body(request, scope.dialect.max_body)
     query = write_options(request, "CreateOptions")
     item = await perform(request[WORKERS], scope, create_stored, write_call(request, query, media_type, data, manager=query.field_manager))
     return await item_reply(request, scope, media, item, status=201)
@@ -45,7 +45,7 @@ async def create_stored(scope: Scope, call: WriteCall) -> Item:
     obj = own(obj)
     if call.record is not None:
         call.record.take_object(obj)
-    if not scope.keeps_metadata:
+    if not scope.dialect.keeps_metadata:
         wipe_system_fields(obj["metadata"])
     match_namespace(scope, obj, ctx.namespace)
     dedup_owner_references(obj, ctx.warnings)

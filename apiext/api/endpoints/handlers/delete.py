@@ -34,8 +34,8 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         StatusError: the request is invalid, rejected, or in conflict with the stored object.
     """
     name = required_name(request)
-    media = negotiate_output(request, scope.offers)
-    query = await read_delete_options(request, parse_query(request), scope.max_body)
+    media = negotiate_output(request, scope.dialect.offers)
+    query = await read_delete_options(request, parse_query(request), scope.dialect.max_body)
     if query.ignore_read_error:
         if (audit := audit_of(request)) is not None:
             audit.annotate(_UNSAFE_ANNOTATION, "")
@@ -44,7 +44,7 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         # admission sees what the reference's registry makes of it
         query = dataclasses.replace(query, grace_period_seconds=1)
     item, removed, uid = await perform(request[WORKERS], scope, delete_stored, write_call(request, query))
-    if removed and not scope.returns_deleted:
+    if removed and not scope.dialect.returns_deleted:
         details = {"name": name, "group": scope.resource.group, "kind": scope.resource.resource, "uid": uid}
         return await success_reply(request, media, details)
     status = 202 if not removed and query.orphan_dependents is False else 200

@@ -25,11 +25,11 @@ async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.Strea
         StatusError: the request is invalid, or the deletion of an object failed.
     """
     ctx = request_context(request)
-    media = negotiate_output(request, scope.offers)
+    media = negotiate_output(request, scope.dialect.offers)
     query = parse_query(request)
     with selector_budget(query):
         listed = await in_slices(list_query(query, scope.field_label))
-        deletion = await read_delete_options(request, query, scope.max_body)
+        deletion = await read_delete_options(request, query, scope.dialect.max_body)
         reject_unsafe_delete(deletion)
         admitter = Admitter(scope, write_call(request, deletion), "")
         options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())

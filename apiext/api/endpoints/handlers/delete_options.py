@@ -12,10 +12,10 @@ from apiext.api.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read
 from apiext.api.endpoints.parameters.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.api.endpoints.parameters.query_parameters import Query
 from apiext.api.endpoints.request import AUTHORIZE, USER, WORKERS, audit_of
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.api.endpoints.serializers.negotiation import JSON, YAML, input_type
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError
 from apiext.base.meta.golang.struct_table import struct
 from apiext.base.meta.golang.type_model import Decoder
 from apiext.base.meta.gvk import parse_group_version

@@ -21,7 +21,7 @@ async def get(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         StatusError: the request is invalid.
     """
     name = required_name(request)
-    media = negotiate_output(request, scope.offers)
+    media = negotiate_output(request, scope.dialect.offers)
     query = parse_query(request)
     if query:
         check_export(query)

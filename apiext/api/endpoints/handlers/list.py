@@ -22,7 +22,7 @@ async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     Raises:
         StatusError: the request is invalid, or its revision is compacted or not reached.
     """
-    media = negotiate_output(request, scope.offers)
+    media = negotiate_output(request, scope.dialect.offers)
     asked = parse_query(request)
     query = short_list_query(request, scope.field_label)
     if query is not None:

@@ -110,14 +110,14 @@ def _formless(request: web.BaseRequest, begun: int, error: errors.StatusError) -
 
 
 def _not_a_list(scope: Scope) -> errors.StatusError:
-    if not scope.typed:
+    if not scope.dialect.typed:
         return errors.unknown("content is not a list")
     asked = "you requested PartialObjectMetadataList, but the requested object is not a list"
-    return errors.not_acceptable(f"{asked} (*{scope.package}.{scope.kind.kind})")
+    return errors.not_acceptable(f"{asked} (*{scope.dialect.package}.{scope.kind.kind})")
 
 
 def _a_list(scope: Scope) -> errors.StatusError:
-    name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
+    name = f"*{scope.dialect.package}.{scope.list_kind}" if scope.dialect.typed else "*unstructured.UnstructuredList"
     return errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
 
 
@@ -130,8 +130,8 @@ async def list_reply(
         StatusError: 400 for an invalid includeObject, 406 if the list has no such representation.
     """
     convert, begun = media.convert, time.time_ns()
-    metadata = _metadata(result, typed=scope.typed or convert is not None)
-    if shard is not None and scope.typed and convert is None:
+    metadata = _metadata(result, typed=scope.dialect.typed or convert is not None)
+    if shard is not None and scope.dialect.typed and convert is None:
         # the reference's lists of custom resources, and its other forms of lists, have no place for it
         metadata["shardInfo"] = {"selector": shard.text}
     shape: Hashable = convert
@@ -142,7 +142,7 @@ async def list_reply(
             parts = [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, metadata, result.items)]
             document = partial(_document, scope, metadata, result)
         else:
-            encode = partial(encode_items, result.items, partial(_without_type_meta, scope=scope) if scope.typed else _DATA)
+            encode = partial(encode_items, result.items, partial(_without_type_meta, scope=scope) if scope.dialect.typed else _DATA)
             encoded = await scope.encodings.encoded(result.items, shape, encode)
             parts = _list_parts(scope, metadata, encoded)
     elif convert.kind == "PartialObjectMetadataList":
@@ -162,7 +162,7 @@ async def list_reply(
         # ages have a resolution of one second
         shape = form, int(now.timestamp())
         encoded = await scope.encodings.encoded(result.items, shape, partial(rows, scope.table, result.items, form, now))
-        parts = _null(head) if scope.null_rows and not result.items else [head, *encoded, TABLE_TAIL]
+        parts = _null(head) if scope.dialect.null_rows and not result.items else [head, *encoded, TABLE_TAIL]
     else:
         raise _formless(request, begun, _a_list(scope))
 
@@ -198,7 +198,7 @@ def _list_frame(group_version: GroupVersion, list_kind: str) -> tuple[bytes, byt
 
 def _document(scope: Scope, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
     """Return the JSON of a list that is sent in Protobuf."""
-    make = partial(_without_type_meta, scope=scope) if scope.typed else _DATA
+    make = partial(_without_type_meta, scope=scope) if scope.dialect.typed else _DATA
     return _list_parts(scope, metadata, [b",".join(map(make, result.items))])
 
 

@@ -19,15 +19,15 @@ from apiext.api.endpoints.handlers.strategic_merge import strategic_merge
 from apiext.api.endpoints.parameters.options import IGNORE, WARN, write_options
 from apiext.api.endpoints.request import SERVES_CBOR, WORKERS
 from apiext.api.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.api.endpoints.scopes.dialect import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH
 from apiext.api.endpoints.scopes.execution import perform
-from apiext.api.endpoints.scopes.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
+from apiext.api.endpoints.scopes.scope import Scope
 from apiext.api.endpoints.scopes.write_call import WriteCall, write_call
-from apiext.api.endpoints.serializers import json_decoder
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.api.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
 from apiext.base.meta import errors, patch, unstructured
-from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding import json_codec, json_decoder, json_values
 from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError, DepthError
 from apiext.base.meta.encoding.json_syntax import with_replacements
 from apiext.base.meta.field import Path, invalid
 from apiext.base.meta.golang import formatting
@@ -50,8 +50,8 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     """
     patch_type = _patch_type(request, scope)
     required_name(request)
-    media = negotiate_output(request, scope.offers)
-    data = await read_body(request, scope.max_body)
+    media = negotiate_output(request, scope.dialect.offers)
+    data = await read_body(request, scope.dialect.max_body)
     query = write_options(request, "PatchOptions", apply=patch_type in APPLY_PATCHES)
     # Nested copies grow exponentially.
     heavy = patch_type == JSON_PATCH and data.count(b"copy") > MAX_INLINE_COPIES
@@ -100,9 +100,9 @@ async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -
 def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
     """Return the patch's media type. Raise StatusError (415) if the endpoint does not support it."""
     patch_type = request.headers.get("Content-Type", "").partition(";")[0]
-    known = (*scope.patch_types, CBOR_APPLY_PATCH) if SERVES_CBOR in request else scope.patch_types
+    known = (*scope.dialect.patch_types, CBOR_APPLY_PATCH) if SERVES_CBOR in request else scope.dialect.patch_types
     if patch_type not in known:
-        if scope.message is not None:
+        if scope.dialect.message is not None:
             # go-restful answers for the routes of built-in kinds
             raise errors.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
         raise unsupported_media_type(known)
@@ -185,15 +185,15 @@ class _Patcher:
         if raw.type == MERGE_PATCH:
             return lambda existing: patch.merge_patch(existing, document)
         self._strategic_text = unstructured.go_string(document)
-        keys = self._scope.strategic_keys
+        keys = self._scope.dialect.strategic_keys
         return lambda existing: strategic_merge(existing, document, keys)
 
     def _decode(self, change: Change, existing: Object) -> Object:
         patched = change(existing)
-        if self._scope.typed:
+        if self._scope.dialect.typed:
             patched = _sorted(patched)
         unknown: list[str] = []
-        if self._scope.typed and self._scope.subresource != "scale":
+        if self._scope.dialect.typed and self._scope.subresource != "scale":
             patched, unknown = self._as_typed(patched)
         # Errors contain it only if it has no kind.
         text = b"" if type(patched) is dict and patched.get("kind") else json_codec.dumps(patched)

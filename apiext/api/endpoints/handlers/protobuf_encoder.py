@@ -61,6 +61,6 @@ def _partial(data: bytes) -> Object:
 
 
 def _message(scope: Scope) -> Message:
-    if scope.message is None:
+    if scope.dialect.message is None:
         raise TypeError(f"{scope.kind} has no Protobuf form")
-    return scope.message
+    return scope.dialect.message

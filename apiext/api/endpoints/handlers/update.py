@@ -31,16 +31,16 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         StatusError: the request is invalid, rejected, or in conflict with the stored object.
     """
     required_name(request)
-    media = negotiate_output(request, scope.offers)
-    data = await read_body(request, scope.max_body)
+    media = negotiate_output(request, scope.dialect.offers)
+    data = await read_body(request, scope.dialect.max_body)
     query = write_options(request, "UpdateOptions")
-    media_type = input_type(request, protobuf=scope.message is not None)
+    media_type = input_type(request, protobuf=scope.dialect.message is not None)
     call = write_call(request, query, media_type, data, manager=query.field_manager)
     warned = len(call.warnings)
     try:
         item, created = await perform(request[WORKERS], scope, _update, call)
     except errors.StatusError as error:
-        if error.code != 404 or not scope.creates_on_update:
+        if error.code != 404 or not scope.dialect.creates_on_update:
             raise
         await authorize_create(request, scope)
         # the second attempt repeats its warnings

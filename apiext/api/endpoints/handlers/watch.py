@@ -51,7 +51,7 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     Raises:
         StatusError: the request is invalid.
     """
-    negotiate_output(request, scope.offers)
+    negotiate_output(request, scope.dialect.offers)
     asked = parse_query(request)
     with selector_budget(asked):
         query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
@@ -63,7 +63,7 @@ async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery, shard
     options = query.watch_options(shard, timeout=seconds, initialized=request.get(WATCH_INITIALIZED))
     running = await _open(request, scope, options, seconds)
     try:
-        media = negotiate_stream(request, scope.offers)
+        media = negotiate_stream(request, scope.dialect.offers)
         encoder = _encoder(request, scope, media)
         if encoder.is_slow:
             await encoder.ready()

@@ -36,7 +36,7 @@ def formatted(data: bytes, media: MediaType) -> bytes:
     if media.type != YAML:
         return json_codec.pretty(data) if media.pretty else data + b"\n"
     # imported on first use: few clients ask for YAML
-    from apiext.api.endpoints.serializers import yaml_codec
+    from apiext.base.meta.encoding import yaml_codec
 
     return yaml_codec.dumps(json_codec.loads(data))
 

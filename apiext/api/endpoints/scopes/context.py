@@ -204,7 +204,7 @@ class Admitter:
         if all(unseen):
             return
         attributes = self._attributes(place, new, old)
-        if self._scope.pins_deleted and old is not None:
+        if self._scope.dialect.pins_deleted and old is not None:
             attributes.options = partial(pinned_options, self._call.query, old["metadata"].get("uid", ""))
         if not unseen[0]:
             await admission.admit(attributes)

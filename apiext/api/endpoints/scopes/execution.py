@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apiext.base.workers.pool import WorkerPool
 
 _LOG: Final = get_logger(__name__)
-_YAML_CODEC: Final = "apiext.api.endpoints.serializers.yaml_codec"
+_YAML_CODEC: Final = "apiext.base.meta.encoding.yaml_codec"
 T = TypeVar("T")
 
 

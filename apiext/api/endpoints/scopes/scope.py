@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, TypeVarTuple
 
 from apiext.api.admission.attributes import Admission
 from apiext.api.endpoints.parameters.options import FieldLabel
 from apiext.api.endpoints.responsewriters.shared_encodings import SharedEncodings
 from apiext.api.endpoints.responsewriters.table import TableConvertor
+from apiext.api.endpoints.scopes.dialect import CUSTOM_RESOURCES, Dialect
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.endpoints.scopes.write_call import WriteCall
-from apiext.api.endpoints.serializers.negotiation import RESOURCE_OFFERS, Offers
 from apiext.base.meta import limits
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.base.meta.limits import MAX_BODY_BYTES
 from apiext.base.scheduling.inline_work import current_work
 from apiext.resources.managedfields.field_manager import FieldManager
-from apiext.resources.registry.protobuf.kinds import Message
 from apiext.resources.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
 from apiext.storage.interface import Item, ListOptions, ListResult, Watch, WatchOptions
 
@@ -30,15 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-
-MERGE_PATCH: Final = "application/merge-patch+json"
-JSON_PATCH: Final = "application/json-patch+json"
-STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
-CBOR_APPLY_PATCH: Final = "application/apply-patch+cbor"
-APPLY_PATCHES: Final = frozenset({APPLY_PATCH, CBOR_APPLY_PATCH})
-CUSTOM_RESOURCE_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
 class CollectionRest(Protocol):
@@ -142,31 +131,8 @@ class Scope:
     list_kind: str = ""
     converts: bool = False
     """Whether objects are stored in another version, so that those that are read lack defaults of this one."""
-    typed: bool = False
-    """Whether the kind is built in: bodies may omit apiVersion and kind, lists omit empty members."""
-    other_versions: Sequence[str] = ()
-    """Versions of a built-in kind that are registered but not served."""
-    message: Message | None = None
-    """The Protobuf message of bodies, for kinds that clients may send in Protobuf."""
-    package: str = ""
-    """The Go package of a built-in kind, which some of the reference's errors contain."""
+    dialect: Dialect = CUSTOM_RESOURCES
     table: TableConvertor | None = None
-    null_rows: bool = False
-    """Whether an empty table has null as rows, like the reference's default convertor."""
-    patch_types: Sequence[str] = CUSTOM_RESOURCE_PATCHES
-    offers: Offers = RESOURCE_OFFERS
-    creates_on_update: bool = False
-    """Whether PUT creates an object that does not exist."""
-    keeps_metadata: bool = False
-    """Whether a create keeps the metadata that the server otherwise sets, such as the uid."""
-    pins_deleted: bool = False
-    """Whether a deletion adds the uid of the object to its preconditions, which admission sees."""
-    returns_deleted: bool = False
-    """Whether a delete returns the object also when it was removed."""
-    strategic_keys: Mapping[str, str] = field(default_factory=dict)
-    """Merge keys of lists by the names of parent and field, for strategic merge patches of built-in kinds."""
-    max_body: int = MAX_BODY_BYTES
-    """Limit of a body in bytes."""
     encodings: SharedEncodings = field(default_factory=SharedEncodings)
     """The lists that are being sent."""
     remote: ScopeCopies | None = None

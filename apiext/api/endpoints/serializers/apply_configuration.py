@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from apiext.api.endpoints.serializers import json_decoder
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
 from apiext.base.meta import errors
+from apiext.base.meta.encoding import json_decoder
 from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError, DepthError
 from apiext.base.meta.golang import type_model
 from apiext.base.meta.limits import MAX_INLINE_YAML_BYTES
 from apiext.base.scheduling.inline_work import current_work
@@ -32,7 +32,7 @@ def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
     if known is not None:
         return known, []
     current_work().check_size(len(data), MAX_INLINE_YAML_BYTES)
-    from apiext.api.endpoints.serializers import yaml_codec
+    from apiext.base.meta.encoding import yaml_codec
 
     try:
         parsed, duplicates = yaml_codec.parse(data)
@@ -54,7 +54,7 @@ def parse_cbor_configuration(data: bytes) -> Object:
     Raises:
         StatusError: 400 if it is no CBOR, or no object.
     """
-    from apiext.api.endpoints.serializers import cbor_decoder
+    from apiext.base.meta.encoding import cbor_decoder
 
     try:
         return cbor_decoder.parse(data)

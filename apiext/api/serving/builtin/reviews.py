@@ -88,7 +88,7 @@ def token_scope(accounts: BuiltinResource, answer: Answer, admission: Admission)
     """Return the scope of the subresource token of ServiceAccounts."""
     resource = dataclasses.replace(accounts, kind=TOKEN_REQUEST, subresources=())
     scope = _scope(resource, types.TOKEN_REQUEST, answer, admission, subresource=_TOKEN)
-    return dataclasses.replace(scope, resource=accounts.resource, keeps_metadata=True)
+    return dataclasses.replace(scope, resource=accounts.resource, dialect=dataclasses.replace(scope.dialect, keeps_metadata=True))
 
 
 def _scope(resource: BuiltinResource, struct: Struct, answer: Answer, admission: Admission, *, subresource: str = "") -> Scope:
@@ -97,7 +97,8 @@ def _scope(resource: BuiltinResource, struct: Struct, answer: Answer, admission:
     rest = cast("ResourceRest", ReviewRest(kind.codec(), resource.resource.group_resource, answer))
     served = ServedKind(kind=kind, table=PLAIN_TABLE, message=types.message(struct))
     scope = served.endpoint_over(rest, admission, Watches()).scopes[""]
+    scope = dataclasses.replace(scope, table=None, dialect=dataclasses.replace(scope.dialect, offers=TABLELESS_OFFERS))
     if not subresource:
-        return dataclasses.replace(scope, table=None, offers=TABLELESS_OFFERS)
+        return scope
     fields = served.fields(scope.codec, (), subresource)
-    return dataclasses.replace(scope, table=None, offers=TABLELESS_OFFERS, subresource=subresource, fields=fields)
+    return dataclasses.replace(scope, subresource=subresource, fields=fields)

@@ -11,7 +11,8 @@ from apiext.api.admission.object_interfaces import EquivalentResource
 from apiext.api.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.api.endpoints.parameters.options import FieldLabel, meta_field_label
 from apiext.api.endpoints.responsewriters.table import TableConvertor
-from apiext.api.endpoints.scopes.scope import BUILTIN_PATCHES, BodyCodec, Scope
+from apiext.api.endpoints.scopes.dialect import BUILTIN_PATCHES, Dialect
+from apiext.api.endpoints.scopes.scope import BodyCodec, Scope
 from apiext.api.endpoints.serializers.negotiation import BUILTIN_OFFERS, Offers
 from apiext.api.serving.admitted.builtin_objects import EquivalentType, ObjectType, TypedObjects
 from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
@@ -85,7 +86,8 @@ class ServedKind:
         for name, subresource in self.subresources.items():
             own = rest if subresource.strategy is None else dataclasses.replace(rest, strategy=subresource.strategy)
             fields = main.fields if subresource.reset is None else self.fields(main.codec, subresource.reset, name)
-            scopes[name] = dataclasses.replace(main, subresource=name, rest=own, offers=subresource.offers, fields=fields)
+            dialect = dataclasses.replace(main.dialect, offers=subresource.offers)
+            scopes[name] = dataclasses.replace(main, subresource=name, rest=own, dialect=dialect, fields=fields)
         return BuiltinEndpoint(self.kind.resource, scopes)
 
     def _main(self, rest: ResourceRest, admission: Admission, watches: Watches) -> Scope:
@@ -102,11 +104,16 @@ class ServedKind:
             objects=self._objects(codec),
             namespaced=resource.namespaced,
             list_kind=resource.list_kind,
+            table=self.table,
+            dialect=self._dialect(),
+        )
+
+    def _dialect(self) -> Dialect:
+        return Dialect(
             typed=True,
             other_versions=self.other_versions,
             message=self.message or message_of(self.kind.struct),
-            package=resource.kind.group.partition(".")[0] or "core",
-            table=self.table,
+            package=self.kind.resource.kind.group.partition(".")[0] or "core",
             null_rows=self.null_rows,
             patch_types=BUILTIN_PATCHES,
             offers=BUILTIN_OFFERS,

@@ -154,12 +154,10 @@ def _scale_scope(main: Scope, resource: BuiltinResource) -> Scope:
         main,
         subresource="scale",
         kind=SCALE,
-        package=SCALE.group,
         rest=cast("CollectionRest", WorkloadScaleRest(cast("ResourceRest", main.rest), resource.kind, _scale_managers(resource))),
         codec=codec,
         objects=TypedObjects(ObjectType(SCALE, codec, None)),
         fields=FieldManager(SCALE, versions, subresource="scale"),
-        message=message_of(struct),
+        dialect=dataclasses.replace(main.dialect, package=SCALE.group, message=message_of(struct), strategic_keys={}),
         table=TableConvertor(_SCALE_COLUMNS),
-        strategic_keys={},
     )

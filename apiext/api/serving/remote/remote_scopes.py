@@ -15,16 +15,17 @@ from apiext.api.serving.builtin.gated_scopes import gated_scopes
 from apiext.api.serving.builtin.kinds import served_kind
 from apiext.api.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.api.serving.info import ServingInfo, ServingVersion
-from apiext.api.serving.remote.asked_server import AskedCalls, AskedDefinitions, AskedStore
 from apiext.api.serving.remote.server_interfaces import (
     DefinitionSource,
     RulesSource,
+    ServerDefinitions,
     conversion_answers,
     definition_answers,
     written_answers,
 )
 from apiext.base.meta.request import AdmissionOperation
 from apiext.base.workers.server_link import answers_of
+from apiext.resources.conversion.calls import ConversionCalls
 from apiext.resources.conversion.metrics import RulesStats
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.conversion.unknown import UnknownConverter
@@ -45,16 +46,80 @@ if TYPE_CHECKING:
     from apiext.api.endpoints.scopes.scope import Scope
     from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
     from apiext.base.meta.builtin_resources import BuiltinResource
+    from apiext.base.meta.gvk import GroupResource
     from apiext.base.scheduling.call_log import CallLog
     from apiext.base.workers.pool import WorkerPool
     from apiext.base.workers.server_link import Answers, ServerLink
-    from apiext.resources.conversion.calls import ConversionCalls
+    from apiext.resources.conversion.calls import WebhookAnswer, WebhookCall
     from apiext.resources.conversion.interface import Converter
+    from apiext.resources.conversion.metrics import ConversionOutcome
     from apiext.resources.registry.rest import ResourceRest
+    from apiext.storage.backend import KeyValue, WriteResult
+    from apiext.storage.encoded_object import EncodedDraft
     from apiext.storage.interface import Codec, Item
+    from apiext.storage.stored_bytes.version_counts import StoredCounts
 
 _MAX_KEPT: Final = 16
 """Versions of definitions whose scopes a process keeps. The compiled schemas of a large one take some MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedStore:
+    """Implements ServerStore."""
+
+    link: ServerLink
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implement ServerStore.get."""
+        return self.link.ask(ServerStore.get, key)
+
+    async def commit(self, key: str, raw: bytes, expected: int, draft: EncodedDraft | Item | None) -> WriteResult:
+        """Implement ServerStore.commit."""
+        return self.link.ask(ServerStore.commit, key, raw, expected, draft)
+
+    async def delete(self, key: str, expected: int) -> WriteResult:
+        """Implement ServerStore.delete."""
+        return self.link.ask(ServerStore.delete, key, expected)
+
+    async def written(self, item: Item) -> None:
+        """Implement ServerStore.written."""
+        self.link.ask(ServerStore.written, item)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCalls:
+    """Implements ConversionCalls."""
+
+    link: ServerLink
+
+    async def post(self, call: WebhookCall) -> WebhookAnswer:
+        """Implement ConversionCalls.post."""
+        return self.link.ask(ConversionCalls.post, call)
+
+    async def observe(self, number: int, outcome: ConversionOutcome) -> None:
+        """Implement ConversionCalls.observe."""
+        self.link.ask(ConversionCalls.observe, number, outcome)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedDefinitions:
+    """Implements ObservedDefinitions: the server's catalog sees each write at once."""
+
+    store: RemoteStore
+    link: ServerLink
+    codec: CRDCodec
+
+    def observe(self, item: Item) -> None:
+        """Put a definition into the catalog."""
+        self.link.ask(ServerDefinitions.observe, item)
+
+    def forget(self, name: str, revision: int) -> None:
+        """Remove a deleted definition from the catalog."""
+        self.link.ask(ServerDefinitions.forget, name, revision)
+
+    async def count_stored(self, resource: GroupResource) -> StoredCounts:
+        """Return the number of stored objects of a resource by version."""
+        return self.link.ask(ServerDefinitions.count_stored, resource)
 
 
 @dataclass(frozen=True, slots=True)

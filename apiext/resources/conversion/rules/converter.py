@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from apiext.base.scheduling.inline_work import HeavyWorkError
 from apiext.base.scheduling.time_slice import Pace
-from apiext.resources.conversion.interface import ConversionError, UnstorableError
+from apiext.resources.conversion.interface import ConversionError, Converter, UnstorableError
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.carried.annotation import IRREVERSIBLE, TOO_LARGE, CarrierSizeError
 from apiext.resources.conversion.rules.carried.difference import difference
@@ -31,14 +31,13 @@ _PROBLEMS: Final = {TOO_LARGE: "has more than the annotation can carry", IRREVER
 """Why an object must not return to the version that had what was not carried."""
 
 
-class RulesConverter:
-    """Implements InlineConverter, CopiedConverter and CarryingConverter with the rules of a Conversion.
+class RulesConverter(Converter):
+    """Converts by the rules of a Conversion. Implements CarriedContent, too.
 
     Converting an object there and back gives an equal one, whatever the rules lose, but for declared losses.
     """
 
-    calls: Final = None
-    prunes: Final = True
+    prunes = True
 
     def __init__(
         self,
@@ -62,8 +61,18 @@ class RulesConverter:
         self._name = name
         self._stats = stats
         self._hub = hub
-        self.is_inline: Final = not rules.has_expressions
+        self._is_inline = not rules.has_expressions
         self._transformations: dict[tuple[str, str], Transformation | ConversionError] = {}
+
+    @property
+    def is_inline(self) -> bool:
+        """See Converter.is_inline."""
+        return self._is_inline
+
+    @property
+    def carrying(self) -> Self:
+        """See Converter.carrying."""
+        return self
 
     async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> list[Converted]:
         """Implement Converter.convert.
@@ -83,7 +92,7 @@ class RulesConverter:
         return results
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
-        """Implement InlineConverter.convert_inline. No object or list in the given object is changed.
+        """Implement Converter.convert_inline. No object or list in the given object is changed.
 
         Raises:
             HeavyWorkError: the expressions about the object take too long for the event loop.
@@ -188,7 +197,7 @@ class RulesConverter:
     # --- writes -----------------------------------------------------------------------------------------------------------
 
     def prepare_new(self, metadata: Object, version: str) -> None:
-        """Implement CarryingConverter.prepare_new."""
+        """Implement CarriedContent.prepare_new."""
         text = annotation.of(metadata)
         if text is None or version != self._storage_version:
             return
@@ -200,7 +209,7 @@ class RulesConverter:
             _replace(metadata, None)
 
     def keep(self, metadata: Object, before: Object) -> None:
-        """Implement CarryingConverter.keep."""
+        """Implement CarriedContent.keep."""
         known = annotation.of(before)
         if annotation.of(metadata) != known:
             _replace(metadata, known)

@@ -18,7 +18,7 @@ from apiext.base.meta.golang import formatting
 from apiext.base.meta.gvk import GroupVersionKind, parse_group_version
 from apiext.base.meta.objectmeta import canonical
 from apiext.base.scheduling.time_slice import paced
-from apiext.resources.conversion.interface import ConversionError, InlineConverter, UnstorableError
+from apiext.resources.conversion.interface import ConversionError, UnstorableError
 from apiext.storage import stored_object
 from apiext.storage.encoded_object import EncodedObject
 
@@ -115,7 +115,7 @@ class _AwaitedConversion:
 
     def __init__(self, converter: Converter, schemas: _VersionSchemas, api_version: str, storage_api_version: str) -> None:
         self._converter = converter
-        self._prunes = isinstance(converter, InlineConverter) and converter.prunes
+        self._prunes = converter.prunes
         self._schemas = schemas
         self._api_version = api_version
         self._storage_api_version = storage_api_version
@@ -207,7 +207,7 @@ class CustomResourceCodec:
         self._head = b'{"apiVersion":"%b","kind":"%b","metadata":{' % (kind.api_version.encode(), kind.kind.encode())
         self._storage_api_version = f"{kind.group}/{storage_version}"
         self._schemas = _VersionSchemas(kind, schemas)
-        self._converter = converter if isinstance(converter, InlineConverter) and converter.is_inline else None
+        self._converter = converter if converter.is_inline else None
         self.conversion = None
         self.remote = remote
         if self._converter is None and len(schemas) > 1:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError
     from apiext.base.meta.gvk import GroupVersionKind
-    from apiext.resources.conversion.interface import CarryingConverter
+    from apiext.resources.conversion.interface import CarriedContent
     from apiext.resources.registry.request_context import RequestContext
     from apiext.schema.compiled import CompiledSchema
 
@@ -57,7 +57,7 @@ class CustomResourceStrategy(Strategy):
     rules: CompiledSchema
     has_status: bool = False
     scale: ScalePaths | None = None
-    carrying: CarryingConverter | None = None
+    carrying: CarriedContent | None = None
     """The converter, if it keeps what a version lacks in an annotation."""
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.api.garbagecollector.graph import Graph, OwnerState
-from apiext.api.garbagecollector.object_links import Links, OwnerReference, links_of, may_matter
+from apiext.storage.stored_bytes.object_links import Links, OwnerReference, links_of, may_matter
 from tests.unit.api.garbagecollector.kinds import PLANS, THINGS, Kinds, owner, thing
 
 NAMES = ("x", "y", "z")

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.api.endpoints.serializers import yaml_codec
 from apiext.api.openapi.gnostic import any_value
+from apiext.base.meta.encoding import yaml_codec
 from apiext.resources.registry.protobuf.kinds import Message, Scalar
 from tests.support.builders.yaml_texts import TYPED, texts
 

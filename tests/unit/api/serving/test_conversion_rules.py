@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from apiext.api.serving.stored_conversions import NOT_READ, StoredConversions, read_conversions
+from apiext.api.serving.stored_conversions import NOT_READ, StoredConversions
 from apiext.resources.conversion.known import Origin
 from apiext.resources.conversion.rules.definition import conversion_definition
+from apiext.resources.definitions.stored_conversions import read_conversions
 from apiext.server.composition.conversion_status import StoredStatuses
 from apiext.tools.object_access.offline import OfflineObjects
 from tests.support.builders.converted_widgets import NAME, conversion, new_widget, old_widget, widgets_crd

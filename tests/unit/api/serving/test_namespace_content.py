@@ -1,6 +1,6 @@
 """Conditions of a terminating namespace besides those of other writers."""
 
-from apiext.api.serving.namespace_content import NamespaceContent
+from apiext.api.serving.namespace_controller import NamespaceContent
 from apiext.base.meta.encoding.json_codec import Object
 
 X: Object = {"type": "X", "status": "True", "lastTransitionTime": None}

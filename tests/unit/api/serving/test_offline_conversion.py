@@ -2,8 +2,8 @@
 
 import json
 
-from apiext.api.serving.stored_conversions import HOST_CONVERSIONS, RULES_IN_USE
 from apiext.resources.conversion.known import Origin
+from apiext.resources.definitions.stored_conversions import HOST_CONVERSIONS, RULES_IN_USE
 from apiext.storage.replicas.host_records import HostRecords
 from apiext.tools.object_access.interface import RescueError
 from apiext.tools.object_access.offline import OfflineObjects

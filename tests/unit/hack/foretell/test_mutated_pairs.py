@@ -3,7 +3,7 @@
 import pytest
 
 from apiext.resources.definitions.codec import canonical
-from apiext.tools.releases.definition_creation import create_definition, validate_update
+from apiext.resources.evaluation.definition_creation import create_definition, validate_update
 from hack.lib.foretell.mutated_pairs import NoPairError, mutated_pair
 from tests.support.builders.crds import crd, version, widget_crd
 from tests.support.builders.seeds import seeded

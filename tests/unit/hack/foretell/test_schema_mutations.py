@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.resources.definitions.codec import canonical
-from apiext.tools.releases.definition_creation import DefinitionRefusedError, create_definition
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
 from hack.lib.foretell.schema_mutations import MUTATIONS, Mutation, change_enum, change_list, mutate_place
 from hack.lib.foretell.schema_places import Place, places
 from tests.support.builders.crds import crd, version

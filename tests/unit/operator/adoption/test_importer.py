@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
-from apiext.operator.adoption.importer import Importer
 from apiext.operator.adoption.store_diff import Difference, stored_object
+from apiext.operator.adoption.takeover import Importer
 from apiext.operator.api_clients import ApiClient, ApiError
 
 

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from apiext.operator.adoption.progress import Progress
+from apiext.operator.adoption.transition import Progress
 
 
 async def test_reports_sums_of_all_parts() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.resources.conversion.converted_object import check_converted
 from apiext.resources.conversion.interface import ConversionError
+from apiext.resources.conversion.webhook import check_converted
 
 PREFIX = "conversion webhook for example.com/v1, Kind=Widget returned invalid "
 

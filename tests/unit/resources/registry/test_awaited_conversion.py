@@ -10,7 +10,7 @@ from apiext.base.meta import errors, patch
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.gvk import GroupVersionKind
 from apiext.base.scheduling.call_log import CallLog
-from apiext.resources.conversion.interface import ConversionError, Converted
+from apiext.resources.conversion.interface import ConversionError, Converted, Converter
 from apiext.resources.registry.customresources.codec import CustomResourceCodec
 from apiext.resources.registry.customresources.strategy import CustomResourceStrategy
 from apiext.resources.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
@@ -27,7 +27,7 @@ SCHEMA = CompiledSchema({"type": "object", "properties": {"spec": {"type": "obje
 UNAVAILABLE = "conversion webhook does not answer"
 
 
-class ColorConverter:
+class ColorConverter(Converter):
     """Upper-cases colors towards v2 and lower-cases them towards v1, after a task switch."""
 
     def __init__(self) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from apiext.api.admission.sources import AdmissionPhase, RequestPlace
 from apiext.base.meta.request import AdmissionOperation
-from apiext.server.host.admission_objects import RESOURCES, is_freeze_policy
-from apiext.server.host.admission_sources import HostSources, open_host_sources
+from apiext.server.host.admission_sources import RESOURCES, HostSources, is_freeze_policy, open_host_sources
 from tests.support.captured_logs import logged
 from tests.support.event_loop import until, until_answered
 from tests.support.servers.object_host import ObjectHost

@@ -17,10 +17,11 @@ from apiext.api.flowcontrol.seat_part import SeatPart
 from apiext.api.flowcontrol.work_estimate import ONE_SEAT
 from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.base.workers.messages import ProcessMessage, message_sockets, receive_message, send_message
-from apiext.server.multiprocess import whole_flow_control, whole_health
+from apiext.server.multiprocess import whole_flow_control
+from apiext.server.multiprocess import worker as whole_health
 from apiext.server.multiprocess.siblings import SiblingAnswer, Siblings
 from apiext.server.multiprocess.whole_flow_control import WholeFlowControl, sum_levels
-from apiext.server.multiprocess.whole_health import WholeHealth
+from apiext.server.multiprocess.worker import WholeHealth
 from apiext.server.routes.healthz import PING, HealthCheck, HealthEndpoint, UnhealthyError
 from tests.unit.api.flowcontrol.fake_clock import FakeClock
 
@@ -172,7 +173,7 @@ async def _text(endpoint: HealthEndpoint, path: str) -> tuple[int, str]:
 
 async def test_health_of_the_whole(board: _Switchboard, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pass if all workers pass; name the one that fails, with its reason on a path of its own."""
-    monkeypatch.setattr("apiext.server.multiprocess.whole_health._SECONDS", 60.0)
+    monkeypatch.setattr("apiext.server.multiprocess.worker._SECONDS", 60.0)
     problems: list[list[str]] = [[], [], []]
     endpoints = [_health(siblings, problem) for siblings, problem in zip(board.siblings, problems, strict=True)]
     assert await _text(endpoints[0], "/readyz") == (200, "ok")

@@ -5,7 +5,7 @@ import pytest
 from apiext.base.meta.gvk import GroupResource
 from apiext.storage.value.aes import CBCTransformer, GCMTransformer
 from apiext.storage.value.configuration import EncryptedResources, EncryptionConfiguration, IdentityProvider, KeyedProvider, Provider
-from apiext.storage.value.providers import IdentityTransformer, Providers
+from apiext.storage.value.encryption import IdentityTransformer, Providers
 from apiext.storage.value.secretbox import SecretboxTransformer
 from apiext.storage.value.transformation_stats import TransformationStats
 from apiext.storage.value.transformer import Transformer, TransformError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apiext.tools.comparison.change import Grade
-from apiext.tools.comparison.crdify_config import OLM, POLICIES, VALIDATIONS, crdify_grades
+from apiext.tools.comparison.grades_file import OLM, POLICIES, VALIDATIONS, crdify_grades
 from apiext.tools.comparison.rules import RULES, UNHANDLED
 
 

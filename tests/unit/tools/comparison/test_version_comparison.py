@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.tools.comparison.version_comparison import compare_versions, version_added, version_removed
+from apiext.tools.comparison.definition_comparison import compare_versions, version_added, version_removed
 from tests.support.builders.crds import crd, definition, version
 
 SCALE: Final = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from apiext.base.scheduling.call_log import CallLog
-from apiext.resources.conversion.interface import ConversionError, Converted
+from apiext.resources.conversion.interface import ConversionError, Converted, Converter
 from apiext.resources.conversion.none import NoneConverter
 from apiext.tools.judgement.converters import Converters, JudgedConverter, RefusingConverter
 from apiext.tools.judgement.judge import Judge
@@ -24,16 +24,16 @@ OLD: Final = definition(crd("widgets", V1 | {"storage": True}, conversion={"stra
 NEW: Final = definition(crd("widgets", V1, V2, conversion=WEBHOOK))
 
 
-class _Webhook:
+class _Webhook(Converter):
     """Converts by a function, and counts calls."""
 
     def __init__(self, change: Callable[[Json, str], None]) -> None:
         self._change = change
-        self.calls: list[tuple[int, str]] = []
+        self.called: list[tuple[int, str]] = []
 
     async def convert(self, objects: Sequence[Json], api_version: str, _log: CallLog | None = None) -> Sequence[Converted]:
         """Implement Converter.convert."""
-        self.calls.append((len(objects), api_version))
+        self.called.append((len(objects), api_version))
         results: list[Converted] = []
         for obj in objects:
             try:
@@ -118,7 +118,7 @@ async def test_a_good_webhook_has_no_findings() -> None:
 
     assert report.findings == []
     assert report.unchanged == 2
-    assert len(webhook.calls) < 12
+    assert len(webhook.called) < 12
 
 
 async def test_lost_fields_are_found_in_both_directions() -> None:

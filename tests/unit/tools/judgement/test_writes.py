@@ -3,8 +3,9 @@
 from typing import Any, Final
 
 from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
 from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.judged_definition import JudgedDefinition, JudgedVersion
+from apiext.tools.judgement.judged_definition import JudgedDefinition
 from apiext.tools.judgement.writes import LABEL, judge_writes, with_label
 from tests.support.builders.crds import crd, definition
 from tests.support.builders.definition_pairs import INTEGER, STATUS, STRING, root, struct, v1
@@ -19,7 +20,7 @@ OBJECT: Final[Json] = {
 }
 
 
-def _version(schema: Json, **more: Any) -> JudgedVersion:
+def _version(schema: Json, **more: Any) -> EvaluatedVersion:
     return JudgedDefinition(definition(crd("widgets", v1(schema, **more))), JudgedConverter(NoneConverter())).version("v1")
 
 

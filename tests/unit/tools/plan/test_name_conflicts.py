@@ -6,9 +6,9 @@ from typing import Any, Final
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.controllers.naming import accepted_names
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.definition_creation import create_definition
 from apiext.tools.plan.plan import Safety, State
 from apiext.tools.plan.planner import name_conflicts
-from apiext.tools.releases.definition_creation import create_definition
 from tests.support.builders.crds import crd
 from tests.support.builders.plans import plan_of, release
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.resources.evaluation.definition_creation import create_definition
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan.plan import Need, Safety, State, StepKind
-from apiext.tools.releases.definition_creation import create_definition
 from apiext.tools.releases.interface import Release
 from tests.support.builders.crds import crd, version
 from tests.support.builders.plans import NAME, WEBHOOK, ListedObjects, created, custom, only, plan_of, release, schema, shaped

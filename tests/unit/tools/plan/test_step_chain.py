@@ -2,10 +2,10 @@
 
 import pytest
 
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError
 from apiext.tools.plan import stages
 from apiext.tools.plan.plan import Need, StepKind
 from apiext.tools.plan.step_chain import StepChain, manifest_of, state_check
-from apiext.tools.releases.definition_creation import DefinitionRefusedError
 from tests.support.builders.plans import WEBHOOK, created, shaped
 
 BOTH = created(shaped("v1", "a", storage=True), shaped("v2", "a"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.tools.recordings.replacement import Replacements
+from apiext.tools.recordings.redaction import Replacements
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from apiext.base.meta.encoding import json_codec
 from apiext.resources.definitions.codec import CRDCodec
 from apiext.storage import stored_object
 from apiext.tools.releases.interface import SourceError, SourceObject
-from apiext.tools.releases.store_source import StoreSource
+from apiext.tools.releases.store_place import StoreSource
 from tests.support.builders.crds import crd, definition, stored_crd, widget
 from tests.support.servers.memory_backend import MemoryBackend
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.tools.suites.coverage.schema_points import points_of, touched_by_object, touched_by_refusal
+from apiext.tools.suites.coverage.coverage import points_of, touched_by_object, touched_by_refusal
 
 SCHEMA: dict[str, Any] = {
     "properties": {

@@ -5,13 +5,23 @@ from __future__ import annotations
 import base64
 import binascii
 import zlib
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any, Final
 
-from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec, json_values
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.resources.conversion.rules.carried.entries import Entry
-from apiext.resources.conversion.rules.carried.entry_documents import MalformedEntryError, from_documents, to_document
+from apiext.base.meta.limits import MAX_DEPTH
+from apiext.resources.conversion.rules.carried.entries import (
+    ABSENT,
+    KEY_TYPES,
+    MAX_STEPS,
+    Entry,
+    FieldEntry,
+    ItemsEntry,
+    OrderEntry,
+    Place,
+    Step,
+)
 
 CARRIED: Final = "conversion.apiext.dev/carried"
 """The name of the annotation."""
@@ -28,6 +38,107 @@ _REFUSALS: Final = frozenset({TOO_LARGE, IRREVERSIBLE})
 
 Carried = dict[str, tuple[Entry, ...] | str]
 """Entries by the version that has them. Instead of entries, the reason why they could not be carried: the object must not return there."""
+
+
+class MalformedEntryError(ValueError):
+    """No conversion wrote this entry."""
+
+
+def to_document(entry: Entry) -> list[Any]:
+    """Return the JSON form of an entry."""
+    place = [step if isinstance(step, str) else dict(step) for step in entry.place]
+    if isinstance(entry, FieldEntry):
+        return ["f", place, entry.digest] if entry.value is ABSENT else ["f", place, entry.digest, entry.value]
+    if isinstance(entry, ItemsEntry):
+        return ["i", place, dict(entry.items)]
+    return ["o", place, entry.digest, list(entry.order), *([list(entry.keys)] if entry.keys else [])]
+
+
+def from_documents(documents: Any) -> tuple[Entry, ...]:
+    """Return the entries of one version.
+
+    The places of fields and items do not lead through one another, so that all of them together concern each value once.
+
+    Raises:
+        MalformedEntryError: a conversion cannot have written them.
+    """
+    if type(documents) is not list:
+        raise MalformedEntryError
+    entries = tuple(map(_entry, documents))
+    if len(entries) == 1:
+        return entries
+    orders = [entry.place for entry in entries if isinstance(entry, OrderEntry)]
+    if len(set(orders)) < len(orders):
+        raise MalformedEntryError
+    _check_separate([entry.place for entry in entries if not isinstance(entry, OrderEntry)])
+    return entries
+
+
+def _entry(document: Any) -> Entry:
+    if type(document) is not list or not 3 <= len(document) <= 5:
+        raise MalformedEntryError
+    kind, place, *rest = document
+    steps = _place(place)
+    if kind == "i" and len(rest) == 1:
+        return ItemsEntry(steps, _items(rest[0]))
+    if type(rest[0]) is not str:
+        raise MalformedEntryError
+    if kind == "f" and len(rest) <= 2:
+        if len(rest) == 2 and json_values.is_deeper(rest[1], MAX_DEPTH - len(steps)):
+            raise MalformedEntryError
+        return FieldEntry(steps, rest[0], rest[1] if len(rest) == 2 else ABSENT)
+    if kind == "o" and len(rest) >= 2:
+        return OrderEntry(steps, rest[0], _order(rest[1]), _names(rest[2]) if len(rest) == 3 else ())
+    raise MalformedEntryError
+
+
+def _place(document: Any) -> Place:
+    if type(document) is not list or not 0 < len(document) <= MAX_STEPS:
+        raise MalformedEntryError
+    return tuple(map(_step, document))
+
+
+def _step(document: Any) -> Step:
+    if type(document) is str:
+        return document
+    if type(document) is dict and document and all(type(value) in KEY_TYPES for value in document.values()):
+        return tuple(sorted(document.items()))
+    raise MalformedEntryError
+
+
+def _items(document: Any) -> dict[str, list[Any]]:
+    if type(document) is not dict or not all(type(items) is list for items in document.values()):
+        raise MalformedEntryError
+    if json_values.is_deeper(document, MAX_DEPTH):
+        raise MalformedEntryError
+    return document
+
+
+def _order(document: Any) -> list[int]:
+    if type(document) is not list or not all(type(place) is int for place in document) or sorted(document) != list(range(len(document))):
+        raise MalformedEntryError
+    return document
+
+
+def _names(document: Any) -> list[str]:
+    if type(document) is not list or not document or not all(type(name) is str for name in document):
+        raise MalformedEntryError
+    return document
+
+
+def _check_separate(places: list[Place]) -> None:
+    """Raise MalformedEntryError if a place equals another one or leads through it."""
+    root: dict[Hashable, Any] = {}
+    for place in places:
+        node = root
+        for step in place[:-1]:
+            below = node.setdefault(step, {})
+            if below is None:
+                raise MalformedEntryError
+            node = below
+        if place[-1] in node:
+            raise MalformedEntryError
+        node[place[-1]] = None
 
 
 class CarrierSizeError(ValueError):

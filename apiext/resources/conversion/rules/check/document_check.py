@@ -2,24 +2,205 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from apiext.base.meta.encoding import json_codec, json_values
 from apiext.resources.conversion.interface import ConversionError
-from apiext.resources.conversion.rules.check.agreement import check_agreement
 from apiext.resources.conversion.rules.check.checker import check_rules
-from apiext.resources.conversion.rules.check.default_check import check_defaults
+from apiext.resources.conversion.rules.check.choices import RandomChoices
+from apiext.resources.conversion.rules.check.places import placed_rules, spoke_path
 from apiext.resources.conversion.rules.check.report import CheckReport, report_of
+from apiext.resources.conversion.rules.check.samples import Samples
 from apiext.resources.conversion.rules.compile import compile_rules
 from apiext.resources.conversion.rules.errors import InvalidConversionError
+from apiext.resources.conversion.rules.inverse import MovedPaths
+from apiext.resources.conversion.rules.model import EACH, Expressions
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
+from apiext.resources.conversion.rules.paths import path_text
 from apiext.schema.compiled import CompiledSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.resources.conversion.rules.interface import CompiledRules
-    from apiext.resources.conversion.rules.model import ConversionRules
+    from apiext.resources.conversion.rules.interface import CompiledRules, Transformation
+    from apiext.resources.conversion.rules.model import ConversionRules, FieldSteps
+    from apiext.schema.model import Structural
+
+_TRIALS: Final = 60
+_SHOWN: Final = 80
+_ABSENT: Final = object()
+
+
+_IDENTITY: Final = ("apiVersion", "kind", "metadata")
+_KEY: Final = "key"
+"""The key of a made-up entry of a map."""
+_MAX_DEFAULTS: Final = 1000
+"""Defaults of a version that are tried: each takes about 0.1 ms."""
+_MAX_SHOWN: Final = 100
+"""Characters of a shown default."""
+
+
+class _Default(NamedTuple):
+    """A field with a default."""
+
+    path: FieldSteps
+    holder: FieldSteps
+    """Leads to the object with the field; entries of maps have a key."""
+
+
+def check_defaults(rules: ConversionRules, compiled: CompiledRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:
+    """Convert an object for each default, and warn if the default makes it invalid: a client of the other version cannot write it back."""
+    for index, spoke in enumerate(rules.spokes):
+        for source, target in ((spoke.version, rules.hub), (rules.hub, spoke.version)):
+            trial = _Trial(schemas[source], schemas[target], compiled.transformation(source, target))
+            for default in islice(_defaults(schemas[source].structural, (), ()), _MAX_DEFAULTS):
+                found = trial.run(default)
+                if found is not None:
+                    value, problem = found
+                    text = f"{source} gives {path_text(default.path)} the default {_short(value)}, which makes objects invalid in {target}"
+                    report.warn(spoke_path(index), f"{text}: {problem}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def _defaults(schema: Structural, path: FieldSteps, holder: FieldSteps) -> Iterator[_Default]:
+    for name, child in schema.properties.items():
+        if path or name not in _IDENTITY:
+            if "default" in child.raw:
+                yield _Default((*path, name), holder)
+            yield from _defaults(child, (*path, name), (*holder, name))
+    if schema.items is not None:
+        yield from _defaults(schema.items, (*path, EACH), (*holder, EACH))
+    if schema.additional is not None:
+        yield from _defaults(schema.additional, (*path, EACH), (*holder, _KEY))
+
+
+class _Trial:
+    """Tries the defaults of one version in another one."""
+
+    def __init__(self, source: CompiledSchema, target: CompiledSchema, transformation: Transformation) -> None:
+        self._source = source
+        self._target = target
+        self._transformation = transformation
+
+    def run(self, default: _Default) -> tuple[Any, str] | None:
+        """Return the default and a problem that it makes in the target; None if there is none, or no object to try it."""
+        obj: Object = {"apiVersion": "", "kind": "", "metadata": {"name": "sample"}} | _holding(default.holder, {})
+        try:
+            self._source.coerce(obj, defaults=True)
+            without = json_values.copy(obj)
+            value = _object_at(without, default.holder).pop(default.path[-1])
+            problems = self._problems(obj)
+            known = self._problems(without) if problems else set()
+        # a ConversionError is a ValueError, as are those of embedded objects without a kind, whose other fields are dropped
+        except (ValueError, LookupError):
+            return None
+        return next(((value, problem) for problem in sorted(problems) if problem not in known), None)
+
+    def _problems(self, obj: Object) -> set[str]:
+        """Return what the target does not allow of an object of the source. Raise ConversionError."""
+        self._transformation.apply(obj)
+        self._target.coerce(obj, defaults=True)
+        return {f"{each.field}: {each.body()}" for each in (*self._target.validate_values(obj), *self._target.validate_lists(obj))}
+
+
+def _holding(steps: FieldSteps, value: Any) -> Any:
+    """Return an object with a value at the end of a path."""
+    for step in reversed(steps):
+        value = [value] if step == EACH else {step: value}
+    return value
+
+
+def _object_at(value: Any, steps: FieldSteps) -> Object:
+    for step in steps:
+        value = value[0] if step == EACH else value[step]
+    found: Object = value
+    return found
+
+
+def check_agreement(rules: ConversionRules, compiled: CompiledRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:
+    """Warn of each field of an expression that has another value after a conversion there and back, or that fails, with an example."""
+    for index, spoke in enumerate(rules.spokes):
+        places = [*_set_fields(rules, index)]
+        for source, target in ((spoke.version, rules.hub), (rules.hub, spoke.version)):
+            fields = {place: steps for version, place, steps in places if version == source}
+            if fields:
+                _Direction(rules, compiled, source, target, report).check(fields, schemas[source])
+
+
+def _set_fields(rules: ConversionRules, index: int) -> Iterator[tuple[str, str, FieldSteps]]:
+    """Yield the version, the place in the rules, and the path in that version of each field that expressions of a spoke set."""
+    spoke = rules.spokes[index]
+    moves = MovedPaths(spoke.rules)
+    for number, each in enumerate(placed_rules(rules, index)):
+        if not isinstance(each.rule, Expressions):
+            continue
+        for position, assignment in enumerate(each.rule.to_spoke):
+            steps = moves.before(assignment.path, number)
+            if steps is not None:
+                yield spoke.version, f"{each.part('toSpoke')}[{position}]", steps
+        for position, assignment in enumerate(each.rule.to_hub):
+            steps = moves.after(assignment.path, number + 1)
+            if steps is not None:
+                yield rules.hub, f"{each.part('toHub')}[{position}]", steps
+
+
+class _Direction:
+    """Tries objects of one version."""
+
+    def __init__(self, rules: ConversionRules, compiled: CompiledRules, source: str, target: str, report: CheckReport) -> None:
+        self._rules = rules
+        self._compiled = compiled
+        self._source = source
+        self._target = target
+        self._report = report
+
+    def check(self, fields: Mapping[str, FieldSteps], schema: CompiledSchema) -> None:
+        """Convert made-up objects there and back, and compare the fields, which are given by the place of their rule."""
+        samples = Samples(schema, self._rules, self._source, kind="Sample")
+        left = dict(fields)
+        for seed in range(_TRIALS):
+            obj = samples.make(RandomChoices(seed)) if left else None
+            if obj is None:
+                continue
+            try:
+                returned = self._returned(obj)
+            except ConversionError as error:
+                place = next(iter(left))
+                self._report.warn(place, f"fails for some objects of {self._source}: {error}")
+                return
+            for place, steps in [*left.items()]:
+                before, after = _value(obj, steps), _value(returned, steps)
+                if before is not _ABSENT and (after is _ABSENT or not json_values.equal(before, after)):
+                    way = f"{self._source} -> {self._target} -> {self._source}"
+                    text = f"{path_text(steps)} {_shown(before)} becomes {_shown(after)} on the way {way}"
+                    self._report.warn(place, f"the directions disagree: {text}; the difference is carried")
+                    del left[place]
+
+    def _returned(self, obj: Object) -> Object:
+        """Return an object after a conversion there and back, without what it carries. Raise ConversionError."""
+        found: Object = json_values.copy(obj)
+        self._compiled.transformation(self._source, self._target).apply(found)
+        self._compiled.transformation(self._target, self._source).apply(found)
+        return found
+
+
+def _value(obj: Any, steps: FieldSteps) -> Any:
+    for step in steps:
+        if step == EACH or type(obj) is not dict or step not in obj:
+            return _ABSENT
+        obj = obj[step]
+    return obj
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is _ABSENT else json_codec.dumps(value).decode()
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def check_document(document: object, schemas: Mapping[str, CompiledSchema] | None) -> tuple[ConversionRules | None, CheckReport]:

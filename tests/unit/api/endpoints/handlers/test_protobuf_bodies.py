@@ -3,8 +3,8 @@
 import pytest
 
 from apiext.api.endpoints.handlers.body import parse_body
-from apiext.api.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.api.endpoints.serializers.negotiation import PROTOBUF
+from apiext.base.meta.encoding.json_decoder import BodyDecodeError
 from apiext.resources.registry.builtin.core_types import NAMESPACE
 from apiext.resources.registry.protobuf.kinds import message_of
 

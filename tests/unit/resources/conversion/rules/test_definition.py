@@ -10,7 +10,7 @@ from apiext.resources.conversion.rules.errors import InvalidConversionError
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.resources.definitions.codec import CRDCodec
 from apiext.schema.compiled import CompiledSchema
-from apiext.tools.releases.definition_creation import create_release
+from apiext.tools.releases.crd_files import create_release
 from tests.support.builders.conversion_cases import ACCEPTED, REFUSED, with_rules
 
 
