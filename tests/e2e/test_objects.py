@@ -1,5 +1,6 @@
 """Objects of apiext with the usual clients of a cluster."""
 
+import http.client
 import json
 from collections.abc import Iterator
 from contextlib import closing
@@ -106,7 +107,11 @@ def test_compresses_for_clients_only(cluster: Cluster, group: str) -> None:
     for number in range(3):
         large = widget(f"large{number}", group=group)
         large["metadata"]["annotations"] = {"large": "x" * 100_000}
-        cluster.host.must("POST", widgets_path(group), large)
+        try:
+            cluster.host.must("POST", widgets_path(group), large)
+        except http.client.IncompleteRead:
+            # Go's proxy ends a response that begins before it has noticed the end of the request's body: the object is there
+            cluster.host.must("GET", f"{widgets_path(group)}/large{number}")
 
     def listed(**headers: str) -> tuple[str | None, bool]:
         with closing(cluster.host.connect()) as connection:

@@ -17,7 +17,9 @@ WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
     "writes",
     [
         pytest.param(60, marks=pytest.mark.sample, id="few"),
-        pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(300)], id="many"),
+        pytest.param(
+            1000, marks=[pytest.mark.slow, pytest.mark.long("apiext/storage", "apiext/api/endpoints"), pytest.mark.timeout(300)], id="many"
+        ),
     ],
 )
 def test_equivalence(own_server: ApiextServer, writes: int) -> None:
