@@ -2,16 +2,18 @@
 
 `python venv.py ROOT [--runtime]` prints the path of its Python. The environment is ROOT/.venv, or `APIEXT_VENV`. With
 `--runtime` it has the runtime dependencies of `apiext` (the lock of the image), else also all development tools; a call
-without `--runtime` adds them to an existing environment. A stamp in the environment names its lock, so that the next
-call installs nothing.
+without `--runtime` adds them to an existing environment. A stamp in the environment names its lock and the declared
+commands, so that the next call installs nothing.
 """
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 LOCK = "requirements-dev.lock"
@@ -48,8 +50,10 @@ def main(root: Path, *, runtime: bool = False) -> Path:
 
 
 def _state(root: Path, lock: str) -> str:
-    """Return the inputs of the environment: the lock and the folder of the checkout."""
-    return f"{hashlib.sha256((root / lock).read_bytes()).hexdigest()} {root}\n"
+    """Return the inputs of the environment: the lock, the commands and plug-ins that the checkout declares, and its folder."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    declared = json.dumps([project.get("scripts"), project.get("entry-points")], sort_keys=True)
+    return f"{hashlib.sha256((root / lock).read_bytes() + declared.encode()).hexdigest()} {root}\n"
 
 
 def _stamped(stamp: Path) -> str:

@@ -38,6 +38,7 @@ def made(venv: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
     (tmp_path / "manifests").mkdir()
     (tmp_path / venv.LOCK).write_text("one==1\ntwo==1\n")
     (tmp_path / venv.RUNTIME_LOCK).write_text("one==1\n")
+    (tmp_path / "pyproject.toml").write_text('[project]\nscripts = {a = "b:c"}\n')
     return calls
 
 
@@ -55,6 +56,18 @@ def test_updates_after_a_change_of_the_lock(venv: ModuleType, made: list[tuple[P
     (tmp_path / venv.LOCK).write_text("one==2\n")
     venv.main(tmp_path)
 
+    assert len(made) == 2
+
+
+def test_updates_after_a_change_of_the_commands(venv: ModuleType, made: list[tuple[Path, str]], tmp_path: Path) -> None:
+    """Update an environment that has other commands or plug-ins of the checkout; other changes of pyproject.toml do not matter."""
+    venv.main(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nscripts = {a = "b:c"}\n')
+    venv.main(tmp_path)
+    assert len(made) == 1
+
+    (tmp_path / "pyproject.toml").write_text('[project]\nscripts = {a = "b:c"}\nentry-points = {pytest11 = {a = "b.d"}}\n')
+    venv.main(tmp_path)
     assert len(made) == 2
 
 
