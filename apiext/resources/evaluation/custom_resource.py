@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from apiext.base.meta.encoding import json_codec, json_values
 from apiext.base.meta.errors import StatusError
+from apiext.base.scheduling.blocking import result_of
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.conversion.unknown import UnknownConverter
-from apiext.resources.definitions.codec import GVK, CRDCodec
+from apiext.resources.definitions.codec import GVK
 from apiext.resources.definitions.sources import crd_documents
 from apiext.resources.evaluation.compiled_version import version_schemas
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
@@ -22,7 +21,7 @@ from apiext.resources.evaluation.explanation import explain_update
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Iterator
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.conversion.interface import Converter
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
     from apiext.resources.evaluation.explanation import Explanation
 
-T = TypeVar("T")
 Source = str | Path | Mapping[str, Any]
 """A file of YAML or JSON, or an object."""
 
@@ -79,7 +77,7 @@ def load(source: Source, *, name: str = "", conversion: Source | None = None) ->
         found = ", ".join(one["metadata"]["name"] for one in crds)
         raise InvalidSourceError(place, [f"has several CRDs, give one's name: {found}" if crds else f"has no CRD {name}".rstrip()])
     try:
-        definition = _result(create_definition(crds[0]))
+        definition = result_of(create_definition(crds[0]))
     except DefinitionRefusedError as error:
         raise InvalidSourceError(place, list(error.reasons)) from error
     rules = list(_documents(conversion, str(conversion))) if conversion is not None else documents
@@ -112,7 +110,7 @@ class CustomResource:
         """
         if not self._definition.has(str(obj.get("apiVersion"))):
             raise ValueError(f"{self.name} has no version {obj.get('apiVersion')}")
-        (found,) = _result(self._definition.read(version, [json_codec.dumps(obj)]))
+        (found,) = result_of(self._definition.read(version, [json_codec.dumps(obj)]))
         if isinstance(found, Exception):
             raise found
         if "resourceVersion" not in obj["metadata"]:
@@ -160,8 +158,7 @@ class CustomResourceVersion:
         Raises:
             ValueError: an object cannot be decoded, or there is no such subresource.
         """
-        if not self._version.has(subresource):
-            raise ValueError(f"there is no subresource {subresource}")
+        self._check_subresource(subresource)
         before = None if old is None else self.decode(old)
         if before is not None:
             before["metadata"].setdefault("resourceVersion", "1")
@@ -172,10 +169,12 @@ class CustomResourceVersion:
 
         Raises:
             ApplyRefusedError: other managers own fields that it changes (409), or it is invalid.
+            ValueError: there is no such subresource.
         """
+        self._check_subresource(subresource)
         fields = self._version.fields(subresource)
         try:
-            return _result(fields.apply(json_values.copy(live or {}), json_values.copy(config), manager, force=force))
+            return result_of(fields.apply(json_values.copy(live or {}), json_values.copy(config), manager, force=force))
         except StatusError as error:
             raise ApplyRefusedError(error) from error
 
@@ -186,6 +185,10 @@ class CustomResourceVersion:
         found = self._version.schema.rule_costs(obj, exact=True)
         return RuleCost(found.spent, MAX_OBJECT_COST, found.largest)
 
+    def _check_subresource(self, name: str) -> None:
+        if not self._version.has(name):
+            raise ValueError(f"there is no subresource {name}")
+
     def _checked(self, obj: Object) -> Object:
         kind = self._version.kind
         if (obj.get("apiVersion"), obj.get("kind")) != (kind.api_version, kind.kind):
@@ -195,16 +198,10 @@ class CustomResourceVersion:
 
 def _documents(source: Source, place: str) -> Iterator[Object]:
     """Yield the CRDs and Conversions of a source. Raises InvalidSourceError."""
-    if isinstance(source, Mapping):
-        found: Object = json_values.copy(dict(source))
-        data = json_codec.dumps(found)
-    else:
-        data = Path(source).read_bytes()
+    data = json_codec.dumps(dict(source)) if isinstance(source, Mapping) else Path(source).read_bytes()
     for document in crd_documents.definitions(data):
         if isinstance(document, crd_documents.FileProblem):
             raise InvalidSourceError(place, [str(document)])
-        if document.get("kind") == GVK.kind:
-            CRDCodec().decode_body(document, False)  # noqa: FBT003 -- the codec's interface
         yield document
 
 
@@ -219,13 +216,3 @@ def _converter(definition: Definition, document: Object | None) -> Converter:
     if not built.report.is_valid:
         raise InvalidSourceError(f"the Conversion {definition.name}", [f"{one.path}: {one.message}" for one in built.report.problems])
     return built.converter
-
-
-def _result(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return what a coroutine returns, also where an event loop runs."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()

@@ -2,7 +2,7 @@
 
 Mirrors apiserver pkg/server/handler.go and pkg/server/routes.
 
-Slis: component-base metrics/prometheus/slis.
+SLIs: component-base metrics/prometheus/slis.
 """
 
 from __future__ import annotations

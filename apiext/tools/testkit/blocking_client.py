@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from apiext.base.scheduling.blocking import result_of
 from apiext.base.webhook.clientcmd import kubeconfig
 from apiext.tools.replay.outcome import ReplayError
 from apiext.tools.replay.server_client import RefusedError, ServerClient
@@ -32,8 +31,7 @@ def run_with_client(config: Path, work: Callable[[ServerClient], Awaitable[T]]) 
         finally:
             await client.close()
 
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            return pool.submit(lambda: asyncio.run(run())).result()
-        except (RefusedError, ReplayError, kubeconfig.KubeconfigError) as error:
-            raise KitError(str(error)) from error
+    try:
+        return result_of(run())
+    except (RefusedError, ReplayError, kubeconfig.KubeconfigError) as error:
+        raise KitError(str(error)) from error

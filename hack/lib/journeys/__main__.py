@@ -4,17 +4,19 @@ import argparse
 import http.client
 import json
 import os
-import runpy
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from click.testing import CliRunner
+
+from apiext.cli.main import apiext
 from hack.lib.bench import conversion, workload
+from hack.lib.bench.client import Client
 from hack.lib.journeys.counter import SIGNAL, Counter
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.webhook_server import WebhookServer
@@ -42,46 +44,32 @@ class _Request(NamedTuple):
     """Sends what comes before the request and is not counted."""
 
 
-class _Client:
-    """The administrator, on one connection."""
-
-    def __init__(self, server: ApiextServer) -> None:
-        self._connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=server.ssl_context())
-
-    def send(self, method: str, path: str, body: object = None, media_type: str = "application/json") -> int:
-        """Send a request and read its answer; return its status code."""
-        data = None if body is None else json.dumps(body).encode()
-        self._connection.request(method, path, data, {"Content-Type": media_type})
-        response = self._connection.getresponse()
-        response.read()
-        return response.status
-
-    def must(self, method: str, path: str, body: object = None, media_type: str = "application/json") -> None:
-        """Send a request that succeeds."""
-        code = self.send(method, path, body, media_type)
-        assert code < http.HTTPStatus.BAD_REQUEST, (method, path, code)
+def _must(client: Client, method: str, path: str, body: dict[str, Any] | None = None, media_type: str = "application/json") -> None:
+    """Send a request that succeeds."""
+    code = client.call(method, path, body, media_type)
+    assert code < http.HTTPStatus.BAD_REQUEST, (method, path, code)
 
 
-def _requests(client: _Client) -> Iterator[_Request]:
+def _requests(client: Client) -> Iterator[_Request]:
     """Yield the requests."""
     plain, guarded, stored = map(workload.collection, (_PLAIN, _GUARDED, _CONVERTED))
     other = f"{stored.replace('/v1/', '/v2/')}?resourceVersion=0"
     one = _name(0)
 
     def merge(collection: str, number: int) -> None:
-        client.must("PATCH", f"{collection}/{one}", {"spec": {"sent": f"{number}"}}, _MERGE)
+        _must(client, "PATCH", f"{collection}/{one}", {"spec": {"sent": f"{number}"}}, _MERGE)
 
     def apply(number: int) -> None:
         applied = _object("Plain", 0) | {"metadata": {"name": one, "labels": {"number": f"{number}"}}}
-        client.must("PATCH", f"{plain}/{one}?fieldManager=a&force=true", applied, _APPLY)
+        _must(client, "PATCH", f"{plain}/{one}?fieldManager=a&force=true", applied, _APPLY)
 
-    yield _Request("GET", lambda _: client.must("GET", f"{plain}/{one}"))
-    yield _Request("LIST", lambda _: client.must("GET", plain))
-    yield _Request("CREATE", lambda number: client.must("POST", plain, _object("Plain", number)))
+    yield _Request("GET", lambda _: _must(client, "GET", f"{plain}/{one}"))
+    yield _Request("LIST", lambda _: _must(client, "GET", plain))
+    yield _Request("CREATE", lambda number: _must(client, "POST", plain, _object("Plain", number)))
     yield _Request("merge patch", partial(merge, plain))
     yield _Request("apply", apply)
-    yield _Request("CREATE with a validating webhook", lambda number: client.must("POST", guarded, _object("Guarded", number)))
-    yield _Request("LIST through a conversion webhook, of one new object", lambda _: client.must("GET", other), partial(merge, stored))
+    yield _Request("CREATE with a validating webhook", lambda number: _must(client, "POST", guarded, _object("Guarded", number)))
+    yield _Request("LIST through a conversion webhook, of one new object", lambda _: _must(client, "GET", other), partial(merge, stored))
 
 
 def _name(number: int) -> str:
@@ -93,23 +81,17 @@ def _object(kind: str, number: int) -> dict[str, Any]:
     return found
 
 
-def _fill(client: _Client, admission: WebhookServer, webhook: WebhookServer) -> None:
+def _fill(client: Client, admission: WebhookServer, webhook: WebhookServer) -> None:
     """Create the definitions, their objects and the webhook configuration."""
     converted = conversion.crd(_CONVERTED, "Converted", renamed=False)
     config = {"clientConfig": webhook.client_config("/well"), "conversionReviewVersions": ["v1"]}
     converted["spec"]["conversion"] = {"strategy": "Webhook", "webhook": config}
     for crd in (workload.crd(_PLAIN, "Plain"), workload.crd(_GUARDED, "Guarded"), converted):
-        client.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-    for plural, kind in ((_PLAIN, "Plain"), (_GUARDED, "Guarded"), (_CONVERTED, "Converted")):
-        path = workload.collection(plural)
-        until(partial(_is_served, client, path), path)
+        client.serve(crd)
+        names = crd["spec"]["names"]
         for number in range(_OBJECTS):
-            client.must("POST", workload.collection(plural), _object(kind, number))
-    client.must("POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", _guard(admission))
-
-
-def _is_served(client: _Client, path: str) -> bool:
-    return client.send("GET", path) == http.HTTPStatus.OK
+            _must(client, "POST", workload.collection(names["plural"]), _object(names["kind"], number))
+    _must(client, "POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", _guard(admission))
 
 
 def _guard(admission: WebhookServer) -> dict[str, Any]:
@@ -157,7 +139,8 @@ def journeys() -> dict[str, Count]:
         other.mkdir()
         admission = stack.enter_context(WebhookServer(other, "hack.lib.soak.admission_webhook"))
         server = stack.enter_context(_running(folder, report))
-        client = _Client(server)
+        files = {"CA": server.ca, "Cert": server.client_cert, "Key": server.client_key}
+        client = Client({"URL": server.url} | {name: str(path) for name, path in files.items()})
         _fill(client, admission, webhook)
         numbers = iter(range(_OBJECTS, 1_000_000))
         found = {request.name: _counted(server, report, request, numbers) for request in _requests(client)}
@@ -181,13 +164,7 @@ def _plan() -> Count:
 
 
 def _plan_once(files: list[Path]) -> None:
-    arguments = sys.argv
-    sys.argv = ["apiext", "plan", str(files[1]), "--from", str(files[0])]
-    try:
-        with suppress(SystemExit), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            runpy.run_module("apiext", run_name="__main__")
-    finally:
-        sys.argv = arguments
+    CliRunner().invoke(apiext, ["plan", str(files[1]), "--from", str(files[0])])
 
 
 def _main() -> None:

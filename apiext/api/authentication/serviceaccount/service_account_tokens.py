@@ -2,7 +2,7 @@
 
 Mirrors kubernetes pkg/serviceaccount (claims.go, jwt.go).
 
-Jwt: RFC 7519, go-jose's rules.
+JWT: RFC 7519, go-jose's rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Environments of admission expressions, by what they may refer to (createEnvForOpts of apiserver pkg/admission/plugin/cel/compile.go).
 
-Json patch library: apiserver pkg/cel/library/jsonpatch.go.
+JSON patch library: apiserver pkg/cel/library/jsonpatch.go.
 """
 
 from __future__ import annotations

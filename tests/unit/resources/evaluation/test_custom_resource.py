@@ -129,6 +129,8 @@ def test_applies(widgets: CustomResource) -> None:
         v1.apply(live, _widget(name="b"), "second")
     assert refused.value.code == 409
     assert v1.apply(live, _widget(name="b"), "second", force=True)["spec"]["name"] == "b"
+    with pytest.raises(ValueError, match="subresource"):
+        v1.apply(live, _widget(), "first", subresource="scale")
 
 
 def test_counts_costs(widgets: CustomResource) -> None:
@@ -178,3 +180,15 @@ def test_works_beside_an_event_loop() -> None:
         return load(WIDGETS).convert(_widget(low=2), "v2")
 
     assert asyncio.run(use())["spec"] == {"low": 2}
+
+
+def test_leaves_the_event_loop_of_the_thread() -> None:
+    """Leave the loop that a caller has set for its thread."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        load(WIDGETS).convert(_widget(low=2), "v2")
+        assert asyncio.get_event_loop_policy().get_event_loop() is loop
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
