@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.endpoints.scopes.execution import perform_own
+from apiext.api.endpoints.handlers.write import perform_own
 from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.base.meta import errors
 from apiext.base.meta.errors import StatusError

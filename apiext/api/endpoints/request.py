@@ -1,4 +1,4 @@
-"""Keys of the values that filters attach to a request for the handlers."""
+"""Keys of the values that filters attach to a request for the handlers, and what all verbs read from them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from aiohttp import web
 from apiext.api.authorization.authorizer import Authorize
 from apiext.api.flowcontrol.configuration.classifier import Classification
 from apiext.api.flowcontrol.work_estimate import WorkEstimate
+from apiext.base.meta import errors
 from apiext.base.meta.request import Peer, RequestInfo, UserInfo
 from apiext.base.workers.pool import WorkerPool
+from apiext.resources.registry.request_context import RequestContext
 
 if TYPE_CHECKING:
     from apiext.api.audit.context import AuditContext
@@ -91,3 +93,21 @@ def attached(request: web.BaseRequest) -> AuditContext:
 def audit_of(request: web.BaseRequest) -> AuditContext | None:
     """Return the audit context of a request, to record something in it; None if the request is not recorded."""
     return attached(request) if AUDIT in request else None
+
+
+def request_context(request: web.BaseRequest) -> RequestContext:
+    """Return the request's context for the registry."""
+    info = request[INFO]
+    return RequestContext(namespace=info.namespace, subresource=info.subresource, warnings=request[WARNINGS])
+
+
+def required_name(request: web.BaseRequest) -> str:
+    """Return the name in the path.
+
+    Raises:
+        StatusError: 400 if there is none.
+    """
+    name = request[INFO].name
+    if not name:
+        raise errors.bad_request("name must be provided")
+    return name

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.endpoints.handlers.create import create_stored
+from apiext.api.endpoints.handlers.write import create_stored, perform_own
 from apiext.api.endpoints.parameters.options import WriteQuery
-from apiext.api.endpoints.scopes.execution import perform_own
 from apiext.api.endpoints.scopes.write_call import WriteCall
 from apiext.api.endpoints.serializers.negotiation import JSON
 from apiext.api.garbagecollector.served_objects import MANAGER, USER

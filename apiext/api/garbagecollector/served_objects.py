@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from apiext.api.endpoints.handlers.delete import delete_stored
 from apiext.api.endpoints.handlers.patch import patch_stored
+from apiext.api.endpoints.handlers.write import delete_stored, perform, perform_own
 from apiext.api.endpoints.parameters.options import DeleteQuery, WriteQuery
 from apiext.api.endpoints.scopes.dialect import MERGE_PATCH
-from apiext.api.endpoints.scopes.execution import perform, perform_own
 from apiext.api.endpoints.scopes.write_call import WriteCall
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_codec

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.api.endpoints.handlers.patch import patch_stored
+from apiext.api.endpoints.handlers.write import perform
 from apiext.api.endpoints.parameters.options import WriteQuery
 from apiext.api.endpoints.scopes.dialect import APPLY_PATCH
-from apiext.api.endpoints.scopes.execution import perform
 from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.base.meta import errors, time
 from apiext.base.meta.encoding import json_codec

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.api.endpoints.handlers.patch import patch_stored
+from apiext.api.endpoints.handlers.write import perform
 from apiext.api.endpoints.parameters.options import WriteQuery
 from apiext.api.endpoints.scopes.dialect import MERGE_PATCH
-from apiext.api.endpoints.scopes.execution import perform
 from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.api.migration.migration_state import MigrationProgress
 from apiext.base.meta import errors

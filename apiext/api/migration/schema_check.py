@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.api.endpoints.scopes.execution import perform
+from apiext.api.endpoints.handlers.write import perform
 from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.base.meta import field
 from apiext.base.meta.encoding import json_codec

@@ -12,13 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.api.endpoints.handlers.delete_options import registry_options
+from apiext.api.endpoints.handlers.write import WriteSteps
 from apiext.api.endpoints.parameters.options import DeleteQuery
-from apiext.api.endpoints.scopes.context import Admitter
 from apiext.api.endpoints.scopes.write_call import WriteCall
 from apiext.base.meta import errors, time
 from apiext.base.meta.log import get_logger
-from apiext.base.meta.request import AdmissionOperation, controller_user
+from apiext.base.meta.request import controller_user
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.ticks import until_tick
 from apiext.base.scheduling.workqueue import RequeueError, WorkQueue
@@ -88,8 +87,7 @@ class NamespaceContent:
         """Delete all objects of a resource, and record failures and remaining objects."""
         context = RequestContext(namespace=namespace)
         deletion = DeleteQuery(propagation_policy="Background")
-        admitter = Admitter(scope, WriteCall(_USER, namespace, "", "", deletion), "")
-        options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())
+        options = WriteSteps(scope, WriteCall(_USER, namespace, "", "", deletion)).deletion()
         try:
             await scope.rest.delete_collection(context, options, ListOptions())
             remaining = (await scope.rest.list(context, ListOptions())).items

@@ -9,9 +9,9 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.api.endpoints.handlers.patch import patch_stored
+from apiext.api.endpoints.handlers.write import perform_own
 from apiext.api.endpoints.parameters.options import WriteQuery
 from apiext.api.endpoints.scopes.dialect import APPLY_PATCH
-from apiext.api.endpoints.scopes.execution import perform_own
 from apiext.api.endpoints.scopes.write_call import SERVER_MASTER, WriteCall
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_codec

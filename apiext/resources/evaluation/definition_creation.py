@@ -46,7 +46,7 @@ async def create_definition(draft: Object, taken: AcceptedNames | None = None) -
     """
     crd = _without_system_fields(draft)
     try:
-        await before_create(RequestContext(), crd, _STRATEGY, None, namespaced=False)
+        await before_create(RequestContext(), crd, _STRATEGY, namespaced=False)
     except StatusError as error:
         raise DefinitionRefusedError(_reasons(error)) from error
     name = crd["metadata"]["name"]

@@ -11,7 +11,6 @@ from apiext.base.meta import errors, field, names, time
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.gvk import GroupKind, GroupResource, parse_group_version
 from apiext.base.meta.objectmeta import validation
-from apiext.base.meta.request import AdmissionOperation
 from apiext.base.random_uuid import random_uuid
 from apiext.base.scheduling.bounded_thread import bounded
 from apiext.resources.registry.errors import MODIFIED
@@ -20,7 +19,7 @@ from apiext.storage import versioner
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError
-    from apiext.resources.registry.request_context import Admit, RequestContext
+    from apiext.resources.registry.request_context import RequestContext
     from apiext.resources.registry.strategy import Strategy
 
 _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
@@ -144,24 +143,17 @@ def check_resource_version(metadata: Object, current: int, *, resource: GroupRes
     metadata["resourceVersion"] = str(current)
 
 
-async def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, admit: Admit | None, *, namespaced: bool) -> None:
-    """Set the system fields and the generated name of a new object; prepare, validate and admit it.
+async def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
+    """Set the system fields and the generated name of a new object; prepare and validate it.
 
     Raises:
-        StatusError: the object is invalid or refused.
+        StatusError: the object is invalid.
     """
     metadata = obj["metadata"]
     metadata["creationTimestamp"] = time.now()
     metadata["uid"] = random_uuid()
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = names.generate_name(metadata["generateName"])
-    await _prepare_for_create(ctx, obj, strategy, namespaced=namespaced)
-    if admit is not None:
-        await admit(AdmissionOperation.CREATE, obj, None)
-
-
-async def _prepare_for_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
-    metadata = obj["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
     strategy.prepare_for_create(ctx, obj)
     problems = await bounded(lambda: strategy.validate(ctx, obj), strategy)

@@ -1,6 +1,6 @@
 """REST over a store, the same for every resource except for its strategy (apiserver pkg/registry/generic/registry/store.go).
 
-Delete collection: apiserver pkg/registry/generic/registry/store.go, DeleteCollection.
+The steps of a write from strategy on: `api/endpoints/handlers/write.py` has all of them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.time_slice import Pace
 from apiext.resources.registry.deletion import check_options, check_preconditions, finalizers_for, mark_as_deleting
 from apiext.resources.registry.errors import StorageFailure, interpret, relative_key
-from apiext.resources.registry.metadata import before_create, names_revision, own
-from apiext.resources.registry.update import EmptiedFinalizersError, UpdateCall, with_sent_metadata
+from apiext.resources.registry.metadata import (
+    before_bounded_update,
+    before_create,
+    check_resource_version,
+    given_resource_version,
+    names_revision,
+    own,
+    wipe_system_fields,
+)
 from apiext.storage.errors import InvalidObjectError, KeyExistsError, KeyNotFoundError
 from apiext.storage.interface import Item, ListResult, Preconditions, VersionMatch, WriteOptions
 
@@ -108,6 +115,15 @@ class _DeleteNowError(Exception):
     """A deletion leaves the object no finalizers, so that it can be deleted at once."""
 
 
+class _EmptiedFinalizersError(Exception):
+    """An update removed the last finalizer of an object that is being deleted: delete it instead of writing it."""
+
+    def __init__(self, obj: Object, revision: int) -> None:
+        super().__init__()
+        self.obj = obj
+        self.revision = revision
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class ResourceRest:
     """The verbs of one resource in one version.
@@ -190,13 +206,15 @@ class ResourceRest:
 
     async def _create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         metadata = obj["metadata"]
-        await before_create(ctx, obj, self.strategy, options.admit, namespaced=self.namespaced)
+        await before_create(ctx, obj, self.strategy, namespaced=self.namespaced)
+        if options.admit is not None:
+            await options.admit(AdmissionOperation.CREATE, obj, None)
         key = self.key(metadata.get("namespace", ""), metadata["name"])
         if not options.dry_run and names_revision(metadata):
             raise errors.unknown("resourceVersion should not be set on objects to be created")
         try:
             item = await self.store.create(key, obj, self.codec, WriteOptions(dry_run=options.dry_run))
-            return with_sent_metadata(item, metadata) if options.dry_run else item
+            return _with_sent_metadata(item, metadata) if options.dry_run else item
         except KeyExistsError as error:
             raise await self._already_exists(key, obj) from error
         except StorageFailure as error:
@@ -220,7 +238,7 @@ class ResourceRest:
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
         """Update an object; return the result, and whether it was created."""
         key = self.key(ctx.namespace, name)
-        call = UpdateCall(ctx, name, updater, options, self.resource, self.strategy, self.namespaced)
+        call = _UpdateCall(self, ctx, name, updater, options)
         write = WriteOptions(
             preconditions=options.preconditions,
             ignore_not_found=options.create,
@@ -231,7 +249,7 @@ class ResourceRest:
         while True:
             try:
                 item, _ = await self.store.guaranteed_update(key, self.codec, call, write)
-            except EmptiedFinalizersError as emptied:
+            except _EmptiedFinalizersError as emptied:
                 try:
                     return await self._finish_deletion(key, name, emptied, options), False
                 except InvalidObjectError:
@@ -242,9 +260,9 @@ class ResourceRest:
                     error.key = relative_key(error.key, self.resource)
                 operation = "create" if call.created else "update"
                 raise interpret(error, resource=self.resource, operation=operation, name=name) from error
-            return with_sent_metadata(item, call.metadata) if options.dry_run else item, call.created
+            return _with_sent_metadata(item, call.metadata) if options.dry_run else item, call.created
 
-    async def _finish_deletion(self, key: str, name: str, emptied: EmptiedFinalizersError, options: UpdateOptions) -> Item:
+    async def _finish_deletion(self, key: str, name: str, emptied: _EmptiedFinalizersError, options: UpdateOptions) -> Item:
         """Delete an object after an update has removed its last finalizer. Return the object of the update.
 
         Raises:
@@ -333,6 +351,77 @@ class ResourceRest:
         """Delete all objects of a list and return them. Stop at the first failure; earlier deletions stay."""
         check_options(options)
         return await delete_all(self, ctx, options, list_options)
+
+
+class _UpdateCall:
+    """Makes the new state of an object from the store's current one. `created` and `metadata` describe the last attempt."""
+
+    __slots__ = ("_ctx", "_name", "_options", "_rest", "_updater", "_warned", "created", "metadata")
+
+    def __init__(self, rest: ResourceRest, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> None:
+        self._rest = rest
+        self._ctx = ctx
+        self._name = name
+        self._updater = updater
+        self._options = options
+        self._warned = len(ctx.warnings)
+        self.created = False
+        self.metadata: Object = {}
+
+    async def __call__(self, existing: Object, revision: int) -> Object:
+        """Return the object to write.
+
+        Raises:
+            StatusError: the update is invalid or refused.
+            _EmptiedFinalizersError: the object is to be deleted.
+        """
+        ctx, rest, admit = self._ctx, self._rest, self._options.admit
+        # each attempt repeats the warnings
+        del ctx.warnings[self._warned :]
+        self.created = not revision
+        if self.created and not self._options.create:
+            raise errors.not_found(rest.resource, self._name)
+        obj = own(await self._updater(existing))
+        self.metadata = metadata = obj["metadata"]
+        if self.created:
+            given_resource_version(metadata)
+            wipe_system_fields(metadata)
+            await before_create(ctx, obj, rest.strategy, namespaced=rest.namespaced)
+            if admit is not None:
+                await admit(AdmissionOperation.CREATE, obj, None)
+            return obj
+        check_resource_version(
+            metadata, revision, resource=rest.resource, name=self._name, unconditional=rest.strategy.allow_unconditional_update
+        )
+        await before_bounded_update(ctx, obj, existing, rest.strategy, namespaced=rest.namespaced)
+        if admit is not None:
+            await admit(AdmissionOperation.UPDATE, obj, existing)
+        # the strategy may have replaced it
+        self.metadata = obj["metadata"]
+        if self._is_finished(obj, existing):
+            raise _EmptiedFinalizersError(obj, revision)
+        return obj
+
+    def _is_finished(self, obj: Object, existing: Object) -> bool:
+        before = existing["metadata"]
+        return (
+            "deletionTimestamp" in before
+            and not obj["metadata"].get("finalizers")
+            and not before.get("deletionGracePeriodSeconds")
+            and self._rest.strategy.may_delete_during_update(obj, existing)
+        )
+
+
+def _with_sent_metadata(item: Item, metadata: Object) -> Item:
+    """Return a dry run's result with the client's selfLink. Without a revision it also keeps the client's resourceVersion."""
+    kept = {name: metadata[name] for name in ("resourceVersion", "selfLink") if metadata.get(name)}
+    if item.revision:
+        kept.pop("resourceVersion", None)
+    if not kept:
+        return item
+    obj = item.object()
+    obj["metadata"] |= kept
+    return Item(key=item.key, revision=item.revision, data=json_codec.dumps(obj), labels=item.labels, fields=item.fields)
 
 
 def uid_precondition(obj: Object) -> Preconditions | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.endpoints.scopes.execution import perform_own
+from apiext.api.endpoints.handlers.write import perform_own
 from apiext.api.endpoints.scopes.write_call import SERVER_MASTER, WriteCall
 from apiext.api.serving.stored_conversions import stored_scopes
 from apiext.base.meta import errors

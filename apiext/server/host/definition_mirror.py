@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from apiext.api.endpoints.scopes.execution import perform_own
+from apiext.api.endpoints.handlers.write import perform_own
 from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
 from apiext.base.meta import limits
 from apiext.base.meta.encoding import json_values

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.api.endpoints.handlers.owner_references import dedup_owner_references
+from apiext.api.endpoints.handlers.write import dedup_owner_references
 from apiext.api.endpoints.parameters.query_parameters import parse_query
 from apiext.api.endpoints.serializers.negotiation import _PARAMS, clauses
 from apiext.base.meta.encoding.json_decoder import BodyDecodeError, duplicate_fields, parse

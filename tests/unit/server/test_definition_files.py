@@ -144,7 +144,7 @@ async def test_logs_what_a_file_strands(source: DirectorySource, widgets: InProc
 
 
 def _recording(calls: list[Object]) -> Any:
-    from apiext.api.endpoints.scopes.execution import perform_own
+    from apiext.api.endpoints.handlers.write import perform_own
 
     async def recorded(*args: Any) -> Any:
         calls.append({})

@@ -8,20 +8,16 @@ from typing import Final
 from aiohttp import web
 
 from apiext.api.authorization.authorizer import Decision, ReviewError
-from apiext.api.endpoints.handlers.delete_options import read_delete_options, registry_options
+from apiext.api.endpoints.handlers.delete_options import read_delete_options
 from apiext.api.endpoints.handlers.object_response import item_reply, success_reply
+from apiext.api.endpoints.handlers.write import delete_stored, perform
 from apiext.api.endpoints.parameters.options import UNREADABLE
 from apiext.api.endpoints.parameters.query_parameters import parse_query
-from apiext.api.endpoints.request import AUTHORIZE, INFO, USER, WORKERS, audit_of
-from apiext.api.endpoints.scopes.context import Admitter, request_context, required_name
-from apiext.api.endpoints.scopes.execution import perform
+from apiext.api.endpoints.request import AUTHORIZE, INFO, USER, WORKERS, audit_of, request_context, required_name
 from apiext.api.endpoints.scopes.scope import Scope
-from apiext.api.endpoints.scopes.write_call import WriteCall, write_call
+from apiext.api.endpoints.scopes.write_call import write_call
 from apiext.api.endpoints.serializers.negotiation import MediaType, negotiate_output
 from apiext.base.meta import errors
-from apiext.base.meta.objectmeta.raw_metadata import read_metadata
-from apiext.base.meta.request import AdmissionOperation
-from apiext.storage.interface import Item
 
 _UNSAFE_ANNOTATION: Final = "apiserver.k8s.io/unsafe-delete-ignore-read-error"
 _UNSAFE_VERB: Final = "unsafe-delete-ignore-read-errors"
@@ -49,19 +45,6 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         return await success_reply(request, media, details)
     status = 202 if not removed and query.orphan_dependents is False else 200
     return await item_reply(request, scope, media, item, status=status)
-
-
-async def delete_stored(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]:
-    """Delete an object. Return its last state, whether it was removed, and its uid. The caller authorizes.
-
-    Raises:
-        StatusError: the deletion is rejected, or in conflict with the stored object.
-    """
-    query = call.query
-    admitter = Admitter(scope, call, call.name)
-    options = registry_options(query, admitter.validation(AdmissionOperation.DELETE), whole=admitter.reads_deleted())
-    item, removed = await scope.rest.delete(call.context, call.name, dataclasses.replace(options, limit=scope.inline_limit))
-    return item, removed, str(read_metadata(item.data).get("uid", ""))
 
 
 async def _delete_unreadable(request: web.BaseRequest, scope: Scope, media: MediaType, name: str, *, dry_run: bool) -> web.StreamResponse:

@@ -21,7 +21,6 @@ from apiext.base.meta.golang.type_model import Decoder
 from apiext.base.meta.gvk import parse_group_version
 from apiext.base.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_YAML_BYTES
 from apiext.resources.registry.protobuf.kinds import message_of
-from apiext.resources.registry.request_context import Admit, DeleteOptions
 from apiext.storage.interface import Preconditions
 
 _KIND: Final = "DeleteOptions"
@@ -100,16 +99,4 @@ def _decode(parsed: Any) -> DeleteQuery:
         dry_run=tuple(item or "" for item in body.get("dryRun") or ()),
         preconditions=preconditions,
         ignore_read_error=bool(body.get(UNREADABLE)),
-    )
-
-
-def registry_options(options: DeleteQuery, admit: Admit | None, *, whole: bool) -> DeleteOptions:
-    """Convert the options for the registry. With `whole`, `admit` gets whole objects."""
-    return DeleteOptions(
-        whole=whole,
-        preconditions=options.preconditions,
-        orphan_dependents=options.orphan_dependents,
-        propagation_policy=options.propagation_policy,
-        dry_run=bool(options.dry_run),
-        admit=admit,
     )

@@ -7,8 +7,8 @@ from aiohttp import web
 from apiext.api.endpoints.handlers.object_response import item_reply
 from apiext.api.endpoints.parameters.options import check_export
 from apiext.api.endpoints.parameters.query_parameters import parse_query, text
+from apiext.api.endpoints.request import request_context, required_name
 from apiext.api.endpoints.responsewriters.status import status_reply
-from apiext.api.endpoints.scopes.context import request_context, required_name
 from apiext.api.endpoints.scopes.scope import Scope
 from apiext.api.endpoints.serializers.negotiation import negotiate_output
 from apiext.base.meta import errors

@@ -9,8 +9,7 @@ from apiext.api.endpoints.parameters.options import list_query, short_list_query
 from apiext.api.endpoints.parameters.query_parameters import parse_query
 from apiext.api.endpoints.parameters.selector_budget import selector_budget
 from apiext.api.endpoints.parameters.shard_selector import shard_selector
-from apiext.api.endpoints.request import INFO
-from apiext.api.endpoints.scopes.context import request_context
+from apiext.api.endpoints.request import INFO, request_context
 from apiext.api.endpoints.scopes.scope import Scope
 from apiext.api.endpoints.serializers.negotiation import negotiate_output
 from apiext.base.scheduling.time_slice import in_slices

@@ -6,23 +6,21 @@ Mirrors apiserver pkg/endpoints/handlers/patch.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any, Final
 
 from aiohttp import web
 
-from apiext.api.endpoints.handlers.apply import Applier
-from apiext.api.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text
+from apiext.api.endpoints.handlers.body import YAML_PREFIX, decode_parsed, identify, read_body, strict_text
 from apiext.api.endpoints.handlers.object_response import item_reply
-from apiext.api.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.api.endpoints.handlers.strategic_merge import strategic_merge
+from apiext.api.endpoints.handlers.write import WriteSteps, perform_or_create
 from apiext.api.endpoints.parameters.options import IGNORE, WARN, write_options
-from apiext.api.endpoints.request import SERVES_CBOR, WORKERS
-from apiext.api.endpoints.scopes.context import Admitter, authorize_create, check_name, match_namespace, required_name
+from apiext.api.endpoints.request import SERVES_CBOR, required_name
 from apiext.api.endpoints.scopes.dialect import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH
-from apiext.api.endpoints.scopes.execution import perform
 from apiext.api.endpoints.scopes.scope import Scope
 from apiext.api.endpoints.scopes.write_call import WriteCall, write_call
+from apiext.api.endpoints.serializers.apply_configuration import FROM_YAML, parse_cbor_configuration, parse_configuration
 from apiext.api.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
 from apiext.base.meta import errors, patch, unstructured
 from apiext.base.meta.encoding import json_codec, json_decoder, json_values
@@ -33,8 +31,6 @@ from apiext.base.meta.field import Path, invalid
 from apiext.base.meta.golang import formatting
 from apiext.base.meta.gvk import GroupKind
 from apiext.base.meta.limits import MAX_INLINE_COPIES
-from apiext.base.meta.request import AdmissionOperation
-from apiext.resources.registry.request_context import UpdateOptions, Updater
 from apiext.storage.interface import Item
 
 _NO_BREAKS: Final = bytes.maketrans(b"\r\n", b"  ")
@@ -52,46 +48,25 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     required_name(request)
     media = negotiate_output(request, scope.dialect.offers)
     data = await read_body(request, scope.dialect.max_body)
-    query = write_options(request, "PatchOptions", apply=patch_type in APPLY_PATCHES)
+    applies = patch_type in APPLY_PATCHES
+    query = write_options(request, "PatchOptions", apply=applies)
     # Nested copies grow exponentially.
     heavy = patch_type == JSON_PATCH and data.count(b"copy") > MAX_INLINE_COPIES
     call = write_call(request, query, patch_type, data, manager=query.field_manager)
-    try:
-        item, created = await perform(request[WORKERS], scope, patch_stored, call, heavy=heavy)
-    except errors.StatusError as error:
-        if error.code != 404 or patch_type not in APPLY_PATCHES or scope.subresource:
-            raise
-        await authorize_create(request, scope)
-        item, created = await perform(request[WORKERS], scope, _create_or_patch, call)
+    creates = applies and not scope.subresource
+    item, created = await perform_or_create(request, scope, patch_stored, call, creates=creates, heavy=heavy)
     return await item_reply(request, scope, media, item, status=201 if created else 200)
 
 
-async def _create_or_patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
-    return await patch_stored(scope, call, create=True)
-
-
-async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
-    """Patch an object. Return the result, and whether it was created. The caller authorizes.
+async def patch_stored(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+    """Patch an object, or create a missing one if the call `creates` it. Return it, and whether it was created. The caller authorizes.
 
     Raises:
         StatusError: the patch is invalid, can not be applied, or its result is rejected.
     """
-    ctx, name, query = call.context, call.name, call.query
-    admitter = Admitter(scope, call, name)
-    is_apply = call.media_type in APPLY_PATCHES
-    patcher: Updater
-    if is_apply:
-        patcher = applier = Applier(scope, call, admitter)
-        applier.record_body()
-    else:
-        patcher = _Patcher(scope, call, _read_patch(call.media_type, call.data), admitter)
-        if call.record is not None and call.record.with_body:
-            # line breaks in JSON are never inside strings, and an event is one line
-            call.record.take_body(with_replacements(call.data).translate(_NO_BREAKS))
-    admit = admitter.validation(AdmissionOperation.UPDATE)
-    options = UpdateOptions(dry_run=query.dry_run, admit=admit, limit=scope.inline_limit, create=create, keep_managers=is_apply)
+    steps, applies = WriteSteps(scope, call), call.media_type in APPLY_PATCHES
     try:
-        return await scope.rest.update(ctx, name, patcher, options)
+        return await steps.update((_Applier if applies else _Patcher)(scope, call, steps), keep_managers=applies)
     except RecursionError as error:
         # only objects from kube-apiserver or an older version can be that deep
         raise patch.too_deep() from error
@@ -109,55 +84,44 @@ def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
     return patch_type
 
 
-def _read_patch(patch_type: str, data: bytes) -> _Patch:
-    """Parse a patch. Raise StatusError (400) if it is no JSON or nested too deeply."""
-    try:
-        document = json_decoder.parse(data)
-    except DepthError as error:
-        raise errors.bad_request(f"the patch is {error}") from error
-    except BodyDecodeError as error:
-        raise errors.bad_request("invalid JSON patch") from error
-    return _Patch(patch_type, data, document)
-
-
-@dataclass(frozen=True, slots=True)
-class _Patch:
-    """A patch before its validation."""
-
-    type: str
-    data: bytes
-    document: Any
-    """The parsed patch."""
-
-
-@dataclass(slots=True, eq=False)
 class _Patcher:
-    """The updater of a PATCH. It parses the patch on its first call."""
+    """Makes the new object of a patch."""
 
-    _scope: Scope
-    _call: WriteCall
-    _patch: _Patch
-    _admitter: Admitter
-    _change: Change | None = None
-    _strategic_text: str | None = None
-    _patch_strict: Sequence[str] = ()
+    __slots__ = ("_call", "_change", "_document", "_patch_strict", "_scope", "_steps", "_strategic_text")
+
+    def __init__(self, scope: Scope, call: WriteCall, steps: WriteSteps) -> None:
+        """Read the patch of a call. Raise StatusError (400) if it is no JSON, or nested too deeply."""
+        try:
+            self._document: Any = json_decoder.parse(call.data)
+        except DepthError as error:
+            raise errors.bad_request(f"the patch is {error}") from error
+        except BodyDecodeError as error:
+            raise errors.bad_request("invalid JSON patch") from error
+        self._scope = scope
+        self._call = call
+        self._steps = steps
+        self._change: Change | None = None
+        """Made in the first attempt."""
+        self._strategic_text: str | None = None
+        self._patch_strict: Sequence[str] = ()
+        if call.record is not None and call.record.with_body:
+            # line breaks in JSON are never inside strings, and an event is one line
+            call.record.take_body(with_replacements(call.data).translate(_NO_BREAKS))
 
     async def __call__(self, existing: Object) -> Object:
-        """Return the patched object after decoding and admission.
+        """Return the patched object, with its managers.
 
         Raises:
-            StatusError: the patch or its result is invalid, or admission rejected it.
+            StatusError: the patch or its result is invalid.
         """
+        call = self._call
         if not (existing.get("metadata") or {}).get("uid"):
-            raise errors.not_found(self._scope.resource.group_resource, self._call.name)
+            raise errors.not_found(self._scope.resource.group_resource, call.name)
         if self._change is None:
             self._change = self._parse()
-        obj, call = self._decode(self._change, self._patched(existing)), self._call
+        obj = self._decode(self._change, self._patched(existing))
         await self._scope.fields.update(existing, obj, call.manager)
-        match_namespace(self._scope, obj, call.namespace)
-        check_name(obj, call.name)
-        obj = await self._admitter.mutate(AdmissionOperation.UPDATE, obj, existing)
-        dedup_owner_references(obj, call.warnings, after_admission=True)
+        self._steps.match(obj, call.name)
         return obj
 
     def _patched(self, existing: Object) -> Object:
@@ -171,18 +135,18 @@ class _Patcher:
         return copied
 
     def _parse(self) -> Change:
-        strict, raw = self._call.query.field_validation != IGNORE, self._patch
-        if raw.type == JSON_PATCH:
-            operations, unknown = patch.parse_json_patch(raw.document, strict=strict)
-            duplicates = json_decoder.duplicate_fields(raw.data, operations) if strict else []
+        strict, patch_type = self._call.query.field_validation != IGNORE, self._call.media_type
+        if patch_type == JSON_PATCH:
+            operations, unknown = patch.parse_json_patch(self._document, strict=strict)
+            duplicates = json_decoder.duplicate_fields(self._call.data, operations) if strict else []
             self._patch_strict = [f"json patch {text}" for text in (*duplicates, *unknown)]
             return lambda existing: patch.json_patch(existing, operations)
-        if raw.type == MERGE_PATCH:
-            document = patch.parse_merge_patch(raw.document, strict=strict)
+        if patch_type == MERGE_PATCH:
+            document = patch.parse_merge_patch(self._document, strict=strict)
         else:
-            document = patch.parse_strategic_patch(raw.document)
-        self._patch_strict = json_decoder.duplicate_fields(raw.data, document) if strict else []
-        if raw.type == MERGE_PATCH:
+            document = patch.parse_strategic_patch(self._document)
+        self._patch_strict = json_decoder.duplicate_fields(self._call.data, document) if strict else []
+        if patch_type == MERGE_PATCH:
             return lambda existing: patch.merge_patch(existing, document)
         self._strategic_text = unstructured.go_string(document)
         keys = self._scope.dialect.strategic_keys
@@ -235,3 +199,54 @@ def _sorted(value: Any) -> Any:
 def _invalid_result(shown: str, reason: str) -> errors.StatusError:
     """Return the 422 for a patch whose result is not an object of the kind."""
     return errors.invalid(GroupKind("", ""), "", [invalid(Path("patch"), shown, reason)])
+
+
+class _Applier:
+    """Makes the new object of an apply: merges the configuration into the existing object."""
+
+    __slots__ = ("_call", "_parsed", "_scope", "_steps")
+
+    def __init__(self, scope: Scope, call: WriteCall, steps: WriteSteps) -> None:
+        """Take a call. The reference parses the configuration for the audit event before it reads the object."""
+        self._scope = scope
+        self._call = call
+        self._steps = steps
+        self._parsed: tuple[Object, list[str]] | None = None
+        if call.record is not None and call.record.with_body:
+            # __call__ raises it again
+            with suppress(errors.StatusError):
+                call.record.take_body(json_codec.dumps(self._parse()[0], sort_keys=False))
+
+    async def __call__(self, existing: Object) -> Object:
+        """Return the existing object with the configuration merged into it, or a new one, with its managers.
+
+        Raises:
+            StatusError: the configuration is invalid, or in conflict with other managers.
+        """
+        scope, call = self._scope, self._call
+        configuration, duplicates = self._parse()
+        obj = await scope.fields.apply(existing, configuration, call.manager, force=call.query.force)
+        self._report(duplicates)
+        if obj["metadata"].get("uid") and not (existing.get("metadata") or {}).get("uid"):
+            why = f"uid mismatch: the provided object specified uid {obj['metadata']['uid']}, and no existing object was found"
+            raise errors.conflict(scope.resource.group_resource, call.name, why)
+        self._steps.match(obj, call.name)
+        return obj
+
+    def _parse(self) -> tuple[Object, list[str]]:
+        """Return the configuration, and messages about its duplicate keys. Raises StatusError (400)."""
+        if self._parsed is None:
+            data = self._call.data
+            is_cbor = self._call.media_type == CBOR_APPLY_PATCH
+            self._parsed = (parse_cbor_configuration(data), []) if is_cbor else parse_configuration(data)
+        return self._parsed
+
+    def _report(self, duplicates: list[str]) -> None:
+        """Report duplicate keys as the field validation demands. Raise StatusError (400) if it is Strict."""
+        validation = self._call.query.field_validation
+        if not duplicates or validation == IGNORE:
+            return
+        if validation == WARN:
+            self._call.warnings.extend(message.strip() for message in duplicates)
+            return
+        raise errors.bad_request(f"error strict decoding patch: {FROM_YAML}{YAML_PREFIX}" + "\n".join(duplicates))

@@ -22,12 +22,11 @@ from apiext.api.endpoints.parameters.options import ListQuery, list_query
 from apiext.api.endpoints.parameters.query_parameters import parse_query
 from apiext.api.endpoints.parameters.selector_budget import selector_budget
 from apiext.api.endpoints.parameters.shard_selector import shard_selector
-from apiext.api.endpoints.request import INFO, SERVES_CBOR, WATCH_INITIALIZED
+from apiext.api.endpoints.request import INFO, SERVES_CBOR, WATCH_INITIALIZED, request_context
 from apiext.api.endpoints.responsewriters.cached_document import accepts_gzip
 from apiext.api.endpoints.responsewriters.content_encoding import is_added_by_proxy
 from apiext.api.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.api.endpoints.responsewriters.response import NO_HEADERS, ResponseStream
-from apiext.api.endpoints.scopes.context import request_context
 from apiext.api.endpoints.scopes.scope import Scope
 from apiext.api.endpoints.serializers.negotiation import CBOR, CBOR_SEQUENCE, JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.base.meta.errors import StatusError

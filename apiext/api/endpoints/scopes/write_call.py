@@ -47,6 +47,8 @@ class WriteCall:
     """Messages for Warning headers; the execution appends to them."""
     deadline: float = math.inf
     """The end of the request's time as `time.monotonic`."""
+    creates: bool = False
+    """Whether an update creates an object that does not exist; the user may."""
     record: RequestRecord | None = None
     """What the execution adds to the audit event; None if the write is not recorded."""
 
@@ -64,9 +66,8 @@ def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data:
     warnings, deadline = request[WARNINGS], request.get(DEADLINE, math.inf)
     audit = audit_of(request)
     record = audit.write_record() if audit is not None else None
-    return WriteCall(
-        request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, warnings, deadline, record
-    )
+    user, place = request[USER], (info.namespace, info.subresource, info.name)
+    return WriteCall(user, *place, query, manager, media_type, data, warnings, deadline, record=record)
 
 
 @lru_cache(maxsize=_PRODUCTS_KEPT)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.api.endpoints.scopes.execution import perform
+from apiext.api.endpoints.handlers.write import perform
 from apiext.api.migration import migration_controller, resource_patches
 from apiext.base.meta import errors
 from tests.support.event_loop import settle

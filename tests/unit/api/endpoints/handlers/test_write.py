@@ -1,6 +1,6 @@
-"""Duplicate owner references."""
+"""Steps of a write: duplicate owner references."""
 
-from apiext.api.endpoints.handlers.owner_references import dedup_owner_references
+from apiext.api.endpoints.handlers.write import dedup_owner_references
 
 
 def test_drops_duplicates() -> None:
