@@ -11,23 +11,19 @@ from typing import TYPE_CHECKING
 
 from apiext.api.authentication.request_header import FrontProxyUsers
 from apiext.api.endpoints.request import SERVES_CBOR, SERVES_SHARDS, bound
-from apiext.api.filters.audit_id import AuditID
 from apiext.api.filters.authentication import Authentication, FrontProxyUser, Refused, Reviewer
 from apiext.api.filters.authorization import Authorization
-from apiext.api.filters.cache_control import CacheControl
 from apiext.api.filters.cors import CORS
 from apiext.api.filters.enabled_features import EnabledFeatures
-from apiext.api.filters.error_rendering import ErrorRendering
-from apiext.api.filters.hsts import HSTS
+from apiext.api.filters.failures import ErrorRendering, PanicRecovery
+from apiext.api.filters.headers import HSTS, AuditID, CacheControl, WarningRecorder
 from apiext.api.filters.impersonation import ImpersonationFilter
 from apiext.api.filters.max_in_flight import InFlight, MaxInFlight
 from apiext.api.filters.metrics import RequestMetrics, RequestStats
-from apiext.api.filters.panic_recovery import PanicRecovery
 from apiext.api.filters.priority_and_fairness import PriorityAndFairness
 from apiext.api.filters.request_deadline import RequestDeadline
 from apiext.api.filters.request_info import WithRequestInfo
 from apiext.api.filters.request_logging import RequestLogging
-from apiext.api.filters.warning import WarningRecorder
 from apiext.api.flowcontrol.phase import Phase
 from apiext.server.options.feature_gates import CBOR_GATE, SHARDS_GATE
 

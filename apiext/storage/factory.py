@@ -30,7 +30,7 @@ from apiext.storage.stored_bytes.raw_objects import RawObjects
 from apiext.storage.stored_bytes.reencoder import Reencoder
 from apiext.storage.stored_bytes.repair import Repair
 from apiext.storage.stored_bytes.version_counts import StoredCounts, StoredVersions
-from apiext.storage.write_guards import WriteGuard
+from apiext.storage.writer import WriteGuard
 
 if TYPE_CHECKING:
     from apiext.storage.rendering.waiting_limit import WaitingLimit

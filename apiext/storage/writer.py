@@ -9,24 +9,76 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.limits import MAX_INLINE_RENDERING_BYTES
 from apiext.base.meta.objectmeta.raw_metadata import read_metadata
 from apiext.base.scheduling.inline_work import commit
 from apiext.base.scheduling.side_thread import aside
-from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
-from apiext.storage.encoded_object import EncodedDraft, EncodedObject
+from apiext.storage.backend import Backend, Guard, KeyValue, ValueTooLargeError, WriteResult
 from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, LargeObjectError
-from apiext.storage.interface import DEFAULT_WRITE, Codec, Item, Preconditions, ServerStore, WriteOptions
+from apiext.storage.interface import DEFAULT_WRITE, Codec, EncodedDraft, EncodedObject, Item, Preconditions, ServerStore, WriteOptions
 from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.renderer import Renderer, at_revision, compact, with_revision, without_revision, written_item
 from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.version_view import VersionView
-from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 T = TypeVar("T")
+
+
+class WriteGuard(Protocol):
+    """Supplies each write's condition, which commits atomically with the write."""
+
+    def decide(self, value: bytes | None, /) -> Guard | None:
+        """Return the condition of a write of these stored bytes, None for no condition. The value None stands for a deletion.
+
+        Raises:
+            StatusError: the write is refused.
+        """
+        ...
+
+    async def outdated(self, guard: Guard) -> None:
+        """Refresh the state behind a condition that no longer holds. The caller then repeats `decide`.
+
+        Raises:
+            StatusError: the state cannot be refreshed.
+            BackendError: the backend does not answer.
+        """
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class GuardedWrites:
+    """Writes of a backend under a guard's conditions, if there is a guard. Retries while a condition does not hold.
+
+    Raises:
+        BackendError: from every method, when the backend does not answer. Methods also raise the guard's errors.
+    """
+
+    _backend: Backend
+    guard: WriteGuard | None = None
+
+    def create(self, key: str, value: bytes) -> Coroutine[Any, Any, WriteResult]:
+        """See Backend.create."""
+        return self._retry(partial(self._backend.create, key, value), value)
+
+    def update(self, key: str, value: bytes, expected: int) -> Coroutine[Any, Any, WriteResult]:
+        """See Backend.update."""
+        return self._retry(partial(self._backend.update, key, value, expected=expected), value)
+
+    def delete(self, key: str, expected: int) -> Coroutine[Any, Any, WriteResult]:
+        """See Backend.delete."""
+        return self._retry(partial(self._backend.delete, key, expected=expected), None)
+
+    async def _retry(self, write: Callable[..., Awaitable[WriteResult]], value: bytes | None) -> WriteResult:
+        while self.guard is not None:
+            condition = self.guard.decide(value)
+            result = await write(guard=condition)
+            if condition is None or not result.guard_failed:
+                return result
+            await self.guard.outdated(condition)
+        return await write(guard=None)
 
 
 @dataclass(slots=True)

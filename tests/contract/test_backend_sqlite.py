@@ -13,8 +13,8 @@ import pytest
 from apiext.storage.backend import BackendError, CompactedError, KeyValue, ValueTooLargeError
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
-from apiext.storage.sqlite import conditional_write
 from apiext.storage.sqlite import watch as sqlite_watch
+from apiext.storage.sqlite import writer as conditional_write
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 from tests.contract import sqlite_writer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
@@ -19,7 +19,6 @@ from apiext.resources.registry.request_context import RequestContext
 if TYPE_CHECKING:
     from apiext.api.audit.context import AuditContext
 
-_Value = TypeVar("_Value")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 """Handles a request. Raises StatusError for a response other than success."""
 
@@ -78,11 +77,6 @@ AUDIT: web.RequestKey[AuditContext | AuditedReads] = web.RequestKey("audit", obj
 """The audit event of the request, or what makes it if it is needed (`audit_of`). Missing without audit, and if it is not recorded."""
 PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
 """The requested WebSocket protocols except the one with a token. Missing if there was no token."""
-
-
-def attach(request: web.BaseRequest, key: web.RequestKey[_Value], value: _Value) -> None:
-    """Attach a value to a request."""
-    request[key] = value
 
 
 def attached(request: web.BaseRequest) -> AuditContext:

@@ -15,7 +15,7 @@ from apiext.api.authentication.bearer_token import WebSocketTokenError, bearer_t
 from apiext.api.authentication.request_header import RawHeaders
 from apiext.api.authentication.token_review import TokenReviewError
 from apiext.api.endpoints.handlers.websocket import upgrades
-from apiext.api.endpoints.request import PEER, PROTOCOLS, PROXIED_USER, USER, WARNINGS, Handler, attach
+from apiext.api.endpoints.request import PEER, PROTOCOLS, PROXIED_USER, USER, WARNINGS, Handler
 from apiext.api.filters.before_request import FilterStep
 from apiext.api.filters.metrics import CertificateExpirations
 from apiext.base.meta import errors
@@ -83,7 +83,7 @@ class Authentication(FilterStep):
                     return self._review(request, token, self._reviewer)
                 protocol_token = self._protocol_token(request)
                 user = self._tokens.get(protocol_token) or self._anonymous_user(request, has_token=bool(token or protocol_token))
-        attach(request, USER, user)
+        request[USER] = user
         return None
 
     async def _review(self, request: web.BaseRequest, token: str, reviewer: Reviewer) -> None:
@@ -109,7 +109,7 @@ class Authentication(FilterStep):
         if peer.is_front_proxy and self._front_proxy is not None and left > 0:
             user = self._front_proxy(request.headers, request.raw_headers)
             if user is not None:
-                attach(request, PROXIED_USER, user)
+                request[PROXIED_USER] = user
                 return user
         self._expirations.observe(left)
         return peer.user if left > 0 else None

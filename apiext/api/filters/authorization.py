@@ -11,7 +11,7 @@ from aiohttp import web
 from apiext.api.authorization.authorizer import ALLOWED, AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.api.authorization.forbidden import forbidden
 from apiext.api.authorization.front_proxy import AUTHORIZED_BY_HOST
-from apiext.api.endpoints.request import AUDIT, AUTHORIZE, INFO, PROXIED_USER, USER, Handler, attach, audit_of
+from apiext.api.endpoints.request import AUDIT, AUTHORIZE, INFO, PROXIED_USER, USER, Handler, audit_of
 from apiext.api.endpoints.responsewriters.status import internal_error_reply, status_reply
 from apiext.api.filters.before_request import FilterStep, StepResult
 from apiext.base.meta.request import RequestInfo, UserInfo
@@ -84,5 +84,5 @@ class Authorization(FilterStep):
         if not allowed:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):
-            attach(request, AUTHORIZE, self._modes.authorize)
+            request[AUTHORIZE] = self._modes.authorize
         return None

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from apiext.api.endpoints.parameters.query_parameters import parse_query
-from apiext.api.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, attach, audit_of
+from apiext.api.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, audit_of
 from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.flowcontrol.phase import WAITING
 from apiext.api.flowcontrol.rejected import Rejected
@@ -50,11 +50,11 @@ class PriorityAndFairness:
         user, control = request[USER], self._flow_control
         controller, found = control.controller, control.classifier.classify(user, info)
         # a new dict: the answer to a timeout has only the headers of the filters before this one
-        attach(request, HEADERS, request[HEADERS] | found.headers)
+        request[HEADERS] = request[HEADERS] | found.headers
         try:
             # get: most requests
             estimate = ONE_SEAT if verb == "get" else self._estimate(request, found)
-            attach(request, FLOW, (found, estimate))
+            request[FLOW] = (found, estimate)
             seats = controller.start(found, user, info, estimate)
             if seats.phase is WAITING:
                 begun = time.perf_counter()

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from apiext.api.endpoints.own_paths import VERSION_MAP_EVENTS
 from apiext.api.endpoints.parameters.query_parameters import flag, parse_query, text
-from apiext.api.endpoints.request import INFO, Handler, attach
+from apiext.api.endpoints.request import INFO, Handler
 from apiext.api.endpoints.responsewriters.status import internal_error_reply
 from apiext.api.filters.before_request import FilterStep, StepResult
 from apiext.base.meta.encoding import utf8
@@ -81,7 +81,7 @@ class WithRequestInfo(FilterStep):
                 if len(cache) >= most:
                     cache.clear()
                 cache[key] = info
-        attach(request, INFO, info)
+        request[INFO] = info
         return None
 
     async def _enter_in_slices(self, request: web.BaseRequest) -> web.StreamResponse | None:

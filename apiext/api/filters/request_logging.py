@@ -10,7 +10,7 @@ from aiohttp import web
 
 from apiext.api.endpoints.request import FLOW, HEADERS, INFO, USER, Handler
 from apiext.api.endpoints.responsewriters.response import has_begun
-from apiext.api.filters.audit_id import HEADER
+from apiext.api.filters.headers import HEADER
 from apiext.api.filters.impersonation import IMPERSONATOR
 from apiext.base.meta.log import get_logger
 

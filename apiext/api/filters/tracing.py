@@ -10,7 +10,7 @@ from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from apiext.api.endpoints.request import HEADERS, INFO, USER, Handler
-from apiext.api.filters.audit_id import HEADER
+from apiext.api.filters.headers import HEADER
 from apiext.base.meta import errors
 from apiext.base.meta.request import MASTERS, RequestInfo
 

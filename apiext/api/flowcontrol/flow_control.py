@@ -8,8 +8,7 @@ from apiext.api.flowcontrol.configuration.classifier import Classifier
 from apiext.api.flowcontrol.configuration.configuration import MANDATORY
 from apiext.api.flowcontrol.controller import Controller
 from apiext.api.flowcontrol.seat_part import WHOLE
-from apiext.api.flowcontrol.watch_tracker import WatchTracker
-from apiext.api.flowcontrol.work_estimator import WorkEstimator
+from apiext.api.flowcontrol.work_estimator import WatchTracker, WorkEstimator
 from apiext.base.meta.log import get_logger
 
 if TYPE_CHECKING:

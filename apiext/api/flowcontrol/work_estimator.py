@@ -1,8 +1,12 @@
-"""Estimates the seats of requests (apiserver pkg/util/flowcontrol/request: width.go, {list,mutating}_work_estimator.go, config.go)."""
+"""Estimates the seats of requests (apiserver pkg/util/flowcontrol/request: width.go, {list,mutating}_work_estimator.go, config.go).
+
+Watch tracker: apiserver pkg/util/flowcontrol/watch_tracker.go.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,7 +16,6 @@ from apiext.api.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
 if TYPE_CHECKING:
     from apiext.api.flowcontrol.configuration.classifier import Classification
     from apiext.api.flowcontrol.controller import Controller
-    from apiext.api.flowcontrol.watch_tracker import WatchTracker
     from apiext.base.meta.request import RequestInfo
 
 _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
@@ -31,6 +34,36 @@ _EVENT_SEATS: Final = 600
 """Seats of the server for `_EVENT_NANOSECONDS`. With fewer seats, each is a larger part of the server, and occupied for a shorter time."""
 _FALSE: Final = frozenset({"0", "false"})
 """False values of a parameter, in lower case; all others are true."""
+
+
+class WatchTracker:
+    """The number of watches of this server by group, resource, namespace and name, regardless of selectors."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, str, str]] = Counter()
+
+    def add(self, info: RequestInfo) -> None:
+        """Count a watch."""
+        self._counts[info.group, info.resource, info.namespace, info.name] += 1
+
+    def remove(self, info: RequestInfo) -> None:
+        """Remove a counted watch."""
+        key = (info.group, info.resource, info.namespace, info.name)
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
+
+    def interested(self, info: RequestInfo) -> int:
+        """Return the number of watches that a write may reach: watches of the resource, of its namespace and of the object."""
+        if not self._counts:
+            return 0
+        count, group, resource = self._counts, info.group, info.resource
+        found = count[group, resource, "", ""]
+        if info.namespace:
+            found += count[group, resource, info.namespace, ""]
+        if info.name:
+            found += count[group, resource, info.namespace, info.name]
+        return found
 
 
 class ObjectStats(NamedTuple):

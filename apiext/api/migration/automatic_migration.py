@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from apiext.storage.replicas.roll_call import Replicas
     from apiext.storage.stored_bytes.reencoder import Reencoded
     from apiext.storage.value.encryption import Encryption
-    from apiext.storage.write_guards import WriteGuard
+    from apiext.storage.writer import WriteGuard
 
 CONDITION: Final = conditions.STORAGE_MIGRATION_PROBLEMS
 _FAILED: Final = "ConversionFailed"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from apiext.api.endpoints.handlers.watch import watch
-from apiext.api.endpoints.request import INFO, WARNINGS, WORKERS, attach, audit_of
+from apiext.api.endpoints.request import INFO, WARNINGS, WORKERS, audit_of
 from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
 from apiext.base.meta import errors
@@ -57,7 +57,7 @@ class ResourceHandler:
         Raises:
             StatusError: the subresource is unknown (404), the verb is not supported (405), or the verb fails.
         """
-        attach(request, WORKERS, self._workers)
+        request[WORKERS] = self._workers
         info = request[INFO]
         if self._builtins.serves(info):
             return await self._builtins.answer(request)

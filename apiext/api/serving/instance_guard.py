@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from apiext.resources.definitions.definition import Definition
     from apiext.resources.definitions.definition_informer import DefinitionInformer
-    from apiext.storage.write_guards import WriteGuard
+    from apiext.storage.writer import WriteGuard
 
 _LARGE_BYTES: Final = 16 << 10
 """Size of a definition above which etcd would notice that each write reads it."""

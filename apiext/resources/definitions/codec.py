@@ -14,7 +14,7 @@ from apiext.base.meta.golang.type_model import Decoder
 from apiext.base.meta.gvk import GroupResource, GroupVersionKind
 from apiext.resources.definitions import types, v1beta1
 from apiext.schema.keywords import SCHEMA_MAPS, of_kind
-from apiext.storage.encoded_object import EncodedObject
+from apiext.storage.interface import EncodedObject
 from apiext.storage.rendering.renderer import revision_place
 
 if TYPE_CHECKING:

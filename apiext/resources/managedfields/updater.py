@@ -8,14 +8,13 @@ from typing import Any, Final, Protocol
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.managedfields import field_set
-from apiext.resources.managedfields.comparison import Comparison, additions, compare, same
+from apiext.resources.managedfields.comparison import Comparison, additions, compare, leaves, same
 from apiext.resources.managedfields.conflicts import ApplyConflictError
 from apiext.resources.managedfields.field_set import ITSELF, LEAF, FieldSet, is_member
 from apiext.resources.managedfields.managers import Manager, Managers, VersionedSet
 from apiext.resources.managedfields.merge_types import ItemError, ListType, MapType, MergeType
 from apiext.resources.managedfields.merging import merge
 from apiext.resources.managedfields.validation import InvalidValueError, check
-from apiext.resources.managedfields.value_fields import leaves
 
 _PRUNE: Final = "to prune fields"
 _OWNED: Final = _PRUNE + ": failed add back owned items"

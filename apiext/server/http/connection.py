@@ -262,6 +262,7 @@ class Request(web.BaseRequest):
         state = {} if state is None else state
         super().__init__(message, payload, protocol, payload_writer, task, loop, client_max_size=MAX_BODY_BYTES, state=state)
         self._attached = state
+        self.get = state.get  # type: ignore[method-assign]
         self._asks_to_close = message.should_close
         self.content = payload
         self.headers = message.headers
@@ -282,10 +283,6 @@ class Request(web.BaseRequest):
     def __contains__(self, key: object) -> bool:
         """Return whether a value is attached under a key."""
         return key in self._attached
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value that is attached under a key."""
-        return self._attached.get(key, default)
 
     @property
     def keep_alive(self) -> bool:

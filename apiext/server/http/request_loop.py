@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from apiext.api.endpoints.responsewriters.response_writer import ResponseWriter
+from apiext.api.endpoints.responsewriters.response import ResponseWriter
 from apiext.base.meta.limits import MAX_PIPELINED_REQUESTS
 
 if TYPE_CHECKING:

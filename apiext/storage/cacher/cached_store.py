@@ -43,8 +43,7 @@ from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import EncryptedEntry, StoredEntry
 from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue, ended, failed
-from apiext.storage.write_guards import WriteGuard
-from apiext.storage.writer import ObjectState, Writer
+from apiext.storage.writer import ObjectState, WriteGuard, Writer
 
 _NO_PROGRESS: Final = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
 """The reference's answer. client-go then lists."""

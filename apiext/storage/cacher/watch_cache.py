@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from operator import attrgetter
 from typing import Final
@@ -22,8 +22,6 @@ from apiext.storage.cacher.dispatcher import Dispatcher
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.history import History
 from apiext.storage.cacher.sorted_view import SortedView
-from apiext.storage.cacher.stored_totals import StoredTotals
-from apiext.storage.cacher.write_renderings import WriteRenderings
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.interface import Codec, Item, Selection
 from apiext.storage.keys import prefix_end
@@ -32,10 +30,93 @@ from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.interest import is_everything
 from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.released_views import forget
-from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.renderer import Renderer, at_revision
 from apiext.storage.rendering.stored_entry import EncryptedEntry, StoredEntry
 from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.store_times import STORE_TIMES, timed_read
+
+"""Entries counted at once."""
+
+
+class WriteRenderings:
+    """Keeps renderings of writes until their events arrive. An event may precede the end of its write."""
+
+    __slots__ = ("_expected", "_made")
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[VersionView, Item]] = {}
+        self._expected: dict[tuple[str, bytes], tuple[VersionView, Item]] = {}
+
+    def add(self, view: VersionView, item: Item) -> None:
+        """Keep the rendering of a write whose event has not arrived."""
+        self._made[item.key] = (view, item)
+
+    @contextmanager
+    def expected(self, view: VersionView, raw: bytes, draft: Item) -> Iterator[None]:
+        """Use a rendering without resourceVersion for an event with these stored bytes that comes within the block."""
+        what = draft.key, raw
+        self._expected[what] = (view, draft)
+        try:
+            yield
+        finally:
+            self._expected.pop(what, None)
+
+    def give(self, entry: StoredEntry) -> None:
+        """Let an entry of an event adopt the rendering of its write, if there is one."""
+        made = self._made.get(entry.key)
+        if made is not None and made[1].revision == entry.revision:
+            entry.adopt(*made)
+        elif self._expected and (draft := self._expected.get((entry.key, entry.raw))) is not None:
+            entry.adopt(draft[0], at_revision(draft[1], entry.revision))
+
+    def drop(self, reached: int) -> None:
+        """Drop the renderings of writes up to a revision: their events have arrived."""
+        if self._made:
+            self._made = {key: made for key, made in self._made.items() if made[1].revision > reached}
+
+
+class StoredTotals:
+    """The number of entries by apiVersion, and their bytes in total."""
+
+    __slots__ = ("api_versions", "stored_bytes")
+
+    def __init__(self) -> None:
+        self.api_versions: dict[str, int] = {}
+        """The number of entries by the apiVersion in their stored bytes."""
+        self.stored_bytes = 0
+
+    @classmethod
+    def steps(cls, entries: Iterable[StoredEntry]) -> Steps[StoredTotals]:
+        """Return the totals of entries."""
+        totals = cls()
+        for number, entry in enumerate(entries):
+            totals.stored_bytes += entry.stored_bytes
+            totals._version(entry.api_version, 1)
+            if not number % _STEP:
+                yield
+        return totals
+
+    def apply(self, change: ObjectChange) -> None:
+        """Count a change."""
+        before, after = change.previous, change.entry
+        if before is not None:
+            self.stored_bytes -= before.stored_bytes
+        if after is not None:
+            self.stored_bytes += after.stored_bytes
+        if before is not None and after is not None and before.api_version == after.api_version:
+            return
+        if after is not None:
+            self._version(after.api_version, 1)
+        if before is not None:
+            self._version(before.api_version, -1)
+
+    def _version(self, api_version: str, difference: int) -> None:
+        count = self.api_versions.get(api_version, 0) + difference
+        if count:
+            self.api_versions[api_version] = count
+        else:
+            del self.api_versions[api_version]
+
 
 _STEP: Final = 64
 """Changes applied or undone at once."""

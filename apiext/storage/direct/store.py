@@ -24,8 +24,7 @@ from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
-from apiext.storage.write_guards import WriteGuard
-from apiext.storage.writer import Writer
+from apiext.storage.writer import WriteGuard, Writer
 
 _EXPIRED: Final = "The resourceVersion for the provided watch is too old."
 _PAGE_KEYS: Final = 1000

@@ -11,9 +11,8 @@ from apiext.base.meta.objectmeta.raw_metadata import find_metadata
 from apiext.base.scheduling.inline_work import unlimited_work
 from apiext.storage import stored_object
 from apiext.storage.backend import UnreadableValue
-from apiext.storage.encoded_object import EncodedDraft, EncodedObject
 from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
-from apiext.storage.interface import Codec, Item
+from apiext.storage.interface import Codec, EncodedDraft, EncodedObject, Item
 from apiext.storage.rendering.waiting_limit import WaitingLimit
 
 DECODING_ERRORS: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)

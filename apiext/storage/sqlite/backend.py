@@ -20,12 +20,11 @@ from apiext.storage.backend import (
     WriteResult,
 )
 from apiext.storage.sqlite import schema
-from apiext.storage.sqlite.conditional_write import Write
 from apiext.storage.sqlite.database_file import StoreFile
 from apiext.storage.sqlite.errors import translate, unusable
 from apiext.storage.sqlite.reads import Reads
 from apiext.storage.sqlite.watch import Broadcaster, watch
-from apiext.storage.sqlite.writer import GroupCommitWriter
+from apiext.storage.sqlite.writer import GroupCommitWriter, Write
 
 _COMPACTED_REVISIONS: Final = 250
 """Revisions compacted in one transaction; it delays writes by some milliseconds."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from apiext.storage.backend import Backend, KeyValue
 from apiext.storage.paged_reads import latest_pages
-from apiext.storage.write_guards import GuardedWrites, WriteGuard
+from apiext.storage.writer import GuardedWrites, WriteGuard
 
 _TOGETHER: Final = 128
 """Concurrent deletions: as many as fit into one transaction."""

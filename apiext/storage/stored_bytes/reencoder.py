@@ -15,7 +15,7 @@ from apiext.storage.paged_reads import latest_pages
 from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.renderer import as_stored
 from apiext.storage.rendering.version_view import VersionView
-from apiext.storage.write_guards import GuardedWrites, WriteGuard
+from apiext.storage.writer import GuardedWrites, WriteGuard
 
 if TYPE_CHECKING:
     from apiext.storage.backend import Backend, KeyValue

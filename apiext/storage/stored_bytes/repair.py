@@ -12,7 +12,7 @@ from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNot
 from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.renderer import Renderer, as_stored
 from apiext.storage.rendering.version_view import VersionView
-from apiext.storage.write_guards import GuardedWrites, WriteGuard
+from apiext.storage.writer import GuardedWrites, WriteGuard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,9 +18,9 @@ from apiext.api.authorization.authorizer import AuthorizationModes, Authorize, i
 from apiext.api.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.filters.authorization import Authorization
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
+from apiext.api.filters.headers import WarningRecorder
 from apiext.api.filters.request_info import WithRequestInfo
-from apiext.api.filters.warning import WarningRecorder
 from apiext.api.serving.builtin.definitions import definitions_endpoint
 from apiext.api.serving.builtin.endpoints import BuiltinEndpoints
 from apiext.api.serving.builtin.kinds import endpoints_of

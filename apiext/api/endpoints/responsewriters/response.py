@@ -16,9 +16,9 @@ from typing import Final
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_writer import StreamWriter
 
 from apiext.api.endpoints.request import HEADERS, WARNINGS, audit_of
-from apiext.api.endpoints.responsewriters.response_writer import ResponseWriter
 from apiext.api.endpoints.responsewriters.warning_headers import warning_headers
 from apiext.api.endpoints.serializers.negotiation import JSON
 from apiext.base.scheduling.time_slice import Pace
@@ -35,6 +35,31 @@ _GZIP_WBITS: Final = 31
 """A window of 32 KiB, with gzip's header and trailer."""
 _WRITE_BYTES: Final = 48 * 1024
 """Bytes of a write. TLS keeps a buffer of the largest write of a connection until it ends; with smaller writes, lists cost more time."""
+
+
+_DRAINED_BYTES: Final = 64 * 1024
+"""Bytes after which a writer looks whether the transport's buffer is full; aiohttp's limit."""
+
+
+class ResponseWriter(StreamWriter):
+    """aiohttp's writer, with a short way for bytes that it need not frame, compress or count."""
+
+    def send(self, data: bytes | memoryview) -> bool:
+        """Write bytes at once. Return whether the caller should wait for `drain`.
+
+        Raises:
+            ConnectionError: the client has disconnected.
+        """
+        transport, size = self.transport, len(data)
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the connection is closed")
+        self.output_size += size
+        self.buffer_size += size
+        transport.write(data)
+        if self.buffer_size <= _DRAINED_BYTES:
+            return False
+        self.buffer_size = 0
+        return True
 
 
 class _Framed(web.StreamResponse):

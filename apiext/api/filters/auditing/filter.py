@@ -20,10 +20,10 @@ from apiext.api.audit.request_record import strip_managed_fields
 from apiext.api.endpoints.request import ARRIVED, AUDIT, FLOW, HEADERS, INFO, USER, WORKERS, Handler, attached
 from apiext.api.endpoints.responsewriters.response import Reply, has_begun
 from apiext.api.endpoints.responsewriters.status import internal_error_reply, record_error, status_reply
-from apiext.api.filters.audit_id import HEADER
 from apiext.api.filters.auditing.client import client_of
 from apiext.api.filters.auditing.usual_reads import UsualReads
 from apiext.api.filters.before_request import FilterStep
+from apiext.api.filters.headers import HEADER
 from apiext.api.filters.metrics import DEADLINE_EXCEEDED
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_codec

@@ -15,8 +15,8 @@ from apiext.api.audit.latencies import SLOW
 from apiext.api.audit.log.arrivals import is_recent
 from apiext.api.audit.log.lines import READ_HEAD
 from apiext.api.endpoints.request import ARRIVED, AUDIT, HEADERS
-from apiext.api.filters.audit_id import HEADER
 from apiext.api.filters.auditing.client import client_of
+from apiext.api.filters.headers import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from apiext.resources.conversion.metrics import ConversionOutcome
     from apiext.resources.registry.rest import ResourceRest
     from apiext.storage.backend import KeyValue, WriteResult
-    from apiext.storage.encoded_object import EncodedDraft
-    from apiext.storage.interface import Codec, Item
+    from apiext.storage.interface import Codec, EncodedDraft, Item
     from apiext.storage.stored_bytes.version_counts import StoredCounts
 
 _MAX_KEPT: Final = 16

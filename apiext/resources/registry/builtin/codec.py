@@ -10,7 +10,7 @@ from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.golang.struct_type import Struct
 from apiext.base.meta.golang.type_model import Decoder, Map, Pointer, Slice
 from apiext.resources.registry.protobuf import kinds
-from apiext.storage.encoded_object import EncodedObject
+from apiext.storage.interface import EncodedObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable

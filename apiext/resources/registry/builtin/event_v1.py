@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError
     from apiext.resources.registry.request_context import RequestContext
-    from apiext.storage.encoded_object import EncodedObject
+    from apiext.storage.interface import EncodedObject
 
 _TYPES: Final = ("Normal", "Warning")
 _MIN_SERIES: Final = 2

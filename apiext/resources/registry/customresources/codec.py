@@ -20,7 +20,7 @@ from apiext.base.meta.objectmeta import canonical
 from apiext.base.scheduling.time_slice import paced
 from apiext.resources.conversion.interface import ConversionError, UnstorableError
 from apiext.storage import stored_object
-from apiext.storage.encoded_object import EncodedObject
+from apiext.storage.interface import EncodedObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from aiohttp import web
 from apiext.api.endpoints.request import WARNINGS, Handler, bound
 from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.api.filters.before_request import FilterStep
-from apiext.api.filters.warning import WarningRecorder
+from apiext.api.filters.headers import WarningRecorder
 from tests.unit.api.filters.conftest import Make, hello
 
 

@@ -9,10 +9,9 @@ import pytest
 from aiohttp import web
 
 from apiext.api.endpoints.request import Handler
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering, PanicRecovery
 from apiext.api.filters.max_in_flight import InFlight, MaxInFlight
 from apiext.api.filters.metrics import RequestStats
-from apiext.api.filters.panic_recovery import PanicRecovery
 from apiext.api.filters.request_deadline import RequestDeadline
 from apiext.base.meta import errors
 from apiext.base.meta.request import UserInfo

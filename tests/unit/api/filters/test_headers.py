@@ -7,11 +7,8 @@ from aiohttp import web
 
 from apiext.api.endpoints.request import HEADERS, WARNINGS
 from apiext.api.endpoints.responsewriters.response import Reply, ResponseStream
-from apiext.api.filters.audit_id import AuditID
-from apiext.api.filters.cache_control import CacheControl
 from apiext.api.filters.cors import CORS
-from apiext.api.filters.hsts import HSTS
-from apiext.api.filters.warning import WarningRecorder
+from apiext.api.filters.headers import HSTS, AuditID, CacheControl, WarningRecorder
 from tests.unit.api.filters.conftest import Make, hello
 
 

@@ -9,7 +9,7 @@ from apiext.api.authentication.request_header import FrontProxyUsers, RequestHea
 from apiext.api.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated
 from apiext.api.filters.authentication import Authentication
 from apiext.api.filters.authorization import Authorization
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.metrics import CertificateExpirations
 from apiext.base.meta.request import ANONYMOUS, Peer, UserInfo
 from tests.unit.api.filters.conftest import Make, hello, who

@@ -9,7 +9,7 @@ from aiohttp import web
 from apiext.api.authorization.authorizer import ALLOWED, Verdict
 from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.api.endpoints.responsewriters.status import status_reply
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.impersonation import ImpersonationFilter
 from apiext.api.filters.metrics import Labels, RequestMetrics, RequestStats
 from apiext.api.filters.request_deadline import RequestDeadline

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from apiext.api.endpoints.request import WATCH_INITIALIZED, Handler
 from apiext.api.endpoints.responsewriters.response import Reply
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.metrics import RequestStats
 from apiext.api.filters.priority_and_fairness import PriorityAndFairness
 from apiext.api.filters.request_deadline import RequestDeadline

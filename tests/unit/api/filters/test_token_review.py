@@ -6,8 +6,7 @@ import pytest
 
 from apiext.api.authentication.token_review import TokenReviewError
 from apiext.api.filters.authentication import Authentication
-from apiext.api.filters.error_rendering import ErrorRendering
-from apiext.api.filters.panic_recovery import PanicRecovery
+from apiext.api.filters.failures import ErrorRendering, PanicRecovery
 from apiext.base.meta import errors
 from apiext.base.meta.request import Peer, UserInfo
 from tests.support.captured_logs import logged

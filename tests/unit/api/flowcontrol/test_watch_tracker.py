@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.api.flowcontrol.watch_tracker import WatchTracker
+from apiext.api.flowcontrol.work_estimator import WatchTracker
 from apiext.base.meta.request import RequestInfo
 
 

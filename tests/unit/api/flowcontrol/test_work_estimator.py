@@ -6,9 +6,8 @@ from apiext.api.flowcontrol.configuration.classifier import Classification
 from apiext.api.flowcontrol.configuration.flow_schema import Distinguisher, FlowSchema
 from apiext.api.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.api.flowcontrol.controller import Controller
-from apiext.api.flowcontrol.watch_tracker import WatchTracker
 from apiext.api.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
-from apiext.api.flowcontrol.work_estimator import ObjectStats, WorkEstimator
+from apiext.api.flowcontrol.work_estimator import ObjectStats, WatchTracker, WorkEstimator
 from apiext.base.meta.request import RequestInfo
 from tests.unit.api.flowcontrol.fake_clock import FakeClock
 

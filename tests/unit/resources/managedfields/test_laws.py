@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from apiext.base.meta import limits
 from apiext.resources.managedfields import field_set, validation
-from apiext.resources.managedfields.comparison import additions, compare, same
+from apiext.resources.managedfields.comparison import additions, compare, everything, leaves, same
 from apiext.resources.managedfields.managers import Manager
 from apiext.resources.managedfields.merge_types import DEDUCED, MergeType
 from apiext.resources.managedfields.merging import merge
 from apiext.resources.managedfields.structural_types import from_schema
 from apiext.resources.managedfields.updater import MissingVersionError, TypedValue, Updater, reconcile, remove, with_named_fields
-from apiext.resources.managedfields.value_fields import everything, leaves
 from apiext.schema.model import Structural
 from tests.support.field_sets import written
 

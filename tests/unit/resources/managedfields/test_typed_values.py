@@ -8,11 +8,10 @@ import orjson
 import pytest
 
 from apiext.resources.managedfields import validation
-from apiext.resources.managedfields.comparison import compare, same
+from apiext.resources.managedfields.comparison import compare, everything, leaves, same
 from apiext.resources.managedfields.merging import merge
 from apiext.resources.managedfields.structural_types import from_schema
 from apiext.resources.managedfields.updater import remove, with_named_fields
-from apiext.resources.managedfields.value_fields import everything, leaves
 from apiext.schema.model import Structural
 from tests.support.field_sets import written
 

@@ -13,7 +13,7 @@ from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.registry.customresources.codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.embedded_metadata import CoercionError
-from apiext.storage.encoded_object import EncodedObject
+from apiext.storage.interface import EncodedObject
 from hack.lib.differential.generated_objects import generate_resource, mutate
 from tests.support.builders.crds import widget
 from tests.support.builders.random_schemas import random_schema

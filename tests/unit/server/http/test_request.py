@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.api.endpoints.request import INFO, WARNINGS, attach
+from apiext.api.endpoints.request import INFO, WARNINGS
 from apiext.server.http.connection import Request
 
 
@@ -28,7 +28,7 @@ async def test_holds_values() -> None:
     task = asyncio.current_task()
     assert task is not None
     request = Request(made._message, made.content, made.protocol, made.writer, task, asyncio.get_running_loop())
-    attach(request, WARNINGS, ["one"])
+    request[WARNINGS] = ["one"]
 
     assert request[WARNINGS] == ["one"]
     assert (WARNINGS in request, INFO in request) == (True, False)

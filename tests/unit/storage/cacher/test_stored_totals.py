@@ -1,7 +1,7 @@
 """Tests of the totals of stored objects."""
 
 from apiext.base.meta.steps import at_once
-from apiext.storage.cacher.stored_totals import StoredTotals
+from apiext.storage.cacher.watch_cache import StoredTotals
 from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.stored_entry import StoredEntry
 

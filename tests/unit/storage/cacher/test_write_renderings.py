@@ -1,6 +1,6 @@
 """Renderings of writes, for the entries of their events."""
 
-from apiext.storage.cacher.write_renderings import WriteRenderings
+from apiext.storage.cacher.watch_cache import WriteRenderings
 from apiext.storage.interface import Item
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.stored_entry import StoredEntry

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from aiohttp.base_protocol import BaseProtocol
 
-from apiext.api.endpoints.responsewriters.response_writer import ResponseWriter
+from apiext.api.endpoints.responsewriters.response import ResponseWriter
 
 
 class _Transport:

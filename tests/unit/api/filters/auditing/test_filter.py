@@ -15,11 +15,11 @@ from apiext.api.audit.statistics import AuditStats
 from apiext.api.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.api.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, Handler, attached
 from apiext.api.endpoints.responsewriters.response import ResponseStream
-from apiext.api.filters.audit_id import AuditID
 from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
 from apiext.api.filters.authentication import Authentication
 from apiext.api.filters.authorization import Authorization
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
+from apiext.api.filters.headers import AuditID
 from apiext.api.filters.impersonation import ImpersonationFilter
 from apiext.api.filters.metrics import RequestStats
 from apiext.api.filters.request_deadline import RequestDeadline

@@ -16,7 +16,7 @@ from apiext.api.audit.policy import AuditPolicy, AuditRule, AuditSettings
 from apiext.api.audit.statistics import AuditStats
 from apiext.api.endpoints.request import INFO
 from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.request_info import RequestInfoError
 from apiext.base.meta import errors
 from apiext.base.meta.request import UserInfo

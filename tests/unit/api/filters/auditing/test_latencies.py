@@ -9,7 +9,7 @@ from apiext.api.audit.statistics import AuditStats
 from apiext.api.authorization.authorizer import Decision, Verdict
 from apiext.api.endpoints.request import Handler, attached
 from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.impersonation import ImpersonationFilter
 from apiext.base.meta import errors
 from apiext.base.meta.request import RequestInfo, UserInfo

@@ -22,7 +22,7 @@ from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
 from apiext.api.filters.auditing.usual_reads import UsualReads
 from apiext.api.filters.authorization import Authorization
-from apiext.api.filters.error_rendering import ErrorRendering
+from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.impersonation import ImpersonationFilter
 from apiext.api.filters.metrics import RequestStats
 from apiext.api.filters.request_deadline import RequestDeadline
