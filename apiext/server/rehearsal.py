@@ -113,8 +113,8 @@ async def _created(scope: Scope, namespace: str, template: Object) -> Item:
     context = RequestContext(namespace=namespace)
     rest = cast("ResourceRest", scope.rest)
     item = await rest.create(context, obj, CreateOptions(dry_run=True))
-    if scope.table is not None:
-        scope.table.cacheable_row(item)
+    if scope.dialect.table is not None:
+        scope.dialect.table.cacheable_row(item)
     return item
 
 

@@ -41,7 +41,7 @@ _MANAGER: Final = "kube-controller-manager"
 _WORKERS: Final = 5
 """Resources migrated at the same time."""
 _NO_NAMESPACE: Final = "@fake:svm_ns!"
-"""A namespace that never exists: its list is empty, and has a revision."""
+"""A namespace that never exists: its list is empty, and has a revision. Lists of cluster-scoped objects ignore it."""
 _UNKNOWN_SECONDS: Final = 60
 """Age at which a migration fails if its resource is not served."""
 _PAUSES: Final = (0.05, 5.0)
@@ -192,8 +192,7 @@ class MigrationController:
 
     async def _at_revision(self, migration: Object, resource: MigratableResource) -> Object | None:
         """Record the current revision of the resource in a migration; return the stored migration."""
-        context = RequestContext(namespace=_NO_NAMESPACE if resource.scope.namespaced else "")
-        listed = await resource.scope.rest.list(context, ListOptions(limit=1))
+        listed = await resource.scope.rest.list(RequestContext(namespace=_NO_NAMESPACE), ListOptions(limit=1))
         return await self._update(migration, lambda existing: migration_state.at_revision(existing, str(listed.revision)))
 
     async def _patch(self, migration: Object) -> None:

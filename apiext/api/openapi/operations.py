@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.api.endpoints.scopes.dialect import BUILTIN_PATCHES, CUSTOM_RESOURCES
+from apiext.api.endpoints.scopes.dialect import BUILTIN_PATCHES, PATCHES
 from apiext.api.openapi import naming, parameters
 from apiext.api.openapi.parameters import Parameter
 from apiext.base.meta.gvk import GroupVersionKind
@@ -18,7 +18,6 @@ STATUS: Final = f"{naming.META}.Status"
 PATCH: Final = f"{naming.META}.Patch"
 DELETE_OPTIONS: Final = f"{naming.META}.DeleteOptions"
 OBJECT_TYPES: Final = ("application/json", "application/yaml")
-PATCH_TYPES: Final = CUSTOM_RESOURCES.patch_types
 BUILTIN_TYPES: Final = (*OBJECT_TYPES, "application/vnd.kubernetes.protobuf")
 _STREAM_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _WATCH_EVENT: Final = f"{naming.META}.WatchEvent"
@@ -160,7 +159,7 @@ def _operation(
 
 def _consumes(action: str, *, builtin: bool) -> tuple[str, ...]:
     if action == "patch":
-        return BUILTIN_PATCHES if builtin else PATCH_TYPES
+        return BUILTIN_PATCHES if builtin else PATCHES
     return ("*/*",) if builtin else OBJECT_TYPES
 
 

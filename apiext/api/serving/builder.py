@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from apiext.resources.managedfields.field_set import FieldSet
     from apiext.storage.interface import RemoteCodec, Store
 
-_SCALE_DIALECT: Final = Dialect(typed=True, package=SCALE_KIND.version)
 _UNCONVERTIBLE: Final = f"request to convert CR to an invalid group/version: {SCALE_KIND.api_version}"
 _META_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
@@ -68,14 +67,11 @@ def build_version(
         rest=rest,
         codec=codec,
         fields=compiled.fields(),
-        field_label=known_field_labels(_selectable(definition, version)),
         admission=admission,
+        dialect=Dialect(names.list_kind, TableConvertor(_columns(version)), known_field_labels(_selectable(definition, version))),
         watches=info.watches,
         objects=CustomResourceObjects(definition, version.name, "", codec, converter, compiled.types),
-        namespaced=namespaced,
-        list_kind=names.list_kind,
         converts=version.name != definition.storage_version.name,
-        table=TableConvertor(_columns(version)),
     )
     scopes = {"": main}
     if version.has_status:
@@ -123,8 +119,7 @@ def _scale_scope(
         codec=ScaleCodec(),
         objects=TypedObjects(ObjectType(SCALE_KIND, ScaleCodec(), None), equivalents, of_custom_resource=True),
         fields=FieldManager(SCALE_KIND, versions, subresource="scale"),
-        dialect=_SCALE_DIALECT,
-        table=TableConvertor(_scale_columns(paths)),
+        dialect=dataclasses.replace(main.dialect, table=TableConvertor(_scale_columns(paths)), typed=True, package=SCALE_KIND.version),
     )
 
 

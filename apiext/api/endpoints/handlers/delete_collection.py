@@ -28,7 +28,7 @@ async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.Strea
     media = negotiate_output(request, scope.dialect.offers)
     query = parse_query(request)
     with selector_budget(query):
-        listed = await in_slices(list_query(query, scope.field_label))
+        listed = await in_slices(list_query(query, scope.dialect.field_label))
         deletion = await read_delete_options(request, query, scope.dialect.max_body)
         reject_unsafe_delete(deletion)
         options = WriteSteps(scope, write_call(request, deletion)).deletion()

@@ -23,13 +23,13 @@ async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     """
     media = negotiate_output(request, scope.dialect.offers)
     asked = parse_query(request)
-    query = short_list_query(request, scope.field_label)
+    query = short_list_query(request, scope.dialect.field_label)
     if query is not None:
         shard = await shard_selector(request, asked)
         result = await scope.rest.list(request_context(request), query.list_options(shard))
     else:
         with selector_budget(asked):
-            query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
+            query = await in_slices(list_query(asked, scope.dialect.field_label, name=request[INFO].name))
             shard = await shard_selector(request, asked)
             result = await scope.rest.list(request_context(request), query.list_options(shard))
     return await list_reply(request, scope, media, result, shard)

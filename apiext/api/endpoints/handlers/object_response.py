@@ -74,8 +74,8 @@ async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, i
         return content_encoding.unchanged(request, media, json, status) or await content_encoding.send(request, media, json, status=status)
     begun = time.time_ns()
     if convert is not None:
-        if convert.kind == "Table" and scope.table is not None:
-            await scope.table.ready([item])
+        if convert.kind == "Table" and scope.dialect.table is not None:
+            await scope.dialect.table.ready([item])
         parts = [_converted(request, scope, media, convert, item, begun)]
         document = (lambda: (partial_bytes(item.data, convert.version),)) if media.type == PROTOBUF else None
         moments = begun, time.time_ns()
@@ -94,11 +94,11 @@ def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert
         return partial_bytes(item.data, convert.version) + b"\n"
     if convert.kind != "Table":
         raise _formless(request, begun, _not_a_list(scope))
-    if scope.table is None:
+    if scope.dialect.table is None:
         raise errors.not_acceptable("no table convertor")
     form = table_form(request, convert)
-    head = table_head(form, item_metadata(item), scope.table.headers)
-    return head + item_row(scope.table, item, form, AgeCache(datetime.now(UTC))) + TABLE_TAIL
+    head = table_head(form, item_metadata(item), scope.dialect.table.headers)
+    return head + item_row(scope.dialect.table, item, form, AgeCache(datetime.now(UTC))) + TABLE_TAIL
 
 
 def _formless(request: web.BaseRequest, begun: int, error: errors.StatusError) -> errors.StatusError:
@@ -117,7 +117,7 @@ def _not_a_list(scope: Scope) -> errors.StatusError:
 
 
 def _a_list(scope: Scope) -> errors.StatusError:
-    name = f"*{scope.dialect.package}.{scope.list_kind}" if scope.dialect.typed else "*unstructured.UnstructuredList"
+    name = f"*{scope.dialect.package}.{scope.dialect.list_kind}" if scope.dialect.typed else "*unstructured.UnstructuredList"
     return errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
 
 
@@ -154,14 +154,14 @@ async def list_reply(
             encode = partial(encode_items, result.items, lambda item: partial_bytes(item.data, convert.version))
             encoded = await scope.encodings.encoded(result.items, shape, encode)
             parts = [head, *encoded, TABLE_TAIL] if result.items else _null(head)
-    elif convert.kind == "Table" and scope.table is not None:
+    elif convert.kind == "Table" and scope.dialect.table is not None:
         form = table_form(request, convert)
-        await scope.table.ready()
-        head = table_head(form, metadata, scope.table.headers)
+        await scope.dialect.table.ready()
+        head = table_head(form, metadata, scope.dialect.table.headers)
         now = datetime.now(UTC)
         # ages have a resolution of one second
         shape = form, int(now.timestamp())
-        encoded = await scope.encodings.encoded(result.items, shape, partial(rows, scope.table, result.items, form, now))
+        encoded = await scope.encodings.encoded(result.items, shape, partial(rows, scope.dialect.table, result.items, form, now))
         parts = _null(head) if scope.dialect.null_rows and not result.items else [head, *encoded, TABLE_TAIL]
     else:
         raise _formless(request, begun, _a_list(scope))
@@ -185,7 +185,7 @@ def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
 
 def _list_parts(scope: Scope, metadata: dict[str, Any], items: Sequence[bytes]) -> list[bytes]:
     """Return the JSON of a list, given that of its items."""
-    head, tail = _list_frame(scope.resource.group_version, scope.list_kind)
+    head, tail = _list_frame(scope.resource.group_version, scope.dialect.list_kind)
     return [head, *items, tail % json_codec.dumps(metadata)]
 
 

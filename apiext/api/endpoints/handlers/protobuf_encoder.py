@@ -29,7 +29,7 @@ def object_bytes(scope: Scope, obj: Object) -> bytes:
 def list_bytes(scope: Scope, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
     """Return a list of a built-in kind. The time grows with its length."""
     found = {"metadata": metadata, "items": [item.object() for item in items]}
-    return kinds.dumps(scope.api_version, scope.list_kind, list_message(_message(scope)).write(found))
+    return kinds.dumps(scope.api_version, scope.dialect.list_kind, list_message(_message(scope)).write(found))
 
 
 def partial_bytes(data: bytes, version: str) -> bytes:

@@ -53,7 +53,7 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     negotiate_output(request, scope.dialect.offers)
     asked = parse_query(request)
     with selector_budget(asked):
-        query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
+        query = await in_slices(list_query(asked, scope.dialect.field_label, name=request[INFO].name))
         return await _watch(request, scope, query, await shard_selector(request, asked))
 
 

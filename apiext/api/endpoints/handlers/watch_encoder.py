@@ -52,12 +52,12 @@ class TransformingEncoder(EventEncoder):
         self._table = table
         self._columns: bytes | None = None
         """The column definitions, until the first table has them."""
-        self.is_slow = table is not None and scope.table is not None and scope.table.is_large
+        self.is_slow = table is not None and scope.dialect.table is not None and scope.dialect.table.is_large
 
     async def ready(self, events: Sequence[Event] = ()) -> None:
         """Implement EventEncoder.ready."""
-        if self._scope.table is not None:
-            await self._scope.table.ready([event.item for event in events if event.item is not None])
+        if self._scope.dialect.table is not None:
+            await self._scope.dialect.table.ready([event.item for event in events if event.item is not None])
 
     def line(self, event: Event) -> bytes:
         """Return the JSON line of one event."""
@@ -79,11 +79,11 @@ class TransformingEncoder(EventEncoder):
 
     def _transform(self, item: Item, form: TableForm | None) -> bytes:
         scope = self._scope
-        if form is None or scope.table is None:
+        if form is None or scope.dialect.table is None:
             return partial_bytes(item.data, self._convert.version)
-        columns, self._columns = scope.table.headers if self._columns is None else self._columns, b"null"
+        columns, self._columns = scope.dialect.table.headers if self._columns is None else self._columns, b"null"
         head = table_head(form, item_metadata(item), columns)
-        return head + item_row(scope.table, item, form, AgeCache(datetime.now(UTC))) + b"]}"
+        return head + item_row(scope.dialect.table, item, form, AgeCache(datetime.now(UTC))) + b"]}"
 
 
 class CBOREncoder(EventEncoder):

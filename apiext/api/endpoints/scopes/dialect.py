@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from apiext.api.endpoints.parameters.options import FieldLabel, meta_field_label
 from apiext.api.endpoints.serializers.negotiation import RESOURCE_OFFERS
 from apiext.base.meta.limits import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from apiext.api.endpoints.responsewriters.table import TableConvertor
     from apiext.api.endpoints.serializers.negotiation import Offers
     from apiext.resources.registry.protobuf.kinds import Message
 
@@ -20,6 +22,7 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 CBOR_APPLY_PATCH: Final = "application/apply-patch+cbor"
 APPLY_PATCHES: Final = frozenset({APPLY_PATCH, CBOR_APPLY_PATCH})
+PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
@@ -27,6 +30,11 @@ BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 class Dialect:
     """What requests may say and answers look like. The defaults are those of custom resources."""
 
+    list_kind: str = ""
+    table: TableConvertor | None = None
+    """How a Table shows the objects; None if there is none."""
+    field_label: FieldLabel = meta_field_label
+    """Which labels field selectors may have."""
     typed: bool = False
     """Whether the kind is built in: bodies may omit apiVersion and kind, lists omit empty members."""
     other_versions: Sequence[str] = ()
@@ -37,7 +45,7 @@ class Dialect:
     """The Go package of a built-in kind, which some of the reference's errors contain."""
     null_rows: bool = False
     """Whether an empty table has null as rows, like the reference's default convertor."""
-    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    patch_types: tuple[str, ...] = PATCHES
     offers: Offers = RESOURCE_OFFERS
     creates_on_update: bool = False
     """Whether PUT creates an object that does not exist."""
@@ -51,6 +59,3 @@ class Dialect:
     """Merge keys of lists by the names of parent and field, for strategic merge patches of built-in kinds."""
     max_body: int = MAX_BODY_BYTES
     """Limit of a body in bytes."""
-
-
-CUSTOM_RESOURCES: Final = Dialect()

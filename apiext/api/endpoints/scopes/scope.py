@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, TypeVarTuple
 
 from apiext.api.admission.attributes import Admission
-from apiext.api.endpoints.parameters.options import FieldLabel
 from apiext.api.endpoints.responsewriters.shared_encodings import SharedEncodings
-from apiext.api.endpoints.responsewriters.table import TableConvertor
-from apiext.api.endpoints.scopes.dialect import CUSTOM_RESOURCES, Dialect
+from apiext.api.endpoints.scopes.dialect import Dialect
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.endpoints.scopes.write_call import WriteCall
 from apiext.base.meta import limits
@@ -120,19 +118,15 @@ class Scope:
     codec: BodyCodec
     fields: FieldManager
     """The field manager: it writes metadata.managedFields."""
-    field_label: FieldLabel
     admission: Admission
+    dialect: Dialect
     watches: Watches
     """Open watches of the endpoint."""
     objects: ObjectInterfaces | None = None
     """What plug-ins may do with the endpoint's objects; None for endpoints whose writes webhooks and policies do not see."""
     subresource: str = ""
-    namespaced: bool = True
-    list_kind: str = ""
     converts: bool = False
     """Whether objects are stored in another version, so that those that are read lack defaults of this one."""
-    dialect: Dialect = CUSTOM_RESOURCES
-    table: TableConvertor | None = None
     encodings: SharedEncodings = field(default_factory=SharedEncodings)
     """The lists that are being sent."""
     remote: ScopeCopies | None = None

@@ -69,9 +69,9 @@ def _has_path(info: RequestInfo, scope: Scope, resource: BuiltinResource) -> boo
     if len(info.parts) > 1 and not info.subresource and _COLLECTION.issuperset(resource.verbs):
         return False
     if info.namespace:
-        return scope.namespaced or scope.is_namespaces
+        return resource.namespaced or scope.is_namespaces
     # across namespaces there is only the list
-    return not scope.namespaced or (len(info.parts) == 1 and "list" in resource.verbs)
+    return not resource.namespaced or (len(info.parts) == 1 and "list" in resource.verbs)
 
 
 def _has_route(request: web.BaseRequest, info: RequestInfo, resource: BuiltinResource) -> bool:

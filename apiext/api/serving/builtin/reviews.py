@@ -97,7 +97,7 @@ def _scope(resource: BuiltinResource, struct: Struct, answer: Answer, admission:
     rest = cast("ResourceRest", ReviewRest(kind.codec(), resource.resource.group_resource, answer))
     served = ServedKind(kind=kind, table=PLAIN_TABLE, message=types.message(struct))
     scope = served.endpoint_over(rest, admission, Watches()).scopes[""]
-    scope = dataclasses.replace(scope, table=None, dialect=dataclasses.replace(scope.dialect, offers=TABLELESS_OFFERS))
+    scope = dataclasses.replace(scope, dialect=dataclasses.replace(scope.dialect, table=None, offers=TABLELESS_OFFERS))
     if not subresource:
         return scope
     fields = served.fields(scope.codec, (), subresource)

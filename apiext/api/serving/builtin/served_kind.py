@@ -61,7 +61,7 @@ class ServedKind:
     table: TableConvertor
     field_label: FieldLabel = meta_field_label
     strategic_keys: Mapping[str, str] = dataclasses.field(default_factory=lambda: OBJECT_META_KEYS)
-    """As in Scope, like the members below."""
+    """As in Dialect, like the members below."""
     creates_on_update: bool = False
     pins_deleted: bool = False
     returns_deleted: bool = False
@@ -98,18 +98,17 @@ class ServedKind:
             rest=rest,
             codec=codec,
             fields=self.fields(codec, ("status",) if resource.subresource("status") is not None else ()),
-            field_label=self.field_label,
             admission=admission,
             watches=watches,
             objects=self._objects(codec),
-            namespaced=resource.namespaced,
-            list_kind=resource.list_kind,
-            table=self.table,
             dialect=self._dialect(),
         )
 
     def _dialect(self) -> Dialect:
         return Dialect(
+            list_kind=self.kind.resource.list_kind,
+            table=self.table,
+            field_label=self.field_label,
             typed=True,
             other_versions=self.other_versions,
             message=self.message or message_of(self.kind.struct),

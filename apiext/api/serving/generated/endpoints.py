@@ -158,6 +158,7 @@ def _scale_scope(main: Scope, resource: BuiltinResource) -> Scope:
         codec=codec,
         objects=TypedObjects(ObjectType(SCALE, codec, None)),
         fields=FieldManager(SCALE, versions, subresource="scale"),
-        dialect=dataclasses.replace(main.dialect, package=SCALE.group, message=message_of(struct), strategic_keys={}),
-        table=TableConvertor(_SCALE_COLUMNS),
+        dialect=dataclasses.replace(
+            main.dialect, table=TableConvertor(_SCALE_COLUMNS), package=SCALE.group, message=message_of(struct), strategic_keys={}
+        ),
     )
