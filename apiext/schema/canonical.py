@@ -93,11 +93,7 @@ def _are_canonical(values: Sequence[Any], schema: Structural, absent: _Absent, k
 
 
 def _have_defaults(values: Sequence[Any], schema: Structural, defaults: tuple[Default, ...], absent: _Absent) -> bool:
-    """Check that objects have all properties with a default, or set the missing ones.
-
-    Raises:
-        HeavyWorkError: the missing ones are too many or too large for the event loop.
-    """
+    """Check that objects have all properties with a default, or set the missing ones."""
     if len(defaults) > _FEW_DEFAULTS:
         current_work().step(len(defaults) * len(values) // _FEW_DEFAULTS)
     for name, default, _, steps in defaults:

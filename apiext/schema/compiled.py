@@ -27,7 +27,7 @@ from apiext.schema.validation.spec import Spec
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from apiext.schema.cel.rules.deferred import Deferred
+    from apiext.base.scheduling.inline_work import Deferred
     from apiext.schema.cel.rules.evaluation import RuleResult
     from apiext.schema.cel.rules.tree import RuleNode
 
@@ -195,11 +195,7 @@ class CompiledSchema:
 
     @property
     def has_rules(self) -> bool:
-        """Return whether objects have rules (x-kubernetes-validations).
-
-        Raises:
-            HeavyWorkError: finding them takes too long for the event loop.
-        """
+        """Return whether objects have rules (x-kubernetes-validations)."""
         return self.structural.has_rules and self._rules.get() is not None
 
     def validate_rules(self, obj: Object, old: Object | None = None, *, is_valid: bool = True, tolerant: bool = True) -> RuleResult:
@@ -207,9 +203,6 @@ class CompiledSchema:
 
         Unless `tolerant`, they are errors, too. `is_valid`: the object surely satisfies all keywords of the schema. Tolerated values may
         exceed the limits of the worst cases, and have other types.
-
-        Raises:
-            HeavyWorkError: the evaluation takes too long for the event loop.
         """
         rules = self._rules.get() if self.structural.has_rules else None
         if rules is None:
@@ -223,9 +216,6 @@ class CompiledSchema:
         """Return the result of the rules about a new object with the costs of their evaluation; no costs without rules.
 
         Unless `exact`, costs are upper bounds for objects that satisfy the schema.
-
-        Raises:
-            HeavyWorkError: the evaluation takes too long for the event loop.
         """
         rules = self._rules.get() if self.structural.has_rules else None
         if rules is None:

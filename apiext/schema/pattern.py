@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from apiext.base.meta.limits import MAX_INLINE_PATTERN_SIZE, MAX_INLINE_PATTERN_STEPS, MAX_OPTIONAL_REPETITIONS, MAX_PATTERN_BYTES
-from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.scheduling.inline_work import current_work
 
 _MAX_CACHED_RESULTS = 256
 _MAX_CACHED_LENGTH = 64
@@ -130,11 +130,7 @@ class Pattern:
         """Whether the last short texts match. Objects repeat these (names, modes, versions), and a search takes ten times as long."""
 
     def matches(self, text: str) -> bool:
-        """Return whether the expression matches anywhere in the text.
-
-        Raises:
-            HeavyWorkError: the search may take too long for the event loop.
-        """
+        """Return whether the expression matches anywhere in the text."""
         if len(text) > _MAX_CACHED_LENGTH:
             return self._search(text)
         found = self.results.get(text)
@@ -151,11 +147,7 @@ class Pattern:
         return work.run(self._compiled.search, data) is not None
 
     def find_all(self, text: str) -> Iterator[str]:
-        """Yield the matches of Go's FindAllString: they do not overlap, and none is empty at the end of the previous one.
-
-        Raises:
-            HeavyWorkError: the search may take too long for the event loop.
-        """
+        """Yield the matches of Go's FindAllString: they do not overlap, and none is empty at the end of the previous one."""
         data, work = text.encode(), current_work()
         work.check_size(self._size * len(data), MAX_INLINE_PATTERN_STEPS)
         search = partial(self._compiled.search, data)
@@ -182,7 +174,6 @@ def compile_pattern(expression: str) -> Pattern:
 
     Raises:
         PatternError: the expression is malformed, too large or too deep.
-        HeavyWorkError: the compilation may take too long for the event loop.
     """
     # its import is no part of the work for this expression
     import re2  # noqa: F401
@@ -195,19 +186,15 @@ def check_pattern(expression: str) -> None:
 
     Raises:
         PatternError: the expression is malformed, too large or too deep.
-        HeavyWorkError: the compilation may take too long for the event loop.
     """
-    try:
-        compile_pattern(expression)
-    except HeavyWorkError:
-        if not current_work().trusting:
-            raise
+    current_work().check(compile_pattern, expression)
 
 
 def _compile(expression: str) -> Pattern:
-    """Compile an expression. Raises PatternError, or HeavyWorkError for a large one on the event loop."""
-    if current_work().is_limited and (len(expression) > MAX_INLINE_PATTERN_SIZE or size_bound(expression) > MAX_INLINE_PATTERN_SIZE):
-        raise HeavyWorkError
+    """Compile an expression. Raises PatternError. Limited work declines a large one."""
+    work = current_work()
+    if work.is_limited and (len(expression) > MAX_INLINE_PATTERN_SIZE or size_bound(expression) > MAX_INLINE_PATTERN_SIZE):
+        work.decline()
     if expression.count("(") >= _MAX_DEPTH and _depth(expression) >= _MAX_DEPTH:
         raise PatternError(f"error parsing regexp: expression nests too deeply: `{expression}`")
     if sum(max(0, int(most) - int(least)) for least, most in _OPTIONAL.findall(expression)) > MAX_OPTIONAL_REPETITIONS:

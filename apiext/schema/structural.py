@@ -9,7 +9,7 @@ from typing import Any
 from apiext.base.meta.encoding.json_values import is_deeper
 from apiext.base.meta.field import FieldError, Path, forbidden, invalid, limited, required
 from apiext.base.meta.limits import MAX_DEPTH
-from apiext.base.scheduling.inline_work import InlineWork
+from apiext.base.scheduling.inline_work import PartialWork
 from apiext.schema.completeness import completeness_errors
 from apiext.schema.keywords import KEYWORDS, POINTERS, Kind, of_kind
 from apiext.schema.model import Props
@@ -42,7 +42,7 @@ def structural_errors(props: Props, path: Path) -> list[FieldError]:
 
 def stored_structural_errors(props: Props, path: Path) -> list[FieldError]:
     """Return the violations of a stored schema. Its patterns were checked before; those that take long are not checked again."""
-    with InlineWork(trusting=True):
+    with PartialWork(trusting=True):
         return structural_errors(props, path)
 
 

@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 
 from apiext.api.endpoints.request import Handler
 from apiext.base.meta.log import get_logger
-from apiext.base.scheduling.bounded_thread import start_thread
+from apiext.base.scheduling.inline_work import start_thread
 from apiext.base.scheduling.side_thread import aside
 
 _LOG: Final = get_logger(__name__)

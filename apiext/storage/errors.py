@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.base.meta.errors import StatusError
-from apiext.base.scheduling.inline_work import HeavyWorkError
 
 
 class StorageError(Exception):
@@ -56,10 +55,6 @@ class EncryptedObjectError(CorruptObjectError):
 
 class UnknownPastError(CorruptObjectError):
     """An object is gone, or not selected any more, and its previous state cannot be decoded: a watcher may have seen an earlier one."""
-
-
-class LargeObjectError(HeavyWorkError):
-    """The stored object is larger than the caller wants to process on the event loop. Nothing was written."""
 
 
 RENDERING_ERRORS: Final = (CorruptObjectError, StatusError)

@@ -310,8 +310,6 @@ class WriteOptions:
     """Do everything except the write."""
     keep_managers: bool = False
     """Refuse an object that is too large only because of its managedFields. Otherwise it is written without them."""
-    limit: int | None = None
-    """Bytes of the existing object above which the write raises LargeObjectError; None for no limit."""
 
 
 DEFAULT_WRITE: Final = WriteOptions()
@@ -396,7 +394,7 @@ class Store(Protocol):
     async def delete(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Delete an object and return its last state, with the revision of the deletion.
 
-        Uses `preconditions`, `validate`, `dry_run` and `limit`.
+        Uses `preconditions`, `validate` and `dry_run`.
 
         Raises:
             KeyNotFoundError: the key does not exist.

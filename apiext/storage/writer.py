@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.base.meta.limits import MAX_INLINE_RENDERING_BYTES
+from apiext.base.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_RENDERING_BYTES
 from apiext.base.meta.objectmeta.raw_metadata import read_metadata
-from apiext.base.scheduling.inline_work import commit
+from apiext.base.scheduling.inline_work import commit, current_work
 from apiext.base.scheduling.side_thread import aside
 from apiext.storage.backend import Backend, Guard, KeyValue, ValueTooLargeError, WriteResult
-from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, LargeObjectError
+from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError
 from apiext.storage.interface import DEFAULT_WRITE, Codec, EncodedDraft, EncodedObject, Item, Preconditions, ServerStore, WriteOptions
 from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.renderer import Renderer, at_revision, compact, with_revision, without_revision, written_item
@@ -127,10 +127,9 @@ def check_preconditions(preconditions: Preconditions | None, obj: Object, key: s
             raise InvalidObjectError(key, message)
 
 
-def _check_size(state: ObjectState, options: WriteOptions) -> None:
-    size = max(len(state.raw), len(state.item.data) if state.item is not None else 0)
-    if options.limit is not None and size > options.limit:
-        raise LargeObjectError
+def _check_size(state: ObjectState) -> None:
+    """Let a worker process work on a large object."""
+    current_work().check_size(max(len(state.raw), len(state.item.data) if state.item is not None else 0), MAX_INLINE_BYTES)
 
 
 class Writer:
@@ -234,7 +233,7 @@ class Writer:
         """Implement Store.guaranteed_update."""
         state = await self._initial_state(key, codec, options)
         while True:
-            _check_size(state, options)
+            _check_size(state)
             try:
                 obj = await self._object(codec, key, state)
                 check_preconditions(options.preconditions, obj, self._backend_key(key))
@@ -302,7 +301,7 @@ class Writer:
         """Implement Store.delete."""
         state = await self._initial_state(key, codec, options)
         while True:
-            _check_size(state, options)
+            _check_size(state)
             try:
                 view, entry = VersionView(codec, self.renderer), StoredEntry(key, state.revision, state.raw)
                 if state.item is None and not view.is_ready(entry):

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from apiext.api.authorization.authorizer import Decision, ReviewError
-from apiext.base.scheduling.bounded_thread import bounded
-from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.scheduling.inline_work import InlineWork, bounded, current_work
 from apiext.base.scheduling.side_thread import aside
 from apiext.schema.cel.libraries.authorization import AuthorizationAnswer
 from apiext.schema.cel.policies.authorization import UnansweredCheckError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from apiext.api.authorization.authorizer import Authorize
     from apiext.schema.cel.policies.authorization import AuthorizationAnswers
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-class PureEvaluation(Protocol[T_co]):
-    """An evaluation that may begin again."""
-
-    def __call__(self, *, inline: bool) -> T_co:
-        """Evaluate. With `inline`, raise HeavyWorkError instead of taking long."""
-        ...
 
 
 class ExpressionRunner:
@@ -33,26 +25,24 @@ class ExpressionRunner:
     def __init__(self, authorize: Authorize) -> None:
         self._authorize = authorize
 
-    async def run(self, evaluate: PureEvaluation[T], answers: AuthorizationAnswers, owner: object) -> T:
+    async def run(self, evaluate: Callable[[], T], answers: AuthorizationAnswers, owner: object) -> T:
         """Return the result of an evaluation. One that takes long runs in a thread, or its write in a worker process.
 
         `owner` is that of `bounded`.
-
-        Raises:
-            HeavyWorkError: the write can run in a worker process, and should.
         """
-        inline = True
+        is_heavy = False
         while True:
             try:
-                if inline:
-                    return await bounded(lambda: evaluate(inline=True), owner)
-                return await aside(lambda: evaluate(inline=False))
+                if current_work().is_limited:
+                    return await bounded(evaluate, owner)
+                if not is_heavy:
+                    with InlineWork():
+                        return evaluate()
+                    is_heavy = True
+                # its write cannot run in a worker process
+                return await aside(evaluate)
             except UnansweredCheckError as check:
                 await self._answer(check, answers)
-            except HeavyWorkError:
-                if not inline or current_work().is_limited:
-                    raise
-                inline = False
 
     async def _answer(self, check: UnansweredCheckError, answers: AuthorizationAnswers) -> None:
         try:

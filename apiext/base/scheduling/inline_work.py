@@ -1,22 +1,37 @@
-"""Limits the processor time of a request on the event loop, where its work depends on stored objects and schemas."""
+"""Limits the processor time of a request on the event loop, where its work depends on stored objects and schemas.
+
+What takes too long is done elsewhere: by a thread if it may begin again (`bounded`, `Deferred`), else by a worker process, in which
+the whole request begins again. HeavyWorkError ends the attempt on the event loop. Everything that does limited work may raise it, so
+that no docstring names it, and nothing outside this module catches it: the block of an InlineWork ends, and what stands after it runs.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import os
 import time
 from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar
 
-from apiext.base.meta.limits import BOUNDED_COST_STRETCH, BOUNDED_STRETCH, MAX_INLINE_SECONDS, MAX_INLINE_STEPS
+from apiext.base.meta.limits import BOUNDED_COST_STRETCH, BOUNDED_STRETCH, MAX_BOUNDED_JOBS, MAX_INLINE_SECONDS, MAX_INLINE_STEPS
+from apiext.base.scheduling.side_thread import with_short_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextvars import Token
+    from types import TracebackType
 
 T = TypeVar("T")
 A = TypeVar("A")
+_MAX_OWNERS: Final = 1024
+"""Owners of long work that are remembered; all are forgotten when there are more."""
+_LONG_SECONDS: Final = 0.5
+"""Seconds in which work of an owner is not tried in the thread after some took too long: that attempt cost up to a twentieth of it."""
 
 
 class HeavyWorkError(Exception):
@@ -24,7 +39,10 @@ class HeavyWorkError(Exception):
 
 
 class InlineWork:
-    """Measures the work of a request on the event loop. `current_work` returns it inside its `with` block."""
+    """Measures the work of a request on the event loop. `current_work` returns it inside its `with` block.
+
+    If the work is too heavy, the block ends early, and what stands after it runs. Nothing was written then.
+    """
 
     __slots__ = ("_begun", "_left", "_seconds", "_steps", "_token", "is_committed", "is_last", "memory", "stretch", "trusting")
     is_limited: ClassVar = True
@@ -91,17 +109,55 @@ class InlineWork:
         if size > limit * self.stretch:
             raise HeavyWorkError
 
+    def decline(self) -> None:
+        """Stop before work that takes too long for the event loop.
+
+        Raises:
+            HeavyWorkError: the work is limited.
+        """
+        raise HeavyWorkError
+
+    def check(self, check: Callable[[A], object], subject: A) -> None:
+        """Run a check of a subject. Trusting work skips one that takes too long: the subject was checked before it was stored.
+
+        Raises:
+            HeavyWorkError: the check takes too long.
+        """
+        try:
+            check(subject)
+        except HeavyWorkError:
+            if not self.trusting:
+                raise
+
     def __enter__(self) -> None:
         self._token = _CURRENT.set(self)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        self._end()
+        if kind is None or not issubclass(kind, HeavyWorkError):
+            return False
+        if self.is_committed:
+            raise AssertionError("a request that has written something would start again") from error
+        return True
+
+    def _end(self) -> None:
         # tasks that the request started may outlive it
         self._left = self._steps = math.inf
         if self._token is not None:
             _CURRENT.reset(self._token)
 
 
-class BoundedWork(InlineWork):
+class PartialWork(InlineWork):
+    """Work that is a part of other work, with limits of its own. HeavyWorkError passes on."""
+
+    __slots__ = ()
+
+    def __exit__(self, *_: object) -> Literal[False]:
+        self._end()
+        return False
+
+
+class BoundedWork(PartialWork):
     """Work of a thread beside the event loop, within greater limits."""
 
     __slots__ = ()
@@ -111,7 +167,7 @@ class BoundedWork(InlineWork):
         super().__init__(stretch=BOUNDED_STRETCH)
 
 
-class _UnlimitedWork(InlineWork):
+class UnlimitedWork(PartialWork):
     """Work whose time has no limit, such as in a worker process."""
 
     __slots__ = ()
@@ -125,6 +181,9 @@ class _UnlimitedWork(InlineWork):
         """Do nothing."""
 
     def check_size(self, size: float, limit: float) -> None:
+        """Do nothing."""
+
+    def decline(self) -> None:
         """Do nothing."""
 
 
@@ -149,9 +208,9 @@ def commit() -> None:
         _CURRENT.set(_UNLIMITED)
 
 
-def elsewhere() -> InlineWork:
+def elsewhere() -> UnlimitedWork:
     """Return the work of a request that another process executes, and which has no limit here."""
-    return _UnlimitedWork()
+    return UnlimitedWork()
 
 
 @contextmanager
@@ -174,8 +233,131 @@ def request_memory() -> tuple[Memory | None, bool]:
     return work.memory, False
 
 
-_UNLIMITED: Final = _UnlimitedWork()
+class _Jobs:
+    """The jobs of the thread."""
+
+    def __init__(self) -> None:
+        self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bounded")
+        self.unfinished = 0
+        self.long: dict[int, float] = {}
+        """Until when the thread does not try work of an owner, by its id."""
+
+    def accepts(self, owner: object) -> bool:
+        """Return whether the thread should try work of an owner."""
+        return self.unfinished < MAX_BOUNDED_JOBS and not (self.long and self.long.get(id(owner), 0.0) > time.monotonic())
+
+    def note_long(self, owner: object) -> None:
+        """Note that work of an owner takes too long for the thread."""
+        if len(self.long) >= _MAX_OWNERS:
+            self.long.clear()
+        self.long[id(owner)] = time.monotonic() + _LONG_SECONDS
+
+
+async def bounded(work: Callable[[], T], owner: object) -> T:
+    """Return `work()`, which may begin again: on the event loop if it is short, in a thread if it takes up to some 20 ms.
+
+    Work of one `owner`, such as a schema or a policy, takes about as long each time.
+
+    Raises:
+        Exception: the work raised it.
+    """
+    inline, jobs = current_work(), _jobs()
+    if not inline.is_limited or not jobs.accepts(owner):
+        return work()
+    inline.is_last = False
+    try:
+        return work()
+    except HeavyWorkError:
+        pass
+    finally:
+        inline.is_last = True
+    jobs.unfinished += 1
+    try:
+        return await asyncio.get_running_loop().run_in_executor(jobs.executor, _in_thread, work)
+    except HeavyWorkError:
+        jobs.note_long(owner)
+        raise
+    finally:
+        jobs.unfinished -= 1
+
+
+def start_thread() -> None:
+    """Start the thread, for whose start the event loop would wait some milliseconds."""
+    _jobs().executor.submit(bool)
+
+
+def _in_thread(work: Callable[[], T]) -> T:
+    with BoundedWork():
+        return with_short_turns(work)
+
+
+@cache
+def _jobs() -> _Jobs:
+    return _Jobs()
+
+
+class Deferred(Generic[T]):
+    """A value made once, at first use.
+
+    For the event loop, a thread makes a large value. Until it is ready, writes that need it run in worker processes. Only worker
+    processes make a huge value.
+    """
+
+    __slots__ = ("_is_huge", "_made", "_make", "_size", "_started")
+
+    def __init__(self, make: Callable[[], T], *, size: float = 0, is_huge: bool = False) -> None:
+        """Begin without the value. `size` is a multiple of what the event loop may make at once."""
+        self._make: Callable[[], T] | None = make
+        """None once the value is ready: often a method of what keeps this, which would be a reference cycle."""
+        self._size = size
+        self._is_huge = is_huge
+        self._started = False
+        self._made: list[T] = []
+
+    @property
+    def is_made(self) -> bool:
+        """Return whether the value is ready."""
+        return bool(self._made)
+
+    def get(self) -> T:
+        """Return the value.
+
+        Raises:
+            HeavyWorkError: the value is not ready, and takes too long for the event loop.
+        """
+        if not self.is_made:
+            work = current_work()
+            if self._is_huge:
+                work.decline()
+            try:
+                work.check_size(self._size, 1)
+                if (make := self._make) is not None:
+                    self._keep(work.run(lambda _: make(), None))
+            except HeavyWorkError:
+                if work.is_last:
+                    self._start()
+                raise
+        return self._made[0]
+
+    def _keep(self, value: T) -> None:
+        self._made = [value]
+        self._make = None
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            _DEFERRED_THREAD.submit(self._make_in_thread)
+
+    def _make_in_thread(self) -> None:
+        if (make := self._make) is not None:
+            self._keep(with_short_turns(make))
+
+
+_UNLIMITED: Final = UnlimitedWork()
 _CURRENT: Final[ContextVar[InlineWork]] = ContextVar("inline_work", default=_UNLIMITED)
 current_work: Final = _CURRENT.get
 """Return the work of the current request."""
 _RESTARTED: Final[ContextVar[Memory | None]] = ContextVar("restarted", default=None)
+_DEFERRED_THREAD: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rules")
+# a forked process has no thread
+os.register_at_fork(after_in_child=_jobs.cache_clear)

@@ -24,7 +24,6 @@ class ObjectConverter(Protocol):
 
         Raises:
             ConversionError: the object cannot be converted.
-            HeavyWorkError: it takes too long for the event loop (`base/scheduling/inline_work.py`).
         """
         ...
 

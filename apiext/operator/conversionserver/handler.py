@@ -12,7 +12,7 @@ from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.endpoints.serializers.negotiation import JSON
 from apiext.base.meta.errors import StatusError
-from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.base.scheduling.inline_work import InlineWork
 from apiext.base.scheduling.side_thread import aside
 from apiext.base.scheduling.time_slice import Pace
 from apiext.operator.conversionserver import review
@@ -121,11 +121,6 @@ async def _convert(one: Object, target: str, compiled: CompiledConversion) -> Ob
     try:
         with InlineWork():
             return converter.convert_inline(one, target)
-    except HeavyWorkError:
-        pass
-    except ConversionError as error:
-        raise _failed(one, source, target, error) from error
-    try:
         return await aside(partial(converter.convert_inline, before, target))
     except ConversionError as error:
         raise _failed(one, source, target, error) from error

@@ -66,9 +66,6 @@ class Converter(ABC):
         The objects belong to the converter: it may change them in place and return them. They may be of several versions, but
         none is of the named one. Callers convert at most a page of a list at a time. With a log, webhooks are called by it; it is
         that of one conversion.
-
-        Raises:
-            HeavyWorkError: the current request runs on the event loop, and this takes too long (`base/scheduling/inline_work.py`).
         """
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:

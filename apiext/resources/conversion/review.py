@@ -67,7 +67,6 @@ async def decode(version: str, data: bytes) -> Object:
 
     Raises:
         HookReviewError: it is none; the call counts as failed.
-        HeavyWorkError: see `review_parser.parse`.
     """
     try:
         document = await review_parser.parse(data)

@@ -31,20 +31,19 @@ async def parse(data: bytes, array: tuple[str, str] = ANSWER) -> Any:
 
     Raises:
         ValueError: the review is not JSON.
-        HeavyWorkError: it has a large object, and the current request runs on the event loop.
     """
     document = await _parse_parts(data, array) if len(data) >= _MIN_BYTES else None
     return _loads(data) if document is None else document
 
 
 def _loads(data: bytes) -> Any:
-    """Return the value in a review or a part of one. Raises ValueError or HeavyWorkError."""
+    """Return the value in a review or a part of one. Raises ValueError."""
     _check_size(len(data))
     return json_codec.loads(data)
 
 
 def _check_size(size: int) -> None:
-    """Raise HeavyWorkError if a part of this size takes too long for the event loop."""
+    """Let a worker process parse a part of this size if it takes too long for the event loop."""
     current_work().check_size(size, MAX_INLINE_RENDERING_BYTES)
 
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta import time
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.host_annotations import HOST_REVISION, HOST_UID, PHASE
+from apiext.base.meta.limits import MAX_INLINE_BYTES
 from apiext.base.meta.request import AdmissionOperation
+from apiext.base.scheduling.inline_work import current_work
 from apiext.resources.definitions import conditions, unused_versions
 from apiext.resources.definitions.codec import RESOURCE, compact
 from apiext.resources.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
@@ -22,7 +24,6 @@ from apiext.resources.registry.metadata import own
 from apiext.resources.registry.request_context import CreateOptions, UpdateOptions
 from apiext.resources.registry.rest import ResourceRest
 from apiext.resources.registry.strategy import Strategy
-from apiext.storage.errors import LargeObjectError
 from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
@@ -154,14 +155,9 @@ class CustomResourceDefinitionRest(ResourceRest):
         return item, created
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Mark a definition for deletion, which deletes its instances. Return its last state, and whether it is deleted.
-
-        Raises:
-            LargeObjectError: the definition is larger than the limit.
-        """
+        """Mark a definition for deletion, which deletes its instances. Return its last state, and whether it is deleted."""
         item = await self.get(ctx, name)
-        if options.limit is not None and len(item.data) > options.limit:
-            raise LargeObjectError
+        current_work().check_size(len(item.data), MAX_INLINE_BYTES)
         metadata = item.object()["metadata"]
         check_stored(metadata, options, RESOURCE, "precondition failed")
         unchanged = dataclasses.replace(options.preconditions or Preconditions(), uid=metadata.get("uid", ""))

@@ -12,7 +12,7 @@ from apiext.base.meta.encoding import json_values
 from apiext.base.meta.gvk import GroupKind, GroupResource, parse_group_version
 from apiext.base.meta.objectmeta import validation
 from apiext.base.random_uuid import random_uuid
-from apiext.base.scheduling.bounded_thread import bounded
+from apiext.base.scheduling.inline_work import bounded
 from apiext.resources.registry.errors import MODIFIED
 from apiext.storage import versioner
 
@@ -177,7 +177,6 @@ async def before_bounded_update(ctx: RequestContext, obj: Object, old: Object, s
 
     Raises:
         StatusError: the object is invalid.
-        HeavyWorkError: the validation needs a worker process.
     """
     problems, changes = _prepare_for_update(ctx, obj, old, strategy, namespaced=namespaced)
     problems += await bounded(lambda: strategy.validate_update(ctx, obj, old, changes), strategy)

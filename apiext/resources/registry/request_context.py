@@ -57,8 +57,6 @@ class UpdateOptions:
     preconditions: Preconditions | None = None
     """The uid in the body of a PUT, if there is one."""
     admit: Admit | None = None
-    limit: int | None = None
-    """As WriteOptions.limit."""
     create: bool = False
     """Create a missing object."""
     keep_managers: bool = False
@@ -78,5 +76,3 @@ class DeleteOptions:
     """Orphan, Background or Foreground; the registry rejects other values."""
     dry_run: bool = False
     admit: Admit | None = None
-    limit: int | None = None
-    """As WriteOptions.limit."""

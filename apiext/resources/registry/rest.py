@@ -244,7 +244,6 @@ class ResourceRest:
             ignore_not_found=options.create,
             dry_run=options.dry_run,
             keep_managers=options.keep_managers,
-            limit=options.limit,
         )
         while True:
             try:
@@ -316,7 +315,7 @@ class ResourceRest:
             if options.admit is not None and not (emptied and options.dry_run):
                 await options.admit(AdmissionOperation.DELETE, None, existing)
 
-        write = WriteOptions(validate=check, whole=options.whole, dry_run=options.dry_run, limit=options.limit)
+        write = WriteOptions(validate=check, whole=options.whole, dry_run=options.dry_run)
         return await self.store.delete(key, self.codec, write)
 
     async def _mark_for_deletion(self, key: str, options: DeleteOptions) -> Item:
@@ -332,7 +331,7 @@ class ResourceRest:
             mark_as_deleting(obj["metadata"], finalizers)
             return obj
 
-        item, _ = await self.store.guaranteed_update(key, self.codec, mark, WriteOptions(dry_run=options.dry_run, limit=options.limit))
+        item, _ = await self.store.guaranteed_update(key, self.codec, mark, WriteOptions(dry_run=options.dry_run))
         return item
 
     async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:

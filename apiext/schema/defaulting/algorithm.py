@@ -11,11 +11,7 @@ from apiext.schema.model import Default, Structural
 
 
 def default(value: Any, schema: Structural) -> None:
-    """Set copies of the defaults for absent fields and for disallowed nulls, in place.
-
-    Raises:
-        HeavyWorkError: they are too many or too large for the event loop.
-    """
+    """Set copies of the defaults for absent fields and for disallowed nulls, in place."""
     if type(value) is dict:
         _default_object(value, schema)
     elif type(value) is list:

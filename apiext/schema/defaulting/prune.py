@@ -21,11 +21,7 @@ _MEMBERS_OF_A_STEP: Final = 10
 
 
 def pruned_defaults(schema: Structural) -> tuple[Default, ...]:
-    """Return the pruned default of each property that has one.
-
-    Raises:
-        HeavyWorkError: they are too many or too large for the event loop.
-    """
+    """Return the pruned default of each property that has one."""
     named: Mapping[str, Any] = schema.raw.get("properties") or {}
     names = [name for name, child in named.items() if child and child.get("default") is not None]
     current_work().step(len(names))
@@ -34,11 +30,7 @@ def pruned_defaults(schema: Structural) -> tuple[Default, ...]:
 
 
 def counted_default(node: Structural) -> tuple[Any, int]:
-    """Return the pruned default of a node, None if nothing remains, and the steps of a copy of it. They are computed on first use.
-
-    Raises:
-        HeavyWorkError: it is too large for the event loop.
-    """
+    """Return the pruned default of a node, None if nothing remains, and the steps of a copy of it. They are computed on first use."""
     try:
         return node.pruned
     except AttributeError:

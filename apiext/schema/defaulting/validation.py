@@ -26,9 +26,6 @@ def default_errors(props: Props, path: Path, *, require_pruned: bool) -> list[Fi
 
     Defaults inside a resource's metadata are validated as part of an object around them. Others lose unknown fields of embedded
     metadata, in place, as upstream.
-
-    Raises:
-        HeavyWorkError: the evaluation of rules takes too long for the event loop.
     """
     schema = Structural(props)
     schema.embedded = True
@@ -48,11 +45,7 @@ class _DefaultValidator:
         self._require_pruned = require_pruned
 
     def visit(self, schema: Structural, path: Path, root: Structural, *, inside_meta: bool) -> None:
-        """Validate the defaults of a node and of the nodes below. `root` is the nearest resource.
-
-        Raises:
-            HeavyWorkError: the evaluation of rules takes too long for the event loop.
-        """
+        """Validate the defaults of a node and of the nodes below. `root` is the nearest resource."""
         if schema.embedded:
             root, inside_meta = schema, False
         if schema.default is not None:

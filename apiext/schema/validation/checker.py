@@ -24,9 +24,6 @@ def compile_check(spec: Node) -> Check:
     """Return the check of a schema; nodes below are compiled when a value first reaches them.
 
     It is True if a value surely is valid, and False when in doubt: what only the report permits in the place of integers and strings.
-
-    Raises:
-        HeavyWorkError: the compilation takes too long for the event loop.
     """
     check_node = spec.check
 
@@ -40,11 +37,7 @@ def compile_check(spec: Node) -> Check:
 
 
 def compile_node(spec: Node) -> Check:
-    """Return the check of one node. It raises DoubtError when in doubt.
-
-    Raises:
-        HeavyWorkError: the compilation takes too long for the event loop.
-    """
+    """Return the check of one node. It raises DoubtError when in doubt."""
     current_work().step(_COMPILE_STEPS)
     table: dict[type, Check] = {}
     is_typed = False

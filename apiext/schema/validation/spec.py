@@ -90,9 +90,6 @@ class Spec:
         """Return every violation of the value at the path `name`, in the reference's order.
 
         `known` correlates members and items with those of an old object; the value itself is not ratcheted.
-
-        Raises:
-            HeavyWorkError: the report takes too long for the event loop.
         """
         current_work().step()
         result, kind = Result(), type(value)
@@ -105,11 +102,7 @@ class Spec:
         return result
 
     def report_change(self, value: Any, name: DottedPath, known: Correlated | None) -> Result:
-        """Return the violations of a value of a changed object: none if the value is unchanged (ratcheting).
-
-        Raises:
-            HeavyWorkError: the report takes too long for the event loop.
-        """
+        """Return the violations of a value of a changed object: none if the value is unchanged (ratcheting)."""
         result = self.report(value, name, known)
         if result.is_valid or known is None or not known.equal:
             return result
@@ -122,6 +115,6 @@ _SINGLE: Final = {"items": "items", "additional": "additionalProperties"}
 
 
 def _counted(children: S) -> S:
-    """Count the schemas below a node as work of the current request. Raises HeavyWorkError if they are too many for the event loop."""
+    """Count the schemas below a node as work of the current request."""
     current_work().step(len(children))
     return children

@@ -93,7 +93,7 @@ async def _update(scope: Scope, call: WriteCall) -> bool:
         return mirror
 
     try:
-        await scope.rest.update(call.context, host.name, updated, UpdateOptions(limit=scope.inline_limit))
+        await scope.rest.update(call.context, host.name, updated, UpdateOptions())
     except _UnchangedError:
         return True
     except StatusError as error:

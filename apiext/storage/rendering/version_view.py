@@ -8,7 +8,7 @@ from typing import Final
 
 from apiext.base.meta import limits
 from apiext.base.meta.gvk import GroupVersionKind
-from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, unlimited_work
+from apiext.base.scheduling.inline_work import InlineWork, unlimited_work
 from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.errors import RENDERING_ERRORS, CorruptObjectError
 from apiext.storage.interface import Codec, Item, RemoteCodec, RenderingJob, RenderResult, StoredBytes
@@ -164,12 +164,9 @@ class VersionView:
             with unlimited_work():
                 return shown | self._adopted(stored, await render_all(self._renderer, codec, list(stored.values())))
         job = self._job(remote, stored)
-        try:
-            with InlineWork(trusting=True):
-                results = await render_all(self._renderer, codec, list(stored.values()), job)
-        except HeavyWorkError:
-            return shown | await self._render_remotely(stored, job)
-        return shown | self._adopted(stored, results)
+        with InlineWork(trusting=True):
+            return shown | self._adopted(stored, await render_all(self._renderer, codec, list(stored.values()), job))
+        return shown | await self._render_remotely(stored, job)
 
     def _job(self, remote: RemoteCodec, stored: Mapping[StoredEntry, StoredBytes]) -> RenderingJob:
         return remote.job(self._renderer.prefix, list(stored.values()))

@@ -21,7 +21,7 @@ from apiext.base.meta.encoding import json_values
 from apiext.base.meta.limits import MAX_INLINE_COPIES, MAX_REVIEW_BYTES
 from apiext.base.meta.patch import Operations, PatchError, PatchTestError, apply_operations
 from apiext.base.meta.request import AdmissionOperation
-from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.scheduling.inline_work import current_work
 from apiext.base.scheduling.side_thread import aside
 from apiext.base.scheduling.time_slice import Pace
 from apiext.schema.cel.errors import CelError
@@ -99,25 +99,20 @@ class PolicyMutator:
         """The mutations in their order."""
         self._variables = compiler.variables
 
-    def meets_conditions(self, inputs: Inputs, *, inline: bool) -> ConditionsResult | None:
-        """Return whether a write meets the match conditions, None without conditions.
+    def meets_conditions(self, inputs: Inputs) -> ConditionsResult | None:
+        """Return whether a write meets the match conditions, None without conditions."""
+        return None if self._conditions is None else self._conditions.evaluate(inputs)
 
-        Raises:
-            HeavyWorkError: that would take long.
-        """
-        return None if self._conditions is None else self._conditions.evaluate(inputs, inline=inline)
-
-    def evaluate(self, mutation: Mutation, inputs: Inputs, *, inline: bool) -> Operations | dict[str, Any]:
+    def evaluate(self, mutation: Mutation, inputs: Inputs) -> Operations | dict[str, Any]:
         """Return the operations of a JSON patch, or an apply configuration.
 
         Raises:
             MutationFaultError: there is none, or it is larger than a webhook's review may be.
-            HeavyWorkError: the evaluation would take long.
         """
         if mutation.expression.error:
             raise MutationFaultError(mutation.expression.error)
         try:
-            outcome = Evaluation(inputs, self._variables, limit=MAX_POLICY_COST, inline=inline).run(mutation.expression)
+            outcome = Evaluation(inputs, self._variables, limit=MAX_POLICY_COST).run(mutation.expression)
         except OutOfBudgetError as error:
             raise MutationFaultError(str(error)) from error
         if outcome.error:
@@ -199,7 +194,6 @@ class MutatingAdmissionPolicies(Admission):
 
         Raises:
             StatusError: a policy rejects the write.
-            HeavyWorkError: an evaluation takes too long for the event loop.
         """
         policies = await self._selection.candidates(attributes)
         objects = attributes.objects
@@ -317,8 +311,8 @@ class _Dispatch:
     async def _mutated(self, match: BindingMatch[PolicyMutator], mutation: Mutation, inputs: Inputs, obj: Object) -> Object:
         """Return the object with a mutation. Raise MutationFaultError for a fault of the policy, ValueError for an internal one."""
 
-        def evaluate(*, inline: bool) -> Operations | dict[str, Any]:
-            return match.compiled.evaluate(mutation, inputs, inline=inline)
+        def evaluate() -> Operations | dict[str, Any]:
+            return match.compiled.evaluate(mutation, inputs)
 
         found = await self._runner.run(evaluate, self._request.answers, match.compiled)
         if isinstance(found, list):
@@ -352,9 +346,8 @@ class _Dispatch:
         try:
             if _is_small(operations):
                 patched: Object = apply_operations(obj, operations)
-            elif current_work().is_limited:
-                raise HeavyWorkError
             else:
+                current_work().decline()
                 patched = await aside(lambda: apply_operations(obj, operations))
         except PatchTestError:
             return obj
@@ -365,8 +358,8 @@ class _Dispatch:
     async def _conditions(self, match: BindingMatch[PolicyMutator], inputs: Inputs) -> ConditionsResult | None:
         condition_inputs = self._request.condition_inputs(match.matched, inputs)
 
-        def evaluate(*, inline: bool) -> ConditionsResult | None:
-            return match.compiled.meets_conditions(condition_inputs, inline=inline)
+        def evaluate() -> ConditionsResult | None:
+            return match.compiled.meets_conditions(condition_inputs)
 
         return await self._runner.run(evaluate, self._request.answers, match.compiled)
 

@@ -101,34 +101,28 @@ class PolicyValidator:
         """Return whether the policy has match conditions."""
         return self._conditions is not None
 
-    def validate(self, inputs: Inputs, condition_inputs: Inputs | None, *, inline: bool) -> PolicyResult:
-        """Return the decisions about a write. `inline`: nothing may take so long that it would hold the event loop.
-
-        Match conditions get `condition_inputs`.
-
-        Raises:
-            HeavyWorkError: it would take long.
-        """
+    def validate(self, inputs: Inputs, condition_inputs: Inputs | None) -> PolicyResult:
+        """Return the decisions about a write. Match conditions get `condition_inputs`."""
         conditions = None
         if self._conditions is not None and condition_inputs is not None:
-            conditions = self._conditions.evaluate(condition_inputs, inline=inline)
+            conditions = self._conditions.evaluate(condition_inputs)
             if not conditions.matches:
                 is_error = conditions.error is not None and self._fails_closed
                 return PolicyResult((self._failure(conditions.error or ""),) if is_error else (), (), conditions)
-        evaluation = Evaluation(inputs, self._variables, limit=MAX_POLICY_COST, inline=inline)
+        evaluation = Evaluation(inputs, self._variables, limit=MAX_POLICY_COST)
         try:
             outcomes = [evaluation.run(one.expression) for one in self._validations]
         except OutOfBudgetError as error:
             return PolicyResult((self._failure(str(error)),), (), conditions)
         decisions: tuple[PolicyDecision, ...] = ()
         if evaluation.left < self._most_for_messages or not all(outcome.value is True for outcome in outcomes):
-            messages = Evaluation(inputs.without_authorizer(), self._variables, limit=evaluation.left, inline=inline)
+            messages = Evaluation(inputs.without_authorizer(), self._variables, limit=evaluation.left)
             decisions = self._decisions(outcomes, messages)
         if not self._annotations:
             if not decisions and conditions is None:
                 return ALL_HOLD
             return PolicyResult(decisions, (), conditions)
-        published = Evaluation(inputs.without_authorizer(), self._variables, limit=MAX_POLICY_COST, inline=inline)
+        published = Evaluation(inputs.without_authorizer(), self._variables, limit=MAX_POLICY_COST)
         try:
             annotations = tuple(self._published(published))
         except OutOfBudgetError as error:

@@ -68,7 +68,6 @@ class ValidatingAdmissionPolicies(Admission):
 
         Raises:
             StatusError: a policy rejects the write; the first denial is the answer.
-            HeavyWorkError: an evaluation takes too long for the event loop.
         """
         policies = await self._selection.selected(attributes)
         if not policies:
@@ -124,8 +123,8 @@ class ValidatingAdmissionPolicies(Admission):
         inputs = request.inputs(match.matched, *objects, params, namespace)
         conditions = request.condition_inputs(match.matched, inputs) if match.compiled.has_conditions else None
 
-        def evaluate(*, inline: bool) -> PolicyResult:
-            return match.compiled.validate(inputs, conditions, inline=inline)
+        def evaluate() -> PolicyResult:
+            return match.compiled.validate(inputs, conditions)
 
         return await self._selection.runner.run(evaluate, request.answers, match.compiled)
 

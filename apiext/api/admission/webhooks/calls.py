@@ -143,7 +143,6 @@ class HookCalls:
 
         Raises:
             HookCallError: there is none.
-            HeavyWorkError: to read it may take too long for the event loop.
         """
         if len(answer.data) > MAX_INLINE_BYTES:
             current_work().check_size(len(answer.data), MAX_INLINE_BYTES)

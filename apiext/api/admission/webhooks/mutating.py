@@ -38,7 +38,6 @@ class MutatingWebhooks(Admission):
 
         Raises:
             StatusError: a webhook denies the write, or could not be asked; or the changed object is invalid.
-            HeavyWorkError: the write must run in a worker process.
         """
         entries = await self._selection.candidates(attributes)
         if not entries or attributes.objects is None:

@@ -35,7 +35,6 @@ async def patched(hook: str, response: ReviewResponse, objects: VersionedObjects
     Raises:
         UndecodablePatchError: the patch is invalid.
         StatusError: 500, the patch does not apply.
-        HeavyWorkError: it may take too long for the event loop.
     """
     if not response.patch:
         return None

@@ -99,7 +99,7 @@ class HookSelection:
         # unlike in reviews, the request's own resource
         inputs = values.of(objects.kind, attributes.resource, objects.new, objects.old)
 
-        def evaluate(*, inline: bool) -> ConditionsResult:
-            return conditions.evaluate(inputs, inline=inline)
+        def evaluate() -> ConditionsResult:
+            return conditions.evaluate(inputs)
 
         return await runner.run(evaluate, values.answers, conditions)

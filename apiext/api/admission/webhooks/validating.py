@@ -49,7 +49,6 @@ class ValidatingWebhooks(Admission):
 
         Raises:
             StatusError: a webhook denies the write, or could not be asked; the first of several errors decides.
-            HeavyWorkError: the write must run in a worker process.
         """
         entries = await self._selection.candidates(attributes)
         if not entries:

@@ -43,7 +43,7 @@ from apiext.base.meta.encoding import json_values
 from apiext.base.meta.log import get_logger
 from apiext.base.meta.objectmeta.raw_metadata import read_metadata
 from apiext.base.meta.request import AdmissionOperation
-from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, restarted
+from apiext.base.scheduling.inline_work import InlineWork, restarted
 from apiext.base.scheduling.side_thread import aside
 from apiext.resources.managedfields import managers
 from apiext.resources.registry.metadata import own, wipe_system_fields
@@ -97,15 +97,12 @@ async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: 
             # 1 MiB and 10 ms, which most servers never need
             await aside(lambda: importlib.import_module(_YAML_CODEC))
         known, work = len(call.warnings), InlineWork(stretch=stretch)
-        try:
-            with work:
-                return await execute(scope, call)
-        except HeavyWorkError as error:
-            if work.is_committed:
-                raise AssertionError("a write that was committed would start again") from error
-            del call.warnings[known:]
-            if call.record is not None:
-                call.record.forget()
+        with work:
+            return await execute(scope, call)
+        # it was too heavy, and has stopped before the store
+        del call.warnings[known:]
+        if call.record is not None:
+            call.record.forget()
         with restarted(work):
             return await remote.run(workers, execute, call)
     return await remote.run(workers, execute, call)
@@ -189,8 +186,7 @@ async def delete_stored(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]
     Raises:
         StatusError: the deletion is rejected, or in conflict with the stored object.
     """
-    options = replace(WriteSteps(scope, call).deletion(), limit=scope.inline_limit)
-    item, removed = await scope.rest.delete(call.context, call.name, options)
+    item, removed = await scope.rest.delete(call.context, call.name, WriteSteps(scope, call).deletion())
     return item, removed, str(read_metadata(item.data).get("uid", ""))
 
 
@@ -249,7 +245,6 @@ class WriteSteps:
             dry_run=call.query.dry_run,
             preconditions=preconditions,
             admit=self.validation(AdmissionOperation.UPDATE),
-            limit=scope.inline_limit,
             create=call.creates,
             keep_managers=keep_managers,
         )

@@ -11,10 +11,8 @@ from apiext.api.endpoints.responsewriters.shared_encodings import SharedEncoding
 from apiext.api.endpoints.scopes.dialect import Dialect
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.endpoints.scopes.write_call import WriteCall
-from apiext.base.meta import limits
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.base.scheduling.inline_work import current_work
 from apiext.resources.managedfields.field_manager import FieldManager
 from apiext.resources.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
 from apiext.storage.interface import Item, ListOptions, ListResult, Watch, WatchOptions
@@ -131,11 +129,6 @@ class Scope:
     """The lists that are being sent."""
     remote: ScopeCopies | None = None
     """The copies of this endpoint in worker processes; None for a copy."""
-
-    @property
-    def inline_limit(self) -> int | None:
-        """Return the bytes of a stored object above which a write must not process it here; None for any size."""
-        return limits.MAX_INLINE_BYTES * current_work().stretch if self.remote is not None else None
 
     @property
     def api_version(self) -> str:

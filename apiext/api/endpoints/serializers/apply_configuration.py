@@ -26,7 +26,6 @@ def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
 
     Raises:
         StatusError: 400 if it is not YAML, or not an object.
-        HeavyWorkError: the YAML is too large for the event loop.
     """
     known = _as_json(data)
     if known is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.field import Path
 from apiext.base.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
+from apiext.base.scheduling.inline_work import Deferred
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules import model
 from apiext.resources.conversion.rules.detachment import detacher
@@ -27,7 +28,6 @@ from apiext.resources.conversion.rules.operations.move import compile_move
 from apiext.resources.conversion.rules.operations.split import compile_join, compile_split
 from apiext.resources.conversion.rules.operations.wrap import compile_unwrap, compile_wrap
 from apiext.resources.conversion.rules.paths import path_text
-from apiext.schema.cel.rules.deferred import Deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

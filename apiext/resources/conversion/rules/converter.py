@@ -5,7 +5,6 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Final, Self
 
-from apiext.base.scheduling.inline_work import HeavyWorkError
 from apiext.base.scheduling.time_slice import Pace
 from apiext.resources.conversion.interface import ConversionError, Converter, UnstorableError
 from apiext.resources.conversion.rules.carried import annotation
@@ -75,11 +74,7 @@ class RulesConverter(Converter):
         return self
 
     async def convert(self, objects: Sequence[Object], api_version: str, _log: CallLog | None = None) -> list[Converted]:
-        """Implement Converter.convert.
-
-        Raises:
-            HeavyWorkError: the expressions about an object take too long for the event loop.
-        """
+        """Implement Converter.convert."""
         pace = Pace()
         results: list[Converted] = []
         for obj in objects:
@@ -92,11 +87,7 @@ class RulesConverter(Converter):
         return results
 
     def convert_inline(self, obj: Object, api_version: str) -> Object:
-        """Implement Converter.convert_inline. No object or list in the given object is changed.
-
-        Raises:
-            HeavyWorkError: the expressions about the object take too long for the event loop.
-        """
+        """Implement Converter.convert_inline. No object or list in the given object is changed."""
         source, target = obj["apiVersion"].rpartition("/")[2], api_version.rpartition("/")[2]
         metadata = obj.get("metadata")
         if len(obj) == 2 or source == target:
@@ -104,16 +95,17 @@ class RulesConverter(Converter):
             return obj
         if type(metadata) is not dict:
             raise ConversionError(f"cannot convert an object to version {target} that has no metadata")
-        begun, succeeded = perf_counter(), "false"
+        # an error of another kind: the conversion begins again elsewhere, and counts there
+        begun, succeeded = perf_counter(), ""
         try:
             converted = self._converted(obj, source, target)
             succeeded = "true"
         except RecursionError as error:
+            succeeded = "false"
             # rules can wrap a value again and again
             raise ConversionError(f"{self._prefix(obj, target)}: it becomes nested too deeply") from error
-        except HeavyWorkError:
-            # the conversion begins again elsewhere, and counts there
-            succeeded = ""
+        except ConversionError:
+            succeeded = "false"
             raise
         finally:
             if self._stats is not None and succeeded:

@@ -25,7 +25,6 @@ class Transformation(Protocol):
 
         Raises:
             ConversionError: a value does not allow a rule, or an expression fails or costs too much.
-            HeavyWorkError: the expressions take too long for the event loop.
         """
         ...
 

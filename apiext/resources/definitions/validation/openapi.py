@@ -121,11 +121,7 @@ class _SchemaValidator:
         self.expression_errors: list[FieldError] = []
 
     def node(self, node: Props, path: Path, position: Position, *, root: bool = False) -> None:
-        """Validate a node and the nodes below it, in the reference's order.
-
-        Raises:
-            HeavyWorkError: the compilation of expressions takes too long for the event loop.
-        """
+        """Validate a node and the nodes below it, in the reference's order."""
         known = len(self.errors)
         self._allowed(node, path, position)
         if node.get("uniqueItems"):

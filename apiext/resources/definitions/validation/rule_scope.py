@@ -76,9 +76,6 @@ class RuleScope:
         """Return the errors of the expressions of the node's rules.
 
         Values inside `uncorrelated` cannot be correlated with the old object.
-
-        Raises:
-            HeavyWorkError: the compilation takes too long for the event loop.
         """
         if self.declaration is None:
             problem = "unable to convert structural schema to CEL declarations"

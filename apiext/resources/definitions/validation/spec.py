@@ -47,11 +47,7 @@ _IF_STATUS_ENABLED: Final = "if the status subresource is enabled"
 
 
 def version_errors(version: Object, path: Path, options: ValidationOptions, *, has_status: bool) -> list[FieldError]:
-    """Return the errors of a version in v1beta1 form; `has_status` includes the subresources of the spec.
-
-    Raises:
-        HeavyWorkError: the validation takes too long for the event loop.
-    """
+    """Return the errors of a version in v1beta1 form; `has_status` includes the subresources of the spec."""
     validation = version.get("schema")
     errors = deprecation_errors(version, path)
     errors += validation_errors(validation, path.child("schema"), options, version=version["name"], has_status=has_status)
@@ -69,11 +65,7 @@ def version_errors(version: Object, path: Path, options: ValidationOptions, *, h
 def validation_errors(
     validation: Object | None, path: Path, options: ValidationOptions, *, version: str, has_status: bool
 ) -> list[FieldError]:
-    """Return the errors of a CustomResourceValidation (validateCustomResourceDefinitionValidation).
-
-    Raises:
-        HeavyWorkError: the validation takes too long for the event loop.
-    """
+    """Return the errors of a CustomResourceValidation (validateCustomResourceDefinitionValidation)."""
     root, schema_path = openapi_schema(validation), path.child("openAPIV3Schema")
     if root is None:
         return []

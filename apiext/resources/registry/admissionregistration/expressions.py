@@ -31,7 +31,7 @@ class PlacedExpression:
 class ExpressionChecks:
     """Checks expressions that may refer to the same variables. Large ones need a worker process.
 
-    Each method returns the errors of an expression, and raises HeavyWorkError if the check takes too long for the event loop.
+    Each method returns the errors of an expression.
     """
 
     def __init__(self, *, params: bool, composed: bool = False) -> None:

@@ -20,11 +20,7 @@ _MAX_CONDITIONS: Final = 64
 def match_condition_errors(
     conditions: Sequence[Object], path: Path, *, stored: Collection[str] = (), params: bool = False
 ) -> list[FieldError]:
-    """Return the errors of match conditions. `stored` are expressions of the stored object.
-
-    Raises:
-        HeavyWorkError: the check takes too long for the event loop.
-    """
+    """Return the errors of match conditions. `stored` are expressions of the stored object."""
     problems: list[FieldError] = []
     if len(conditions) > _MAX_CONDITIONS:
         problems.append(field.too_many(path, len(conditions), _MAX_CONDITIONS))

@@ -55,11 +55,7 @@ _NEW: Final = _Stored()
 
 
 def validating_policy_errors(policy: Object, old: Object | None = None) -> list[FieldError]:
-    """Return the errors of a new ValidatingAdmissionPolicy, or of an update of an old one.
-
-    Raises:
-        HeavyWorkError: the check of expressions takes too long for the event loop.
-    """
+    """Return the errors of a new ValidatingAdmissionPolicy, or of an update of an old one."""
     spec, stored = policy["spec"], _NEW if old is None else _stored_in(old["spec"])
     problems = _common_errors(policy, old, stored)
     variables, annotations = spec.get("variables", ()), spec.get("auditAnnotations", ())
@@ -74,11 +70,7 @@ def validating_policy_errors(policy: Object, old: Object | None = None) -> list[
 
 
 def mutating_policy_errors(policy: Object, old: Object | None = None) -> list[FieldError]:
-    """Return the errors of a new MutatingAdmissionPolicy, or of an update of an old one.
-
-    Raises:
-        HeavyWorkError: the check of expressions takes too long for the event loop.
-    """
+    """Return the errors of a new MutatingAdmissionPolicy, or of an update of an old one."""
     spec, stored = policy["spec"], _NEW if old is None else _stored_in(old["spec"])
     problems = _common_errors(policy, old, stored)
     problems += mutable_operation_errors(spec.get("matchConstraints"), _SPEC.child("matchConstraints"))

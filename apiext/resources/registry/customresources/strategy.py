@@ -114,9 +114,6 @@ class CustomResourceStrategy(Strategy):
         """Return `errors` and the errors of violated rules. Violations by unchanged values become warnings.
 
         `is_valid`: the object satisfies all keywords of the schema.
-
-        Raises:
-            HeavyWorkError: the evaluation takes too long for the event loop.
         """
         if not self.rules.has_rules:
             return errors

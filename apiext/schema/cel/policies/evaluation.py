@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
-from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, BudgetError, CelError, no_such_attribute
 from apiext.schema.cel.escaping import unescape
 from apiext.schema.cel.libraries.authorization import CHECK_COST, AuthorizationAnswer, Authorizer
@@ -52,14 +52,13 @@ class ExpressionOutcome:
 class Evaluation:
     """Evaluates expressions of one owner for one request: each variable at most once."""
 
-    __slots__ = ("_expressions", "_inline", "_inline_left", "_inputs", "_meters", "_stretch", "_variables", "cost", "left")
+    __slots__ = ("_expressions", "_inline_left", "_inputs", "_meters", "_variables", "_work", "cost", "left")
 
-    def __init__(self, inputs: Inputs, variables: Mapping[str, CompiledExpression], *, limit: int, inline: bool = False) -> None:
-        """Begin with a budget in cost units. `inline`: nothing may take so long that it would hold the event loop."""
+    def __init__(self, inputs: Inputs, variables: Mapping[str, CompiledExpression], *, limit: int) -> None:
+        """Begin with a budget in cost units."""
         self._inputs = inputs
-        self._inline = inline
-        self._stretch = current_work().cost_stretch
-        self._inline_left = MAX_INLINE_RULE_COST * self._stretch
+        self._work = work = current_work()
+        self._inline_left = MAX_INLINE_RULE_COST * work.cost_stretch
         """The rest of what all evaluations may cost on the event loop."""
         self._meters: list[CostMeter] = []
         """The meters of the running evaluations: that of an expression, then those of variables that need each other."""
@@ -75,7 +74,6 @@ class Evaluation:
 
         Raises:
             OutOfBudgetError: the budget does not suffice.
-            HeavyWorkError: the evaluation takes too long for the event loop. The budget is not valid then.
         """
         if expression.error:
             return ExpressionOutcome(error=f"compilation error: {expression.error}")
@@ -97,7 +95,6 @@ class Evaluation:
         Raises:
             CelError: it has none.
             OutOfBudgetError: the budget does not suffice.
-            HeavyWorkError: the evaluation takes too long for the event loop.
         """
         if expression.error:
             raise CelError(f'composited variable "{name}" fails to compile: {expression.error}')
@@ -116,15 +113,14 @@ class Evaluation:
             raise CelError("unexpected internal error compiling expression")
         values = [self._value(name) for name in expression.uses]
         allowed = MAX_CALL_COST
-        if self._inline:
-            allowed = min(MAX_INLINE_EVALUATION_COST * self._stretch, self._inline_left)
+        if self._work.is_limited:
+            allowed = min(MAX_INLINE_EVALUATION_COST * self._work.cost_stretch, self._inline_left)
         meter = CostMeter(allowed)
         self._meters.append(meter)
         try:
             return expression.program.evaluate_counted(*values, meter=meter)
         except BudgetError:
-            if self._inline:
-                raise HeavyWorkError from None
+            self._work.decline()
             raise CelError(CALL_COST_EXCEEDED) from None
         finally:
             self._meters.pop()
@@ -138,7 +134,7 @@ class Evaluation:
                 self._variables = _LazyVariables(self, self._expressions)
             return self._variables
         value = self._inputs.value(name)
-        if self._inline and value is not None:
+        if self._work.is_limited and value is not None:
             if name == AUTHORIZER_NAME:
                 return Authorizer(value.user, self._answer)
             if name == REQUEST_RESOURCE:

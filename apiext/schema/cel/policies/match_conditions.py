@@ -39,16 +39,10 @@ class MatchConditions:
         self._conditions = list(zip(names, expressions, strict=True))
         self._variables = variables
 
-    def evaluate(self, inputs: Inputs, *, inline: bool = False) -> ConditionsResult:
-        """Return whether all conditions are true. All are evaluated first; then the first false one decides, whatever fails.
-
-        `inline`: nothing may take so long that it would hold the event loop.
-
-        Raises:
-            HeavyWorkError: the evaluation takes too long for the event loop.
-        """
+    def evaluate(self, inputs: Inputs) -> ConditionsResult:
+        """Return whether all conditions are true. All are evaluated first; then the first false one decides, whatever fails."""
         begun = time.perf_counter()
-        evaluation = Evaluation(inputs, self._variables, limit=MAX_CONDITIONS_COST, inline=inline)
+        evaluation = Evaluation(inputs, self._variables, limit=MAX_CONDITIONS_COST)
         try:
             outcomes = [(name, evaluation.run(expression)) for name, expression in self._conditions]
         except OutOfBudgetError as error:

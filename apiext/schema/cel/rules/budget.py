@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
-from apiext.base.scheduling.inline_work import HeavyWorkError, current_work
+from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.cel.errors import BudgetError, CelError
 from apiext.schema.cel.program import CostMeter
 
@@ -64,7 +64,6 @@ class Budget:
             BudgetError: it cost more than a single evaluation may.
             SpentError: all evaluations for the object cost more than they may.
             InexactError: the costs must be counted.
-            HeavyWorkError: the evaluation takes too long for the event loop.
         """
         if self._exact or self.strict or expression.is_counted:
             return self._count(expression, values)
@@ -95,7 +94,9 @@ class Budget:
             self.left = 0
             raise SpentError if self._exact else InexactError
         if work.is_limited and isinstance(failure, BudgetError):
-            raise HeavyWorkError if self._exact or limit == largest else InexactError
+            if self._exact or limit == largest:
+                work.decline()
+            raise InexactError
         self.left -= meter.cost
         if failure is not None:
             raise failure

@@ -102,9 +102,6 @@ def evaluate(
     checked and all costs counted. `exact` counts all costs, too.
     `base` is the path of the value, None for a whole object. `correlated` turns failures about unchanged values into warnings
     (ratcheting).
-
-    Raises:
-        HeavyWorkError: the evaluation takes too long for the event loop.
     """
     budget = Budget(limit, exact=exact or not is_valid)
     evaluation = _Evaluation(budget, correlated, is_valid=is_valid)
@@ -141,7 +138,6 @@ class _Evaluation:
         Raises:
             _EndedError: there are enough errors, or the budget is used up.
             InexactError: the costs must be counted.
-            HeavyWorkError: the evaluation takes too long for the event loop.
         """
         if value is None:
             return

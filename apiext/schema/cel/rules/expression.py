@@ -88,7 +88,6 @@ class ExpressionCompiler:
 
         Raises:
             CompileError: the expression is invalid; the text is the reference's.
-            HeavyWorkError: the compilation takes too long for the event loop.
         """
         environment = self._environment(stored=stored, optional=optional)
 

@@ -28,7 +28,6 @@ def failure_message(rule: CompiledRule, value: Any, old: Any, budget: Budget) ->
     Raises:
         CostlyMessageError: its evaluation exceeds the cost limit.
         InexactError: the costs must be counted.
-        HeavyWorkError: the evaluation takes too long for the event loop.
     """
     if rule.message is not None:
         try:

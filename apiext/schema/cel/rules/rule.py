@@ -74,11 +74,7 @@ class CompiledRule:
 
 
 def compile_rule(rule: Object, schema: Props, compiler: ExpressionCompiler, stored: StoredExpressions | None = None) -> CompiledRule:
-    """Compile a rule of a schema. `stored` has the expressions that are not new; None means all.
-
-    Raises:
-        HeavyWorkError: the compilation takes too long for the event loop.
-    """
+    """Compile a rule of a schema. `stored` has the expressions that are not new; None means all."""
     source, message_source, optional = rule["rule"], rule.get("messageExpression") or "", rule.get("optionalOldSelf") is True
     if not trim_space(source):
         return CompiledRule(rule)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
+from apiext.base.scheduling.inline_work import Deferred
 from apiext.schema.cel.declarations import declare
 from apiext.schema.cel.escaping import escape
-from apiext.schema.cel.rules.deferred import Deferred
 from apiext.schema.cel.rules.expression import ExpressionCompiler
 from apiext.schema.cel.rules.rule import CompiledRule, compile_rule
 from apiext.schema.model import RULES
@@ -61,16 +61,12 @@ class RuleNode:
 
     @cached_property
     def permits(self) -> Check:
-        """Return the check that a value surely satisfies the schema. Raises HeavyWorkError if its compilation takes too long."""
+        """Return the check that a value surely satisfies the schema."""
         return compile_check(Spec(self.schema.raw, served=True))
 
     @cached_property
     def rules(self) -> NodeRules:
-        """Return the rules of this node.
-
-        Raises:
-            HeavyWorkError: their compilation takes too long for the event loop.
-        """
+        """Return the rules of this node."""
         return self._compiled.get()
 
     @cached_property

@@ -104,7 +104,7 @@ _DURATIONS: Final[dict[str, tuple[str, Function]]] = {
 
 @lru_cache(maxsize=256)
 def compiled_pattern(expression: str) -> Pattern:
-    """Return the compiled form of a regular expression, from a cache. Raises CelError, or HeavyWorkError on the event loop."""
+    """Return the compiled form of a regular expression, from a cache. Raises CelError."""
     try:
         return compile_pattern(expression)
     except PatternError as error:
@@ -112,7 +112,7 @@ def compiled_pattern(expression: str) -> Pattern:
 
 
 def matches(text: Any, expression: Any) -> bool:
-    """Evaluate `matches`. Raises CelError, or HeavyWorkError on the event loop."""
+    """Evaluate `matches`. Raises CelError."""
     if not isinstance(text, str):
         raise undefined("matches", text)
     if not isinstance(expression, str):
@@ -130,7 +130,7 @@ class ConstantPattern:
         self._compiled: Pattern | None = None
 
     def __call__(self, text: Any) -> bool:
-        """Return whether the expression matches anywhere in a text. Raises CelError, or HeavyWorkError on the event loop."""
+        """Return whether the expression matches anywhere in a text. Raises CelError."""
         if not isinstance(text, str):
             raise CelError(NO_SUCH_OVERLOAD)
         if self._compiled is None:

@@ -25,7 +25,7 @@ _CHARACTERS_OF_A_STEP: Final = 200
 class Enumeration:
     """The values of an enum, prepared at first use for all types of values and for the report.
 
-    All properties raise HeavyWorkError if that takes too long for the event loop.
+    All properties are limited work (`base/scheduling/inline_work.py`).
     """
 
     def __init__(self, values: list[Any]) -> None:

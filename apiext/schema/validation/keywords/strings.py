@@ -40,11 +40,7 @@ def min_length(spec: Node, kind: type) -> Constraint | None:
 
 
 def pattern(spec: Node, kind: type) -> Constraint | None:
-    """Require a match of an expression. No string matches a malformed one.
-
-    Raises:
-        HeavyWorkError: the compilation of the expression takes too long for the event loop.
-    """
+    """Require a match of an expression. No string matches a malformed one."""
     expression: str = spec.raw.get("pattern") or ""
     if not expression:
         return None

@@ -9,7 +9,7 @@ import pytest
 from apiext.api.admission.expression_runner import ExpressionRunner
 from apiext.api.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
 from apiext.base.meta.request import RequestInfo, UserInfo
-from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, current_work
 from apiext.schema.cel.policies.authorization import AuthorizationAnswers
 
 _USER = UserInfo("bob")
@@ -26,9 +26,9 @@ async def test_checks_are_answered_one_by_one() -> None:
     answers = AuthorizationAnswers()
     begun = 0
 
-    def evaluate(*, inline: bool) -> list[object]:
+    def evaluate() -> list[object]:
         nonlocal begun
-        begun += inline
+        begun += current_work().is_limited
         checked = [answers.answer(_USER, RequestInfo(verb=verb)) for verb in ("get", "post", "fail")]
         return [(answer.is_allowed, answer.reason, answer.error) for answer in checked]
 
@@ -38,9 +38,8 @@ async def test_checks_are_answered_one_by_one() -> None:
     assert begun == 4
 
 
-def _heavy(*, inline: bool) -> str:
-    if inline:
-        raise HeavyWorkError
+def _heavy() -> str:
+    current_work().decline()
     return threading.current_thread().name
 
 
@@ -49,5 +48,5 @@ async def test_a_long_evaluation_runs_beside_the_event_loop() -> None:
     runner, answers = ExpressionRunner(_authorize), AuthorizationAnswers()
 
     assert (await runner.run(_heavy, answers, _heavy)).startswith("aside")
-    with pytest.raises(HeavyWorkError), InlineWork():
+    with InlineWork(), pytest.raises(HeavyWorkError):
         await runner.run(_heavy, answers, _heavy)

@@ -6,16 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from apiext.base.scheduling import bounded_thread
-from apiext.base.scheduling.bounded_thread import bounded
-from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, current_work
+from apiext.base.scheduling import inline_work
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, bounded, current_work
 
 _LOOP, _THREAD = "MainThread", "bounded_0"
 
 
 @pytest.fixture(autouse=True)
 def _own_thread() -> None:
-    bounded_thread._jobs.cache_clear()
+    inline_work._jobs.cache_clear()
 
 
 class _Work:
@@ -79,6 +78,7 @@ async def test_work_waits_for_little_other_work() -> None:
 
         with InlineWork():
             return await bounded(work, work)
+        return False
 
     waiting = [asyncio.create_task(blocked()) for _ in range(2)]
     await asyncio.sleep(0)

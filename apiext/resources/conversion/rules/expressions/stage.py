@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.limits import MAX_DEPTH
-from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, current_work, unlimited_work
+from apiext.base.scheduling.inline_work import PartialWork, current_work, unlimited_work
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.expressions.compile import CompiledAssignment
 from apiext.resources.conversion.rules.expressions.json_results import JsonResults, LargeResultError
@@ -40,19 +40,17 @@ def evaluate(assignments: Sequence[CompiledAssignment], obj: Object) -> list[Any
 
     Raises:
         ConversionError: an expression fails, all of them cost too much, or they make too much.
-        HeavyWorkError: they take too long for the event loop (`base/scheduling/inline_work.py`).
     """
     is_limited = current_work().is_limited
     # each object has a time of its own: between objects the event loop has its turns
-    work: AbstractContextManager[None] = InlineWork() if is_limited else unlimited_work()
+    work: AbstractContextManager[None] = PartialWork() if is_limited else unlimited_work()
     with work:
         budget, results = Budget(MAX_CONVERSION_COST, exact=True), JsonResults(_MAX_INLINE_VALUES if is_limited else MAX_RESULT_VALUES)
         budget.strict = True
         try:
             return [_value(each, obj, budget, results) for each in assignments]
         except LargeResultError as error:
-            if is_limited:
-                raise HeavyWorkError from error
+            current_work().decline()
             raise ConversionError(f"the expressions make more than {MAX_RESULT_VALUES} values for one object") from error
 
 

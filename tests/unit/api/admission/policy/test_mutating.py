@@ -85,7 +85,7 @@ async def test_many_operations_are_applied_aside() -> None:
     many = _patch("[" + ", ".join(["JSONPatch{op: 'copy', from: '/spec/size', path: '/spec/copy'}"] * 5) + "]")
 
     assert (await _mutated(many))["copy"] == 3
-    with pytest.raises(HeavyWorkError), InlineWork():
+    with InlineWork(), pytest.raises(HeavyWorkError):
         await _mutated(many)
 
 

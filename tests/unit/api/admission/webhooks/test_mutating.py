@@ -283,7 +283,7 @@ async def test_large_answers_leave_the_event_loop() -> None:
     copies = Hooks([hook("a")], {"a": patching(*[{"op": "copy", "from": "/spec", "path": "/spec/x"}] * 2)})
 
     for hooks in (large, copies):
-        with pytest.raises(HeavyWorkError), InlineWork():
+        with InlineWork(), pytest.raises(HeavyWorkError):
             await admit(hooks)
 
 

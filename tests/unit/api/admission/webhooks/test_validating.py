@@ -280,7 +280,7 @@ async def test_large_answers_leave_the_event_loop() -> None:
     hooks = Hooks([hook("a")], {"a": lambda request: allowing(request, warnings=["x" * 40_000])})
     attributes = write()
 
-    with pytest.raises(HeavyWorkError), InlineWork():
+    with InlineWork(), pytest.raises(HeavyWorkError):
         await validate(hooks, attributes)
 
     assert (attributes.warnings, hooks.stats.webhook_requests) == ([], {})

@@ -39,5 +39,5 @@ def test_many_expressions_leave_the_event_loop() -> None:
     """Check expressions in a worker process when they take long."""
     large = policy(validations=[{"expression": f"object.spec.x{n} > {n} && object.spec.y == 'a'"} for n in range(2000)])
 
-    with pytest.raises(HeavyWorkError), InlineWork():
+    with InlineWork(), pytest.raises(HeavyWorkError):
         new_errors(VALIDATING_POLICY_KIND, large)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.base.scheduling.inline_work import HeavyWorkError
+from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
 from apiext.schema.cel.policies.compiler import ANY, PolicyCompiler
 from apiext.schema.cel.policies.evaluation import MAX_CALL_COST, MAX_POLICY_COST, Evaluation, OutOfBudgetError
 from tests.unit.schema.cel.policies.requests import ALL, inputs, run
@@ -131,7 +131,8 @@ def test_an_inline_evaluation_ends_before_it_takes_long() -> None:
     check = "authorizer.path('/x').check('get').allowed()"
     compiler = PolicyCompiler(composed=True)
     compiler.compile_variables({"checked": check}, ALL)
-    evaluation = Evaluation(inputs(), compiler.variables, limit=MAX_POLICY_COST, inline=True)
+    with InlineWork():
+        evaluation = Evaluation(inputs(), compiler.variables, limit=MAX_POLICY_COST)
 
     assert evaluation.run(
         compiler.compile(f"variables.checked && {check} && authorizer.requestResource.check('get').allowed()", ANY, ALL)
@@ -143,7 +144,8 @@ def test_an_inline_evaluation_ends_before_it_takes_long() -> None:
 def test_many_inline_evaluations_end_too() -> None:
     """Hundreds of cheap expressions take long together."""
     compiler = PolicyCompiler()
-    evaluation = Evaluation(inputs(), {}, limit=MAX_POLICY_COST, inline=True)
+    with InlineWork():
+        evaluation = Evaluation(inputs(), {}, limit=MAX_POLICY_COST)
     expression = compiler.compile("true", ANY, ALL)
 
     with pytest.raises(HeavyWorkError):

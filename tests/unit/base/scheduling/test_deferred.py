@@ -4,8 +4,7 @@ import threading
 
 import pytest
 
-from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork
-from apiext.schema.cel.rules.deferred import Deferred
+from apiext.base.scheduling.inline_work import Deferred, HeavyWorkError, InlineWork
 from hack.lib.waiting import until
 
 
