@@ -86,7 +86,8 @@ def attached(request: web.BaseRequest) -> AuditContext:
 
 def audit_of(request: web.BaseRequest) -> AuditContext | None:
     """Return the audit context of a request, to record something in it; None if the request is not recorded."""
-    return attached(request) if AUDIT in request else None
+    audit = request.get(AUDIT)
+    return audit.attached(request) if audit is not None else None
 
 
 def request_context(request: web.BaseRequest) -> RequestContext:

@@ -133,18 +133,15 @@ class InlineWork:
         self._token = _CURRENT.set(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
-        self._end()
+        # tasks that the request started may outlive it
+        self._left = self._steps = math.inf
+        if self._token is not None:
+            _CURRENT.reset(self._token)
         if kind is None or not issubclass(kind, HeavyWorkError):
             return False
         if self.is_committed:
             raise AssertionError("a request that has written something would start again") from error
         return True
-
-    def _end(self) -> None:
-        # tasks that the request started may outlive it
-        self._left = self._steps = math.inf
-        if self._token is not None:
-            _CURRENT.reset(self._token)
 
 
 class PartialWork(InlineWork):
@@ -153,7 +150,7 @@ class PartialWork(InlineWork):
     __slots__ = ()
 
     def __exit__(self, *_: object) -> Literal[False]:
-        self._end()
+        InlineWork.__exit__(self, None, None, None)
         return False
 
 
@@ -325,7 +322,7 @@ class Deferred(Generic[T]):
         Raises:
             HeavyWorkError: the value is not ready, and takes too long for the event loop.
         """
-        if not self.is_made:
+        if not self._made:
             work = current_work()
             if self._is_huge:
                 work.decline()
