@@ -16,7 +16,7 @@ from apiext.api.discovery.documents import AGGREGATED
 from apiext.api.discovery.resources import APIGroup, collect
 from apiext.api.endpoints.request import SERVES_CBOR
 from apiext.api.endpoints.responsewriters.cached_document import Document
-from apiext.api.endpoints.responsewriters.formatting import formatted
+from apiext.api.endpoints.responsewriters.content_encoding import formatted
 from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.endpoints.serializers.negotiation import (

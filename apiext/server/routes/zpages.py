@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
-from apiext.api.endpoints.responsewriters.formatting import formatted
+from apiext.api.endpoints.responsewriters.content_encoding import formatted
 from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.api.endpoints.serializers.negotiation import JSON, YAML, Convert, MediaType, Offers, negotiate
 from apiext.base.meta.encoding import json_codec

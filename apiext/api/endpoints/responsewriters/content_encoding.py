@@ -16,11 +16,12 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.api.endpoints.request import AUDIT, PROXIED_USER, audit_of
+from apiext.api.endpoints.request import AUDIT, PROXIED_USER, SERVES_CBOR, USER, WORKERS, audit_of
 from apiext.api.endpoints.responsewriters.cached_document import accepts_gzip
-from apiext.api.endpoints.responsewriters.formatting import format_parts, is_formatted
 from apiext.api.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
-from apiext.api.endpoints.serializers.negotiation import MediaType
+from apiext.api.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML, MediaType
+from apiext.base.meta.encoding import json_codec
+from apiext.base.scheduling.time_slice import Pace
 
 GZIP_THRESHOLD: Final = 128 * 1024
 """Size in bytes above which a response is compressed."""
@@ -30,6 +31,108 @@ _THREADS: Final = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_
 Encode = Callable[[], Awaitable[Sequence[bytes]]]
 Share = Callable[[Hashable, Encode], Awaitable[Sequence[bytes]]]
 """Returns the result of the second argument. Responses with an equal first argument share it."""
+
+
+_INLINE_BYTES: Final = 64 * 1024
+"""Bytes above which a worker process makes CBOR, YAML and indented JSON."""
+_SEARCHED_BYTES: Final = 1024 * 1024
+"""Bytes up to which the event loop searches for numbers, for 3 ms at most."""
+_OTHER_FORMS: Final = frozenset({CBOR, YAML})
+_LIST_NAMES: Final = (b"items", b"rows")
+
+
+def is_formatted(request: web.BaseRequest, media: MediaType) -> bool:
+    """Return whether the media type's response differs from its JSON source, apart from compression."""
+    return media.type in _OTHER_FORMS or (media.type != PROTOBUF and (media.pretty or SERVES_CBOR in request))
+
+
+def formatted(data: bytes, media: MediaType) -> bytes:
+    """Return JSON of one line in the media type's form: CBOR, YAML, indented JSON, or JSON with a final line break."""
+    if media.type == CBOR:
+        # imported on first use, as YAML below
+        from apiext.base.meta.encoding import cbor_codec
+
+        return cbor_codec.dumps(json_codec.loads(data))
+    if media.type != YAML:
+        return json_codec.pretty(data) if media.pretty else data + b"\n"
+    # imported on first use: few clients ask for YAML
+    from apiext.base.meta.encoding import yaml_codec
+
+    return yaml_codec.dumps(json_codec.loads(data))
+
+
+async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes]) -> Sequence[bytes]:
+    """Return JSON, given in parts, in the media type's form.
+
+    More than two parts are a list: its start, batches of items, and its end. All batches but the last end with a comma, or all commas are
+    parts of their own. If the server has CBOR, its JSON keeps the types of numbers; only CBOR responses show them.
+    """
+    if b"," in parts:
+        # a list that is not large is given with its items apart
+        parts = [parts[0], b"".join(parts[1:-1]), parts[-1]]
+    if media.type != CBOR and SERVES_CBOR in request:
+        parts = await _untyped(request, parts)
+        if media.type == JSON and not media.pretty:
+            return parts
+    if sum(map(len, parts)) <= _INLINE_BYTES:
+        return [formatted(b"".join(parts), media)]
+
+    async def made_from(data: bytes) -> bytes:
+        return await request[WORKERS].call(formatted, data, media, user=request[USER].name)
+
+    batches = [part for part in parts[1:-1] if part]
+    if not batches:
+        return [await made_from(b"".join(parts))]
+    if media.type == CBOR:
+        from apiext.base.meta.encoding.cbor_codec import joined_lists
+
+        lists = [await made_from(b"[%b]" % batch.removesuffix(b",")) for batch in batches]
+        return joined_lists(await made_from(parts[0] + parts[-1]), lists)
+    frame = await made_from(parts[0] + parts[-1])
+    before, name, after = _split(frame, media)
+    begin, separator, end = (name + b":\n", b"", b"") if media.type == YAML else (b'{\n  "%b": [\n' % name, b",\n", b"\n  ]\n}")
+    made = [before, begin.removeprefix(b"{\n")]
+    for batch in batches:
+        text = await made_from(b'{"%b":[%b]}' % (name, batch.removesuffix(b",")))
+        text = text.rstrip(b"\n") + b"\n" if media.type == YAML else text.rstrip(b"\n")
+        if not (text.startswith(begin) and text.endswith(end)):
+            # an item is nested too deeply for the form; one-line JSON is valid YAML and JSON
+            return parts
+        made += [text[len(begin) : len(text) - len(end)], separator]
+    made[-1] = end.removesuffix(b"\n}")
+    return [*made, after]
+
+
+async def _untyped(request: web.BaseRequest, parts: Sequence[bytes]) -> Sequence[bytes]:
+    """Return JSON in parts with numbers in Go's form."""
+    pace = Pace()
+
+    async def made_from(data: bytes) -> bytes:
+        await pace.checkpoint()
+        if len(data) <= _SEARCHED_BYTES and not json_codec.may_be_typed(data):
+            return data
+        if len(data) <= _INLINE_BYTES:
+            return json_codec.untyped(data)
+        return await request[WORKERS].call(json_codec.untyped, data, user=request[USER].name)
+
+    batches = parts[1:-1]
+    if not batches:
+        return [await made_from(b"".join(parts))]
+    made = [parts[0]]
+    for batch in batches:
+        items = batch.removesuffix(b",")
+        made.append((await made_from(b"[%b]" % items))[1:-1] + batch[len(items) :])
+    return [*made, parts[-1]]
+
+
+def _split(frame: bytes, media: MediaType) -> tuple[bytes, bytes, bytes]:
+    """Return the text before the empty list of a formatted response, the list's name, and the text after it."""
+    for name in _LIST_NAMES:
+        empty = b"\n%b: []\n" % name if media.type == YAML else b'\n  "%b": []' % name
+        before, found, after = frame.partition(empty)
+        if found:
+            return before + b"\n", name, after
+    raise AssertionError("a list has items or rows")
 
 
 async def _by_itself(_form: Hashable, encode: Encode) -> Sequence[bytes]:

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from apiext.api.authorization.forbidden import sanitized
 from apiext.api.endpoints.request import audit_of
-from apiext.api.endpoints.responsewriters.formatting import formatted
+from apiext.api.endpoints.responsewriters.content_encoding import formatted
 from apiext.api.endpoints.responsewriters.response import NO_HEADERS, Reply
 from apiext.api.endpoints.serializers.negotiation import JSON, PLAIN_OFFERS, PROTOBUF, MediaType, negotiate_output
 from apiext.api.endpoints.serializers.protobuf_status import status_bytes

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.api.endpoints.request import SERVES_CBOR, USER, WORKERS
-from apiext.api.endpoints.responsewriters import formatting
-from apiext.api.endpoints.responsewriters.formatting import format_parts, formatted
+from apiext.api.endpoints.responsewriters import content_encoding as formatting
+from apiext.api.endpoints.responsewriters.content_encoding import format_parts, formatted
 from apiext.api.endpoints.responsewriters.table import encode_items
 from apiext.api.endpoints.serializers.negotiation import CBOR, YAML, MediaType
 from apiext.base.meta.encoding import cbor_codec, json_codec
