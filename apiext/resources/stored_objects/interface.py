@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from apiext.resources.definitions.definition import Definition
     from apiext.storage.backend import KeyValue
-    from apiext.storage.stored_bytes.repair import UnreadableObject
+    from apiext.storage.stored_object import UnreadableObject
 
 
 class RescueError(Exception):

@@ -9,9 +9,9 @@ import pytest
 from apiext.base.webhook.client import WebhookClient
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.resources.definitions.definition import Definition
-from apiext.tools.object_access.interface import RescueError
-from apiext.tools.object_access.server import ServerObjects
+from apiext.resources.stored_objects.interface import RescueError
 from apiext.tools.rescue import rescue
+from apiext.tools.rescue.server_objects import ServerObjects
 from tests.support.builders.crds import crd, version
 from tests.support.conversion_webhook import ConversionWebhook, converting, failing
 from tests.support.servers.in_process import InProcess

@@ -1,4 +1,4 @@
-"""Stored objects, read and written directly in a store."""
+"""Stored objects, read and written directly in a store: of an etcd, or in a file."""
 
 from __future__ import annotations
 
@@ -17,24 +17,27 @@ from apiext.resources.definitions.mirror_phases import check_write
 from apiext.resources.definitions.stored_conversions import RULES_IN_USE, read_conversions
 from apiext.resources.evaluation.compiled_version import version_schemas
 from apiext.resources.registry.customresources.codec import CustomResourceCodec
-from apiext.storage.backend import BackendError, Guard
+from apiext.resources.stored_objects.builtin_definitions import builtin_codecs, builtin_kinds, is_builtin, stored_resource
+from apiext.resources.stored_objects.interface import RescueError
+from apiext.storage.backend import BackendError, CompactedError, Guard
 from apiext.storage.errors import CorruptObjectError, StorageError
+from apiext.storage.factory import StoreFactory
 from apiext.storage.paged_reads import PageLimit, pages
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.replicas.host_records import HostRecords
-from apiext.tools.object_access.builtin_definitions import builtin_codecs, builtin_kinds, is_builtin, stored_resource
-from apiext.tools.object_access.interface import RescueError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
+    from pathlib import Path
+    from typing import Self
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.scheduling.call_log import CallLog
-    from apiext.storage.backend import KeyValue
-    from apiext.storage.factory import StoreFactory
+    from apiext.storage.backend import Backend, KeyValue
     from apiext.storage.interface import Codec
-    from apiext.storage.stored_bytes.repair import Repair, UnreadableObject
+    from apiext.storage.stored_bytes.repair import Repair
     from apiext.storage.stored_bytes.version_counts import StoredVersions
+    from apiext.storage.stored_object import UnreadableObject
 
 _MAX_KEYS: Final = 100
 """Objects read into memory and converted at once; fewer if they are large."""
@@ -50,6 +53,11 @@ class OfflineObjects:
         """The Conversions in the store, by name."""
         self._in_use: dict[str, str] = {}
         """Digests of the rules by which servers convert, by the name of the CRD."""
+
+    @classmethod
+    def over(cls, backend: Backend, prefix: str) -> Self:
+        """Return the objects of a backend."""
+        return cls(StoreFactory(backend, prefix=prefix, watch_cache=False, compaction_interval=0))
 
     async def definitions(self) -> Sequence[Definition]:
         """Implement StoredObjects.definitions: omit unreadable definitions, and append the built-in kinds."""
@@ -116,6 +124,22 @@ class OfflineObjects:
         except _FAILURES as error:
             raise RescueError(str(error)) from error
 
+    async def count(self, definition: Definition) -> int:
+        """Return the number of objects. Raises BackendError."""
+        return await self._stores.backend.count(self._stores.key_prefix(stored_resource(definition)))
+
+    async def at_one_revision(self, definition: Definition) -> AsyncGenerator[Sequence[tuple[str, KeyValue]]]:
+        """Yield pages of objects with their keys, all as of one revision, unless the store compacts it meanwhile. Raises BackendError."""
+        prefix, start = self._stores.key_prefix(stored_resource(definition)), ""
+        while True:
+            try:
+                async for found in pages(self._stores.backend, prefix, start=start):
+                    yield [(pair.key.removeprefix(prefix), pair) for pair in found.items]
+                    start = f"{found.items[-1].key}\0" if found.items else start
+            except CompactedError:
+                continue
+            return
+
     async def close(self) -> None:
         """Implement StoredObjects.close."""
         await self._stores.backend.close()
@@ -139,6 +163,54 @@ class OfflineObjects:
         guard = _PhaseGuard(definition, self._stores.key_prefix(RESOURCE) + definition.name)
         codec = _codec(definition, self._conversions.get(definition.name), self._in_use.get(definition.name))
         return self._stores.repair(stored_resource(definition), codec, guard)
+
+
+async def open_etcd(
+    servers: Sequence[str],
+    prefix: str,
+    *,
+    cafile: Path | None = None,
+    certfile: Path | None = None,
+    keyfile: Path | None = None,
+    encryption: Path | None = None,
+) -> OfflineObjects:
+    """Return the objects in an etcd. `encryption` is the file of an EncryptionConfiguration.
+
+    Raises:
+        BackendError: etcd does not answer.
+        ConfigurationError: the encryption is invalid.
+    """
+    # only etcd needs protobuf, which loads slowly
+    from apiext.storage.etcd.backend import EtcdBackend
+    from apiext.storage.etcd.config import EtcdConfig
+
+    config = EtcdConfig(servers=[*servers], prefix=prefix, cafile=cafile, certfile=certfile, keyfile=keyfile)
+    return await _opened(await EtcdBackend.connect(config), prefix, encryption)
+
+
+async def open_file(path: Path, prefix: str, *, encryption: Path | None = None) -> OfflineObjects:
+    """Return the objects in the file of an embedded store, which is only read.
+
+    Raises:
+        BackendError: the file is no store.
+        ConfigurationError: the encryption is invalid.
+    """
+    from apiext.storage.sqlite.read_only import ReadOnlySQLite
+
+    return await _opened(await ReadOnlySQLite.open(path), prefix, encryption)
+
+
+async def _opened(backend: Backend, prefix: str, encryption: Path | None) -> OfflineObjects:
+    if encryption is None:
+        return OfflineObjects.over(backend, prefix)
+    # few stores are encrypted
+    from apiext.storage.value.opening import open_encrypted
+
+    try:
+        return OfflineObjects.over(await open_encrypted(backend, prefix, encryption), prefix)
+    except BaseException:
+        await backend.close()
+        raise
 
 
 def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definition | None:

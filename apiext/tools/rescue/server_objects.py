@@ -9,18 +9,17 @@ from urllib.parse import quote, urlencode
 
 from apiext.base.meta.encoding import json_codec
 from apiext.base.webhook.client import WebhookError
-from apiext.resources.definitions.codec import canonical
-from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.definition_creation import parse_definition
+from apiext.resources.stored_objects.interface import RescueError
 from apiext.storage.backend import KeyValue
-from apiext.storage.interface import Item
-from apiext.storage.stored_bytes.repair import UnreadableObject
-from apiext.tools.object_access.interface import RescueError
+from apiext.storage.stored_object import UnreadableObject
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.webhook.client import WebhookClient
+    from apiext.resources.definitions.definition import Definition
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -37,7 +36,7 @@ class ServerObjects:
         following = ""
         while True:
             page = await self._ask("GET", _DEFINITIONS, {"limit": "100", "continue": following})
-            found += map(_definition, page["items"])
+            found += map(parse_definition, page["items"])
             following = page["metadata"].get("continue", "")
             if not following:
                 return found
@@ -121,12 +120,6 @@ class ServerObjects:
 
 class _NotFoundError(RescueError):
     """The server does not have the object."""
-
-
-def _definition(crd: Object) -> Definition:
-    obj = canonical(crd)
-    name, revision = obj["metadata"]["name"], int(obj["metadata"]["resourceVersion"])
-    return Definition.from_item(Item(key=name, revision=revision, data=json_codec.dumps(obj), labels={}, fields={}))
 
 
 def _object_path(definition: Definition, key: str) -> str:

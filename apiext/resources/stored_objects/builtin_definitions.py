@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
-from apiext.base.meta.encoding import json_codec
-from apiext.resources.definitions.codec import CRDCodec, canonical
-from apiext.resources.definitions.definition import Definition
+from apiext.resources.definitions.codec import CRDCodec
+from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.resources.registry.admissionregistration import kinds as admissionregistration
 from apiext.resources.registry.builtin.configmap import CONFIG_MAP_KIND
 from apiext.resources.registry.builtin.event import EVENT_KIND
@@ -17,11 +16,11 @@ from apiext.resources.registry.builtin.rbac import CLUSTER_ROLE_BINDING_KIND, CL
 from apiext.resources.registry.builtin.secret import SECRET_KIND
 from apiext.resources.registry.builtin.serviceaccount import SERVICE_ACCOUNT_KIND
 from apiext.resources.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_KIND
-from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
     from apiext.base.meta.builtin_resources import BuiltinResource
     from apiext.base.meta.gvk import GroupResource
+    from apiext.resources.definitions.definition import Definition
     from apiext.storage.interface import Codec
 
 _KINDS: Final = (
@@ -76,7 +75,7 @@ def _definition(resource: BuiltinResource) -> Definition:
     kind, stored = resource.kind, (resource.hashed_kind or resource.kind).version
     names = {"plural": resource.plural, "singular": resource.singular, "kind": kind.kind, "listKind": f"{kind.kind}List"}
     name = f"{resource.plural}.{kind.group}" if kind.group else resource.plural
-    obj = canonical(
+    return parse_definition(
         {
             "metadata": {"name": name, "uid": _UID},
             "spec": {
@@ -91,4 +90,3 @@ def _definition(resource: BuiltinResource) -> Definition:
             "status": {"acceptedNames": names, "storedVersions": [stored]},
         }
     )
-    return Definition.from_item(Item(key=name, revision=0, data=json_codec.dumps(obj), labels={}, fields={}))

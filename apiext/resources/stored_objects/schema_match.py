@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from apiext.base.meta.encoding import json_values
 from apiext.resources.evaluation.compiled_version import version_schemas
+from apiext.resources.stored_objects.builtin_definitions import is_builtin
 from apiext.storage.rendering.renderer import DECODING_ERRORS
-from apiext.tools.object_access.builtin_definitions import is_builtin
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
