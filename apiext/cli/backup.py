@@ -31,7 +31,7 @@ def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any
 
     Servers may run meanwhile. The file appears when it is complete; only its owner can read it.
     """
-    from apiext.tools.backup.errors import BackupError
+    from apiext.storage.backups.stored_pairs import BackupError
 
     target = target.expanduser()
     if groups and reads_store(flags):

@@ -48,8 +48,8 @@ def restore(file: Path, groups: tuple[str, ...], output: str, **flags: Any) -> i
 
     Clients see greater revisions than before, so that they list again. Repeat an interrupted restoration with the same flags.
     """
+    from apiext.storage.backups.stored_pairs import BackupError
     from apiext.tools.backup.archive_reader import open_backup
-    from apiext.tools.backup.errors import BackupError
 
     try:
         with interruptible(), open_backup(file.expanduser(), prefix=flags["backup_prefix"]) as opened:

@@ -16,15 +16,15 @@ from apiext.server.composition.storage_backend import open_backend
 from apiext.server.options.options import StorageOptions
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError, WriteResult
+from apiext.storage.backups.sqlite_target import restore_file
+from apiext.storage.backups.stored_pairs import BackupError
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.replicas.roll_call import Replicas
 from apiext.storage.replicas.server_keys import is_record
 from apiext.tools.backup.archive_reader import open_backup
 from apiext.tools.backup.creation import back_up_store
-from apiext.tools.backup.errors import BackupError
 from apiext.tools.backup.restoration import restore_store
-from apiext.tools.backup.sqlite_target import restore_file
 from hack.lib.reference import binaries
 from hack.lib.servers.etcd import Etcd
 from tests.unit.tools.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, content, embedded, fill

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from apiext.cli.releases.outputs import Output
-    from apiext.tools.comparison.grades import Grades
+    from apiext.resources.comparison.grades import Grades
     from apiext.tools.places import Access
     from apiext.tools.plan.plan import ReleasePlan
     from apiext.tools.releases.interface import ObjectSource, Release
@@ -172,7 +172,7 @@ async def _objects(place: str | None, access: Access, stack: AsyncExitStack) -> 
 
 def _grades(text: str) -> Grades:
     from apiext.base.meta.configuration import ConfigurationError
-    from apiext.tools.comparison.grades_file import named_grades, read_grades
+    from apiext.resources.comparison.grades import named_grades, read_grades
 
     if text in _GRADE_NAMES:
         return named_grades(text)

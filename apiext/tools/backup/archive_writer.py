@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from apiext.server.atomic_files import sync
-from apiext.tools.backup.errors import BackupError
+from apiext.base.atomic_files import sync
+from apiext.storage.backups.stored_pairs import BackupError
 from apiext.tools.backup.manifest import MANIFEST, BackupMember
 
 if TYPE_CHECKING:

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext import __version__
 from apiext.base.meta import time
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.definitions.codec import GVK, RESOURCE
-from apiext.resources.definitions.conditions import ESTABLISHED, is_true
-from apiext.server.composition.storage_backend import describe_storage, store_file
-from apiext.storage.backend import BackendError
+from apiext.resources.evaluation.definition_creation import parse_definition
+from apiext.storage.backups.stored_pairs import BackupError, check_finished, offset_of, summarize
+from apiext.storage.backups.stores import MEMBERS, copy_store, kind_of
+from apiext.storage.store_place import describe_storage
 from apiext.tools.backup.archive_writer import work_folder, write_archive
-from apiext.tools.backup.errors import BackupError
-from apiext.tools.backup.etcd_pairs import EtcdPairs
 from apiext.tools.backup.logical_pairs import LogicalPairs, listed_version
-from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, ETCD_MEMBER, OBJECTS_MEMBER, SQLITE_MEMBER, BackupManifest
-from apiext.tools.backup.sqlite_pairs import SQLitePairs, copy_online
-from apiext.tools.backup.stored_pairs import check_finished, offset_of, summarize
+from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, OBJECTS_MEMBER, BackupManifest
 from apiext.tools.releases.cluster_connection import resource_path
 from apiext.tools.releases.interface import SourceError
 
@@ -28,15 +25,13 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.server.options.options import StorageOptions
-    from apiext.storage.etcd.config import EtcdConfig
-    from apiext.tools.backup.stored_pairs import StoredPairs
+    from apiext.storage.backups.stored_pairs import StoredPairs
+    from apiext.storage.store_place import StorePlace
     from apiext.tools.releases.cluster_connection import ClusterConnection
 
 _NAME: Final = re.compile(r"apiext-\d{8}T\d{6}Z\.tar\.gz")
-
-
-_DEFINITIONS: Final = resource_path(GVK.group, GVK.version, RESOURCE.resource)
+_RESOURCE: Final = CUSTOM_RESOURCE_DEFINITIONS.resource
+_DEFINITIONS: Final = resource_path(_RESOURCE.group, _RESOURCE.version, _RESOURCE.resource)
 
 
 async def read_server(server: ClusterConnection, groups: Collection[str], folder: Path) -> list[Path]:
@@ -75,7 +70,7 @@ async def _read_objects(server: ClusterConnection, crd: Object, file: BinaryIO) 
     head = {"apiVersion": f"{spec['group']}/{version}", "kind": spec["names"]["kind"]}
     collection = resource_path(spec["group"], version, spec["names"]["plural"])
     # others have never been served
-    async for page in server.pages(collection, must_exist=is_true(crd, ESTABLISHED)):
+    async for page in server.pages(collection, must_exist=parse_definition(crd).is_established):
         file.writelines(_line({"definition": name, "object": head | item}) for item in page.items)
 
 
@@ -117,26 +112,19 @@ def delete_older(folder: Path, keep: int, made: Path) -> list[Path]:
     return older
 
 
-async def back_up_store(options: StorageOptions, target: Path) -> BackupManifest:
+async def back_up_store(place: StorePlace, target: Path) -> BackupManifest:
     """Back up a whole store, also while servers use it. Every write that was acknowledged before is in the backup.
 
     Raises:
         BackupError: the store cannot be read, or the backup not be written.
     """
-    begun = time.now()
+    begun, kind = time.now(), kind_of(place)
     with work_folder(target) as folder:
-        pairs: StoredPairs
-        if options.etcd:
-            member = folder / ETCD_MEMBER
-            pairs = await _snapshot(options.etcd, options.prefix, member)
-        else:
-            member = folder / SQLITE_MEMBER
-            copy_online(store_file(options), member)
-            pairs = SQLitePairs(member, options.prefix)
+        member = folder / MEMBERS[kind]
+        pairs = await copy_store(place, member)
         try:
             check_finished(pairs)
-            store = "etcd" if options.etcd else "sqlite"
-            manifest = _manifest(begun, store, describe_storage(options), options.prefix, pairs)
+            manifest = _manifest(begun, kind, describe_storage(place), place.prefix, pairs)
         finally:
             pairs.close()
         return write_archive(target, manifest, [member], folder)
@@ -167,21 +155,3 @@ def _manifest(begun: str, store: str, origin: str, prefix: str, pairs: StoredPai
         resources=found.resources,
         encrypted=found.encrypted,
     )
-
-
-async def _snapshot(config: EtcdConfig, prefix: str, member: Path) -> EtcdPairs:
-    # only etcd needs protobuf, which loads slowly
-    from apiext.storage.etcd.maintenance import save_current_snapshot
-
-    try:
-        with member.open("xb") as file:
-            required = await save_current_snapshot(config, file.write)
-    except OSError as error:
-        raise BackupError(f"{member} cannot be written: {error.strerror}") from error
-    except BackendError as error:
-        raise BackupError(f"etcd: {error}") from error
-    pairs = EtcdPairs(member, prefix)
-    if pairs.revision < required:
-        pairs.close()
-        raise BackupError(f"the etcd member lags: its snapshot ends at revision {pairs.revision}, and {required} was acknowledged")
-    return pairs

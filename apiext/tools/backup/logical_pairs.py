@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.definitions.codec import GVK, RESOURCE, CRDCodec, canonical
-from apiext.tools.backup.errors import BackupError
+from apiext.storage.backups.stored_pairs import BackupError
 from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, OBJECTS_MEMBER
 
 if TYPE_CHECKING:

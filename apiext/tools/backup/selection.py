@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.storage.replicas.server_keys import is_record
-from apiext.tools.backup.errors import BackupError
+from apiext.storage.backups.stored_pairs import BackupError, contents, group_of, is_encrypted
 from apiext.tools.backup.logical_pairs import DEFINITIONS
-from apiext.tools.backup.stored_pairs import contents, is_encrypted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from apiext.tools.backup.stored_pairs import StoredPairs
+    from apiext.storage.backups.stored_pairs import StoredPairs
 
 
 class SelectedPairs:
@@ -34,7 +32,7 @@ class SelectedPairs:
     def _is_selected(self, key: str) -> bool:
         if key.startswith(DEFINITIONS):
             return key.removeprefix(DEFINITIONS).partition(".")[2] in self.groups
-        return key.partition("/")[0] in self.groups and not is_record(key)
+        return group_of(key) in self.groups
 
     def check(self, *, may_decrypt: bool) -> int:
         """Read all keys once. Return their number.

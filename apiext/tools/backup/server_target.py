@@ -18,12 +18,11 @@ from apiext.resources.conversion.rules.reporting.status import VALID
 from apiext.resources.definitions.codec import GVK, RESOURCE, CRDCodec
 from apiext.resources.definitions.conditions import ESTABLISHED, is_true
 from apiext.storage import stored_object
-from apiext.storage.stored_bytes.object_links import links_of, may_matter
-from apiext.tools.backup.errors import BackupError
+from apiext.storage.backups.stored_pairs import BackupError, rounds_after_owners
 from apiext.tools.backup.logical_pairs import DEFINITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.webhook.client import WebhookClient
@@ -41,23 +40,6 @@ _ATTEMPTS: Final = 8
 """Attempts of a request while the server is overloaded or has not loaded a definition yet."""
 _RETRIED: Final = frozenset({429, 503})
 _KEPT_METADATA: Final = ("name", "labels", "annotations")
-
-_MAX_ROUNDS: Final = 10
-"""Each round reads the backup. The last one has all that is left, also circles."""
-
-
-def rounds_after_owners(pairs: Iterable[tuple[str, bytes]]) -> list[frozenset[str]]:
-    """Return the keys of all objects with owners, in rounds: those of an owner come before those of its dependents."""
-    left = {key: links for key, value in pairs if may_matter(value) and (links := links_of(value)) is not None and links.references}
-    rounds: list[frozenset[str]] = []
-    while left:
-        uids = {links.uid for links in left.values()}
-        due = {key for key, links in left.items() if all(one.uid not in uids for one in links.references)}
-        if not due or len(rounds) == _MAX_ROUNDS - 1:
-            due = set(left)
-        rounds.append(frozenset(due))
-        left = {key: links for key, links in left.items() if key not in due}
-    return rounds
 
 
 @dataclass(slots=True)

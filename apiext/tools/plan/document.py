@@ -9,7 +9,7 @@ from apiext.base.meta.encoding import json_codec
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.comparison.change import Change
+    from apiext.resources.comparison.change import Change
     from apiext.tools.judgement.outcome import ObjectsReport
     from apiext.tools.plan.plan import DefinitionPlan, PlanStep, ReleasePlan, VersionRole, VersionsReport, VersionState, WayBack
 

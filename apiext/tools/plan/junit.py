@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from apiext.tools.comparison.change import Grade
+from apiext.resources.comparison.change import Grade
 from apiext.tools.plan import summary, verdict
 from apiext.tools.plan.plan import Safety
 from apiext.tools.plan.summary import printable

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from apiext.base.meta.encoding import json_values
+from apiext.resources.comparison.definition_comparison import compare_definitions
 from apiext.resources.definitions import conditions
 from apiext.resources.definitions.codec import compact
 from apiext.resources.definitions.controllers.naming import accepted_names
 from apiext.resources.definitions.controllers.reconcile import reconcile_status
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, parse_definition, update_definition
-from apiext.tools.comparison.definition_comparison import compare_definitions
 from apiext.tools.plan import stages, verdict
 from apiext.tools.plan.definition_planner import DefinitionPlanner
 from apiext.tools.plan.plan import DefinitionPlan, Need, PlanStep, ReleasePlan, Safety, State, StepKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from apiext.tools.comparison.change import Grade
+from apiext.resources.comparison.change import Grade
 from apiext.tools.plan.plan import Need, Safety, State
 
 if TYPE_CHECKING:

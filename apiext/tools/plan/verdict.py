@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from apiext.tools.comparison.change import Grade
+from apiext.resources.comparison.change import Grade
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan.plan import Need, Safety, StepKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from apiext.tools.comparison.change import Change
+    from apiext.resources.comparison.change import Change
     from apiext.tools.judgement.outcome import ObjectFinding, ObjectsReport
     from apiext.tools.plan.plan import PlanStep, ReleasePlan
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from apiext.server.options.options import StorageOptions
+from apiext.storage.backups.stored_pairs import is_content
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.tools.backup.archive_reader import open_backup
-from apiext.tools.backup.stored_pairs import is_content
 
 ENCRYPTED: Final = b"k8s:enc:aescbc:v1:key1:\x00\xff"
 VALUES: Final = {

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from apiext import __version__
+from apiext.storage.backups.stored_pairs import BackupError, offset_of
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.tools.backup.archive_reader import open_backup
 from apiext.tools.backup.creation import back_up_store, delete_older, target_file
-from apiext.tools.backup.errors import BackupError
 from apiext.tools.backup.manifest import BackupManifest
 from apiext.tools.backup.selection import SelectedPairs
-from apiext.tools.backup.stored_pairs import offset_of
 from apiext.tools.backup.verification import verified
 from tests.unit.tools.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, embedded, fill
 
@@ -190,7 +189,7 @@ async def test_a_backup_of_an_earlier_release(tmp_path: Path, monkeypatch: pytes
     await fill(tmp_path / "data", others | objects | records | {f"apiext.dev/{name}": value for name, value in left_out.items()})
     with monkeypatch.context() as patched:
         patched.setattr(
-            "apiext.tools.backup.stored_pairs.resource_of", lambda key: former_resource_of(key.replace("apiext/", "apiext.dev/"))
+            "apiext.storage.backups.stored_pairs.resource_of", lambda key: former_resource_of(key.replace("apiext/", "apiext.dev/"))
         )
         await back_up_store(embedded(tmp_path / "data"), tmp_path / "former")
     with open_backup(tmp_path / "former") as opened:

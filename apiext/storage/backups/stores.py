@@ -1,0 +1,128 @@
+"""Copies of whole stores, and restorations from them, whatever kind the store is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from apiext.storage.backend import BackendError
+from apiext.storage.backups.bolt_file import is_bolt
+from apiext.storage.backups.etcd_pairs import EtcdPairs
+from apiext.storage.backups.etcd_target import EtcdTarget
+from apiext.storage.backups.sqlite_pairs import SQLitePairs, copy_online
+from apiext.storage.backups.sqlite_target import restore_file
+from apiext.storage.backups.stored_pairs import BackupError
+from apiext.storage.keys import root
+from apiext.storage.store_place import describe_storage, store_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from apiext.storage.backups.stored_pairs import StoredPairs
+    from apiext.storage.etcd.config import EtcdConfig
+    from apiext.storage.store_place import StorePlace
+
+ETCD: Final = "etcd"
+SQLITE: Final = "sqlite"
+MEMBERS: Final = {SQLITE: "store.db", ETCD: "etcd.snapshot"}
+"""File names of copies by the kind of the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredStore:
+    """The outcome of a restoration into a store."""
+
+    count: int
+    """Number of restored keys."""
+    store: str
+    """Description of the store."""
+    replaced: Path | None = None
+    """Where the previous embedded store is kept."""
+
+
+def kind_of(place: StorePlace) -> str:
+    """Return the kind of a store."""
+    return ETCD if place.etcd else SQLITE
+
+
+def is_snapshot(path: Path) -> bool:
+    """Report whether a file is a copy of an etcd.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return is_bolt(path)
+
+
+def have_same_keys(prefix: str, place: StorePlace) -> bool:
+    """Report whether keys below a prefix have the same full keys in a store. Most encryption binds a value to its key."""
+    return root(prefix) == root(place.prefix)
+
+
+def open_copy(kind: str, path: Path, prefix: str) -> StoredPairs:
+    """Return the keys below a prefix in the copy of a store.
+
+    Raises:
+        BackupError: it is damaged.
+    """
+    return EtcdPairs(path, prefix) if kind == ETCD else SQLitePairs(path, prefix)
+
+
+async def copy_store(place: StorePlace, copy: Path) -> StoredPairs:
+    """Copy a store into a file, also while servers use it, and open the copy. Every write that was acknowledged before is in it.
+
+    Raises:
+        BackupError: the store cannot be read or copied.
+    """
+    if place.etcd is None:
+        copy_online(store_file(place), copy)
+        return SQLitePairs(copy, place.prefix)
+    return await _snapshot(place.etcd, place.prefix, copy)
+
+
+async def _snapshot(config: EtcdConfig, prefix: str, copy: Path) -> EtcdPairs:
+    # only etcd needs protobuf, which loads slowly
+    from apiext.storage.etcd.maintenance import save_current_snapshot
+
+    try:
+        with copy.open("xb") as file:
+            required = await save_current_snapshot(config, file.write)
+    except OSError as error:
+        raise BackupError(f"{copy} cannot be written: {error.strerror}") from error
+    except BackendError as error:
+        raise BackupError(f"etcd: {error}") from error
+    pairs = EtcdPairs(copy, prefix)
+    if pairs.revision < required:
+        pairs.close()
+        raise BackupError(f"the etcd member lags: its snapshot ends at revision {pairs.revision}, and {required} was acknowledged")
+    return pairs
+
+
+async def restore_store(
+    place: StorePlace, pairs: Iterator[tuple[str, bytes]], *, identity: str, release: str, highest: int, now: float, replace: bool = False
+) -> RestoredStore:
+    """Restore keys, relative to the prefix, as the content of a store. `now` is the time in seconds since 1970.
+
+    `highest` is the highest revision that clients have seen of these keys, `identity` what tells them from others: an interrupted
+    restoration of the same keys can be repeated. `release` is the version of apiext, for the records of other servers.
+
+    Raises:
+        BackupError: a server uses the store, it has other keys and `replace` is not set, or it refuses.
+    """
+    store = describe_storage(place)
+    if place.etcd is None:
+        done = restore_file(store_file(place), place.prefix, pairs, highest=highest, now=now, replace=replace)
+        return RestoredStore(done.count, store, done.replaced)
+    # only etcd needs protobuf, which loads slowly
+    from apiext.storage.etcd.backend import EtcdBackend
+
+    try:
+        backend = await EtcdBackend.connect(place.etcd)
+    except BackendError as error:
+        raise BackupError(str(error)) from error
+    try:
+        count = await EtcdTarget(backend, place.prefix, release).restore(pairs, identity, highest=highest, now=now, replace=replace)
+    finally:
+        await backend.close()
+    return RestoredStore(count, store)
