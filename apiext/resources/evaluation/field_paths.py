@@ -1,4 +1,4 @@
-"""Paths of fields in findings: as in field errors, with [] in place of indices and keys of maps."""
+"""Fields of objects: their paths in findings, as in field errors with [] in place of indices and keys of maps, and their values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError
     from apiext.schema.model import Structural
 
@@ -15,6 +18,8 @@ Step = str | int
 _INDEX: Final = re.compile(r"\[\d+\]")
 _NAME: Final = re.compile(r"[^.\[]+")
 _ROOT: Final = "<nil>"
+_TYPE_META: Final = frozenset({"apiVersion", "kind", "metadata"})
+ABSENT: Final = object()
 
 
 def below(path: str, schema: Structural | None, step: Step) -> str:
@@ -92,3 +97,44 @@ def described(error: FieldError, obj: Any, schema: Structural) -> tuple[str, str
     path = general(steps_of(text, obj), schema)
     detail = _INDEX.sub("[]", error.detail.replace(text, path) if text != _ROOT else error.detail)
     return path, f"{error.type.label}: {detail}" if detail else error.type.label
+
+
+def at(obj: Any, steps: Iterable[Step]) -> Any:
+    """Return the value at a path, ABSENT if there is none."""
+    for step in steps:
+        is_there = step in obj if type(obj) is dict else type(obj) is list and isinstance(step, int) and step < len(obj)
+        if not is_there:
+            return ABSENT
+        obj = obj[step]
+    return obj
+
+
+def scalars(obj: Object, schema: Structural) -> Iterator[tuple[tuple[Step, ...], Structural | None, Any]]:
+    """Yield the path, schema and value of each scalar and null of an object, outside the metadata."""
+    for name, member in obj.items():
+        if name not in _TYPE_META:
+            yield from _scalars((name,), child(schema, name), member)
+
+
+def _scalars(steps: tuple[Step, ...], schema: Structural | None, value: Any) -> Iterator[tuple[tuple[Step, ...], Structural | None, Any]]:
+    if type(value) is dict:
+        for name, member in value.items():
+            yield from _scalars((*steps, name), child(schema, name), member)
+    elif type(value) is list:
+        for index, item in enumerate(value):
+            yield from _scalars((*steps, index), child(schema, index), item)
+    else:
+        yield steps, schema, value
+
+
+def other_values(schema: Structural | None, value: Any) -> Iterator[Any]:
+    """Yield other values for a scalar: those of its enum, else some of its type. Other rules of the schema may forbid them."""
+    allowed = None if schema is None else schema.raw.get("enum")
+    if allowed:
+        yield from (each for each in allowed if each != value and each is not None)
+    elif type(value) is bool:
+        yield not value
+    elif type(value) is int or type(value) is float:
+        yield from (value + 1, value - 1)
+    elif type(value) is str:
+        yield from (f"{value}x", value[:-1], f"{value}1")

@@ -6,9 +6,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from apiext.base.meta.encoding import json_codec, json_values
+from apiext.resources.authoring.laws import Laws, changed_object
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.check.choices import RandomChoices
-from apiext.tools.conversions.laws import Laws, changed_object
 from hack.lib.conversions.cases import Case
 from hack.lib.conversions.parallel_requests import JointRequest, ParallelRequests, Reply
 from hack.lib.conversions.stores import Stores

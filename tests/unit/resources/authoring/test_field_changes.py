@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.resources.authoring.laws import changed_object, value_at
 from apiext.schema.compiled import CompiledSchema
-from apiext.tools.conversions.laws import changed_object, value_at
 from tests.support.builders.related_versions import INTEGER, STRING, array, obj
 
 _ENUM: Final = STRING | {"enum": ["x", "y"]}

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from apiext.resources.authoring.schema_pairing import DraftedRule, Pairing, simple_value
 from apiext.resources.conversion.rules.check.document_check import check_document, crd_schemas
 from apiext.resources.conversion.rules.model import API_VERSION, EACH, KIND
 from apiext.resources.conversion.rules.paths import parse_path
-from apiext.tools.conversions.schema_pairing import DraftedRule, Pairing, simple_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.authoring.schema_pairing import SpokeDraft
     from apiext.resources.conversion.rules.check.report import CheckReport, RuleFinding
     from apiext.resources.definitions.definition import Definition
     from apiext.schema.compiled import CompiledSchema
     from apiext.schema.model import Structural
-    from apiext.tools.conversions.schema_pairing import SpokeDraft
 
 _WIDTH: Final = 200
 

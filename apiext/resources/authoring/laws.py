@@ -11,20 +11,17 @@ from apiext.base.meta.encoding import json_values
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.declared_losses import ignore_losses
-from apiext.resources.evaluation.field_paths import child
-from apiext.tools.judgement.variants import ABSENT, at, other_values
+from apiext.resources.evaluation.field_paths import ABSENT, at, other_values, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.authoring.tried_rules import TriedRules
     from apiext.resources.evaluation.field_paths import Step
     from apiext.schema.compiled import CompiledSchema
     from apiext.schema.model import Structural
-    from apiext.tools.conversions.tried_rules import TriedRules
 
-
-_IDENTITY: Final = frozenset({"apiVersion", "kind", "metadata"})
 _REMOVAL: Final = 3
 """One of how many changes is a removal."""
 
@@ -35,7 +32,7 @@ def changed_object(obj: Object, schema: CompiledSchema, choice: int) -> tuple[Ob
     `choice` selects the first scalar to try, and whether it gets another value or is removed: every third one is. The changed object
     has no more violations of the schema than the given one.
     """
-    leaves = [*_leaves(obj, schema.structural)]
+    leaves = [leaf for leaf in scalars(obj, schema.structural) if leaf[2] is not None]
     most = len(schema.validate_values(obj))
     for number in range(len(leaves)):
         steps, node, value = leaves[(choice + number) % len(leaves)]
@@ -69,23 +66,6 @@ def value_at(obj: Any, steps: Sequence[Step]) -> Any:
     """Return the value at a path, None if there is none."""
     found = at(obj, steps)
     return None if found is ABSENT else found
-
-
-def _leaves(obj: Object, schema: Structural) -> Iterator[tuple[tuple[Step, ...], Structural | None, Any]]:
-    for name, member in obj.items():
-        if name not in _IDENTITY:
-            yield from _below((name,), child(schema, name), member)
-
-
-def _below(steps: tuple[Step, ...], schema: Structural | None, value: Any) -> Iterator[tuple[tuple[Step, ...], Structural | None, Any]]:
-    if type(value) is dict:
-        for name, member in value.items():
-            yield from _below((*steps, name), child(schema, name), member)
-    elif type(value) is list:
-        for index, item in enumerate(value):
-            yield from _below((*steps, index), child(schema, index), item)
-    elif value is not None:
-        yield steps, schema, value
 
 
 def _text(steps: Sequence[Step]) -> str:

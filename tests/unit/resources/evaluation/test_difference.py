@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.resources.evaluation.difference import What, differences, same_content, text_differences
 from apiext.schema.model import Structural
-from apiext.tools.judgement.difference import What, differences, same_content, text_differences
 
 KEYED: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 ITEM: Final = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer"}}}

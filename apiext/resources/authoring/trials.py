@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from apiext.resources.authoring.laws import BrokenLaw, BrokenLawError, Laws, TrialCounts
 from apiext.resources.conversion.rules.check.choices import RandomChoices
-from apiext.tools.conversions.laws import BrokenLaw, BrokenLawError, Laws, TrialCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncIterable, Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.conversions.tried_rules import TriedRules
-    from apiext.tools.releases.interface import ObjectSource
+    from apiext.resources.authoring.tried_rules import TriedRules
 
 _CHANGES: Final = 3
 """Fields of a given object that are changed, one at a time."""
@@ -88,7 +87,7 @@ def pairs_of(rules: TriedRules) -> Iterator[PairTrial]:
 def try_pair(rules: TriedRules, trial: PairTrial, *, examples: int, seed: int) -> None:
     """Try generated objects of one pair of versions until one breaks a law."""
     # an optional library
-    from apiext.tools.conversions.generated_trials import try_generated
+    from apiext.resources.authoring.generated_trials import try_generated
 
     laws = Laws(rules, trial.source, trial.target)
     laws.counts = trial.counts
@@ -96,19 +95,14 @@ def try_pair(rules: TriedRules, trial: PairTrial, *, examples: int, seed: int) -
     trial.broken = try_generated(laws, samples, examples=examples, seed=seed, on_invalid=trial.count_invalid)
 
 
-async def try_given(rules: TriedRules, source: ObjectSource, trials: Sequence[PairTrial], seed: int) -> None:
-    """Try the objects of a source from their versions to all others, until one breaks a law.
-
-    Raises:
-        SourceError: the source cannot be read.
-    """
+async def try_given(rules: TriedRules, objects: AsyncIterable[Object], trials: Sequence[PairTrial], seed: int) -> None:
+    """Try objects from their versions to all others, until one breaks a law."""
     choices = RandomChoices(seed)
-    async for page in source.pages(rules.definition):
-        for found in page:
-            version = str(found.object.get("apiVersion", "")).rpartition("/")[2]
-            for trial in trials:
-                if trial.source == version and trial.broken is None:
-                    _try_one(rules, trial, found.object, [choices.integer(0, 999) for _ in range(_CHANGES)])
+    async for obj in objects:
+        version = str(obj.get("apiVersion", "")).rpartition("/")[2]
+        for trial in trials:
+            if trial.source == version and trial.broken is None:
+                _try_one(rules, trial, obj, [choices.integer(0, 999) for _ in range(_CHANGES)])
 
 
 def _try_one(rules: TriedRules, trial: PairTrial, obj: Object, changes: Sequence[int]) -> None:

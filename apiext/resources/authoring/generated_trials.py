@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import hypothesis
 from hypothesis import strategies as st
 
-from apiext.tools.conversions.laws import BrokenLawError, Laws
+from apiext.resources.authoring.laws import BrokenLawError, Laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.authoring.laws import BrokenLaw
     from apiext.resources.conversion.rules.check.samples import Samples
-    from apiext.tools.conversions.laws import BrokenLaw
 
 T = TypeVar("T")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.resources.authoring.field_matching import LoneField, match_fields
 from apiext.resources.conversion.rules.model import EACH
 from apiext.resources.conversion.rules.paths import path_text
 from apiext.schema.compiled import CompiledSchema
-from apiext.tools.conversions.field_matching import LoneField, match_fields
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object

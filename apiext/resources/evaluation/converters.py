@@ -1,4 +1,4 @@
-"""The converters of the old and the new definition, and why one is missing."""
+"""The converters of a definition and the one that replaces it, and why one is missing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from apiext.resources.conversion.factory import ConverterFactory
 from apiext.resources.conversion.interface import ConversionError, Converter
 from apiext.resources.conversion.known import Origin
 from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.evaluation.compiled_definition import DefinitionConverter
 from apiext.resources.evaluation.compiled_version import converted_versions
 
 if TYPE_CHECKING:
@@ -69,34 +70,11 @@ class _Circuits(ConversionCircuits):
 
 
 @dataclass(slots=True)
-class JudgedConverter:
-    """A definition's converter. If it is missing, objects are judged in the version of their bytes only."""
-
-    converter: Converter
-    refusal: str = ""
-    """Why no webhook is called."""
-    hook: _HeardHook | None = None
-    """The webhook that is called."""
-
-    @property
-    def is_webhook(self) -> bool:
-        """Return whether a webhook, or rules, convert: more than the version may change."""
-        return not isinstance(self.converter, NoneConverter)
-
-    @property
-    def missing(self) -> str:
-        """Return why no object can be converted at present: the webhook is not called, or does not answer. Return "" if they can."""
-        if self.hook is not None and self.hook.silence:
-            return f"its conversion webhook does not answer: {self.hook.silence}"
-        return self.refusal
-
-
-@dataclass(slots=True)
 class Converters:
     """The converters of both definitions."""
 
-    old: JudgedConverter
-    new: JudgedConverter
+    old: DefinitionConverter
+    new: DefinitionConverter
 
 
 class RefusingConverter(Converter):
@@ -131,7 +109,7 @@ async def open_converters(
         if document is not None:
             factory.known.put(origin, document)
     try:
-        judged = JudgedConverter(NoneConverter()) if old is None else _converter(before, old, old_webhook, calls=calls)
+        judged = DefinitionConverter(NoneConverter()) if old is None else _converter(before, old, old_webhook, calls=calls)
         # rules that are in use go on under a changed definition
         after.known.in_use.resume(before.known.in_use.digests({new.name}))
         yield Converters(old=judged, new=_converter(after, new, webhook, calls=calls))
@@ -140,20 +118,20 @@ async def open_converters(
             await factory.close()
 
 
-def _converter(factory: ConverterFactory, definition: Definition, client: Mapping[str, Any] | None, *, calls: bool) -> JudgedConverter:
+def _converter(factory: ConverterFactory, definition: Definition, client: Mapping[str, Any] | None, *, calls: bool) -> DefinitionConverter:
     conversion = definition.head["spec"]["conversion"]
     if factory.known.of(definition.name) is not None:
-        return JudgedConverter(factory.converter(definition.name, conversion, converted_versions(definition)))
+        return DefinitionConverter(factory.converter(definition.name, conversion, converted_versions(definition)))
     if conversion["strategy"] == "None":
-        return JudgedConverter(NoneConverter())
+        return DefinitionConverter(NoneConverter())
     if client is not None:
         conversion = conversion | {"webhook": conversion["webhook"] | {"clientConfig": client}}
     elif not calls:
-        return JudgedConverter(RefusingConverter(NOT_CALLED), refusal=NOT_CALLED)
+        return DefinitionConverter(RefusingConverter(NOT_CALLED), refusal=NOT_CALLED)
     try:
         converter = factory.converter(definition.name, conversion, converted_versions(definition))
     except ValueError as error:
         refusal = f"its conversion webhook cannot be used: {error}"
-        return JudgedConverter(RefusingConverter(refusal), refusal=refusal)
+        return DefinitionConverter(RefusingConverter(refusal), refusal=refusal)
     circuits = factory.circuits
-    return JudgedConverter(converter, hook=circuits.hook if isinstance(circuits, _Circuits) else None)
+    return DefinitionConverter(converter, hook=circuits.hook if isinstance(circuits, _Circuits) else None)

@@ -1,15 +1,50 @@
-"""The configuration that a manager applied, from its field set and the object (structured-merge-diff typed: ExtractItems)."""
+"""The managers of an object's fields, and what they applied (structured-merge-diff typed: ExtractItems)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from apiext.resources.managedfields import managers
 from apiext.resources.managedfields.field_set import ITSELF
+from apiext.resources.managedfields.managers import APPLY
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.evaluation.compiled_version import CompiledVersion
     from apiext.resources.managedfields.field_set import FieldSet
     from apiext.resources.managedfields.merge_types import ListType, MapType, MergeType
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOwner:
+    """A manager of fields of an object."""
+
+    name: str
+    is_applier: bool
+    """Whether it owns the fields by server-side apply."""
+    subresource: str
+    api_version: str
+    """The version whose fields it owns."""
+    fields: FieldSet
+
+    def configuration(self, version: CompiledVersion, obj: Object) -> Object:
+        """Return what it has applied, from an object as a read in the version gives it.
+
+        Raises:
+            ValueError: the object does not fit the version's lists.
+        """
+        return applied_configuration(version.merge_type, obj, self.fields)
+
+
+def owners_of(obj: Object) -> list[FieldOwner]:
+    """Return the managers of an object's fields.
+
+    Raises:
+        ValueError: managedFields are invalid.
+    """
+    found, _ = managers.decode((obj.get("metadata") or {}).get("managedFields") or ())
+    return [FieldOwner(one.name, one.operation == APPLY, one.subresource, owned.version, owned.fields) for one, owned in found.items()]
 
 
 def applied_configuration(merge_type: MergeType, obj: Object, fields: FieldSet) -> Object:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from apiext.resources.authoring.laws import BrokenLawError, Law, Laws
+from apiext.resources.authoring.trials import PairTrial, pairs_of, trial_lines, try_pair
+from apiext.resources.authoring.tried_rules import TriedRules
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
-from apiext.tools.conversions.laws import BrokenLawError, Law, Laws
-from apiext.tools.conversions.trials import PairTrial, pairs_of, trial_lines, try_pair
-from apiext.tools.conversions.tried_rules import TriedRules
 from tests.support.builders.crds import definition
 from tests.support.builders.related_versions import INTEGER, STRING, array, conversion, crd_of_specs, mapped, obj
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.resources.conversion.rules.check.document_check import check_document, crd_schemas, name_of
+from apiext.resources.conversion.rules.check.document_check import CheckedDocument, check_document, crd_schemas, name_of
 from apiext.resources.conversion.rules.model import GROUP, KIND
 from apiext.resources.evaluation.field_paths import steps_of
 from apiext.tools.places import open_release
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.resources.conversion.rules.check.report import CheckReport, RuleFinding
-    from apiext.resources.conversion.rules.model import ConversionRules
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.places import Access
     from apiext.tools.releases.interface import Release
@@ -93,24 +91,23 @@ class CheckedConversion:
     """The name of the CRD."""
     definition: Definition | None
     """None if the object names no CRD."""
-    rules: ConversionRules | None
-    """None if the form of the object is wrong."""
-    report: CheckReport
+    found: CheckedDocument
 
     def as_document(self) -> Object:
         """Return the result for -o json."""
+        report = self.found.report
         return {
             "file": self.document.file,
             "name": self.name,
-            "valid": self.report.is_valid,
-            "problems": [self._finding(each) for each in self.report.problems],
-            "warnings": [self._finding(each) for each in self.report.warnings],
-            "losses": [{"version": each.version, "path": each.path, "reason": each.reason} for each in self.report.losses],
-            "carried": [{"version": each.version, "path": each.path, "to": each.target} for each in self.report.carried],
+            "valid": report.is_valid,
+            "problems": [self._finding(each.path, each.message) for each in report.problems],
+            "warnings": [self._finding(each.path, each.message) for each in report.warnings],
+            "losses": [{"version": each.version, "path": each.path, "reason": each.reason} for each in report.losses],
+            "carried": [{"version": each.version, "path": each.path, "to": each.target} for each in report.carried],
         }
 
-    def _finding(self, found: RuleFinding) -> Object:
-        return {"path": found.path, "line": self.document.line(found.path), "message": found.message}
+    def _finding(self, path: str, message: str) -> Object:
+        return {"path": path, "line": self.document.line(path), "message": message}
 
 
 async def check_files(paths: Sequence[str], place: str | None, access: Access) -> list[CheckedConversion]:
@@ -132,7 +129,7 @@ def _checked(document: ConversionDocument, release: Release, place: str) -> Chec
     if name in release.refused:
         raise SourceError(f"{name}: {release.refused[name][0]}")
     definition = release.definitions.get(name)
-    rules, report = check_document(document.value, crd_schemas(definition.object) if definition is not None else None)
-    if definition is None and rules is not None:
+    found = check_document(document.value, crd_schemas(definition.object) if definition is not None else None)
+    if definition is None and found.rules is not None:
         raise SourceError(f"{document.file}:{document.line('metadata.name')}: there is no definition {name} in {place}")
-    return CheckedConversion(document, name, definition, rules, report)
+    return CheckedConversion(document, name, definition, found)

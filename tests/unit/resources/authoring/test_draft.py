@@ -5,8 +5,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from apiext.resources.authoring.draft import draft_text
 from apiext.resources.conversion.rules.check.document_check import check_document, crd_schemas
-from apiext.tools.conversions.draft import draft_text
 from hack.lib.real_crds import NO_REAL, REAL, real_crds
 from tests.support.builders.crds import definition
 from tests.support.builders.related_versions import INTEGER, STRING, array, crd_of_specs, mapped, obj

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.resources.evaluation.applied_configuration import applied_configuration
 from apiext.resources.managedfields.structural_types import from_schema
 from apiext.schema.model import Structural
-from apiext.tools.judgement.applied_configuration import applied_configuration
 from tests.support.builders.definition_pairs import ANY, INTEGER, KEYED, STRING, mapping, root, several, struct
 
 TYPE: Final = from_schema(
