@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.resources.conversion.rules.check.document_check import CheckedDocument, check_document, crd_schemas, name_of
 from apiext.resources.conversion.rules.model import GROUP, KIND
-from apiext.resources.evaluation.field_paths import steps_of
+from apiext.resources.evaluation.fields import steps_of
 from apiext.tools.places import open_release
 from apiext.tools.releases.crd_files import release_of_paths
 from apiext.tools.releases.interface import SourceError

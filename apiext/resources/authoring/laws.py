@@ -11,14 +11,15 @@ from apiext.base.meta.encoding import json_values
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.declared_losses import ignore_losses
-from apiext.resources.evaluation.field_paths import ABSENT, at, other_values, scalars
+from apiext.resources.conversion.rules.model import CARRIED
+from apiext.resources.evaluation.fields import ABSENT, at, other_values, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.authoring.tried_rules import TriedRules
-    from apiext.resources.evaluation.field_paths import Step
+    from apiext.resources.evaluation.fields import Step
     from apiext.schema.compiled import CompiledSchema
     from apiext.schema.model import Structural
 
@@ -197,7 +198,7 @@ class Laws:
         return None if json_values.equal(wanted, found) else (wanted, found)
 
     def _count(self, there: Object) -> None:
-        text = value_at(there, ("metadata", "annotations", annotation.CARRIED))
+        text = value_at(there, ("metadata", "annotations", CARRIED))
         self.counts.objects += 1
         if isinstance(text, str):
             self.counts.carrying += 1

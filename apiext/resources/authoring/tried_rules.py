@@ -11,7 +11,7 @@ from apiext.resources.conversion.rules.check.samples import Samples
 from apiext.resources.conversion.rules.compile import compile_rules
 from apiext.resources.conversion.rules.converter import RulesConverter
 from apiext.resources.conversion.rules.declared_losses import DeclaredLosses
-from apiext.resources.evaluation.field_paths import described
+from apiext.resources.evaluation.fields import described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

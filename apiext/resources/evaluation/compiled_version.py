@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta import errors
 from apiext.base.meta.encoding import json_codec, json_values
@@ -26,9 +26,12 @@ from apiext.resources.registry.strategy import Strategy
 from apiext.schema.cel.rules.budget import MAX_CALL_COST, MAX_OBJECT_COST
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.keywords import JUNCTORS
+from apiext.schema.pattern import PatternError
+from apiext.schema.validation.checker import compile_check
+from apiext.schema.validation.spec import Spec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError
@@ -167,7 +170,7 @@ class CompiledVersion:
         carrying = self.converter.carrying
         if carrying is not None:
             # imported with the first rules
-            from apiext.resources.conversion.rules.carried.annotation import CARRIED
+            from apiext.resources.conversion.rules.model import CARRIED
 
             carried = from_paths(("f:metadata", "f:annotations", f"f:{CARRIED}"))
             names = [f"{definition.group}/{other.name}" for other in definition.versions]
@@ -242,6 +245,19 @@ def compile_version(
         is_known_typed=rules.is_known_typed,
     )
     return CompiledVersion(definition, version, converter, codec, strategies, rules, types)
+
+
+def value_check(schema: Props) -> Callable[[Any], bool]:
+    """Return a function that reports whether a value fits a schema. A value whose pattern cannot be evaluated does."""
+    check = compile_check(Spec(schema, served=True))
+
+    def fits(value: Any) -> bool:
+        try:
+            return check(value)
+        except PatternError:
+            return True
+
+    return fits
 
 
 def version_schemas(definition: Definition) -> dict[str, CompiledSchema]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding.documents import FileProblem
 from apiext.base.meta.errors import StatusError
 from apiext.base.scheduling.blocking import result_of
 from apiext.resources.conversion.none import NoneConverter
@@ -200,7 +201,7 @@ def _documents(source: Source, place: str) -> Iterator[Object]:
     """Yield the CRDs and Conversions of a source. Raises InvalidSourceError."""
     data = json_codec.dumps(dict(source)) if isinstance(source, Mapping) else Path(source).read_bytes()
     for document in crd_documents.definitions(data):
-        if isinstance(document, crd_documents.FileProblem):
+        if isinstance(document, FileProblem):
             raise InvalidSourceError(place, [str(document)])
         yield document
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import errors
 from apiext.base.meta.field import ErrorType
-from apiext.resources.evaluation.field_paths import steps_of
+from apiext.resources.evaluation.fields import steps_of
 from apiext.resources.evaluation.unchanged_values import ValueComparison
 from apiext.resources.registry.metadata import own
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import errors
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from apiext.storage.stored_bytes.version_counts import StoredVersions
     from apiext.storage.stored_object import UnreadableObject
 
+_DEADLINE_SECONDS: Final = 120.0
+"""For each write of a new store."""
 _MAX_KEYS: Final = 100
 """Objects read into memory and converted at once; fewer if they are large."""
 _FAILURES: Final = (errors.StatusError, StorageError, BackendError)
@@ -61,6 +64,10 @@ class OfflineObjects:
 
     async def definitions(self) -> Sequence[Definition]:
         """Implement StoredObjects.definitions: omit unreadable definitions, and append the built-in kinds."""
+        return [*await self.custom_definitions(), *builtin_kinds()]
+
+    async def custom_definitions(self) -> Sequence[Definition]:
+        """Return the definitions in the store that can be read. Raises RescueError."""
         renderer, codec = Renderer(self._stores.key_prefix(RESOURCE)), CRDCodec()
         found: list[Definition] = []
         try:
@@ -73,7 +80,7 @@ class OfflineObjects:
             self._in_use = await HostRecords(self._stores.backend, self._stores.prefix).get(RULES_IN_USE) or {}
         except BackendError as error:
             raise RescueError(f"cannot read the store: {error}") from error
-        return [*found, *builtin_kinds()]
+        return found
 
     async def unreadable(self, definition: Definition) -> AsyncGenerator[UnreadableObject]:
         """Implement StoredObjects.unreadable."""
@@ -211,6 +218,37 @@ async def _opened(backend: Backend, prefix: str, encryption: Path | None) -> Off
     except BaseException:
         await backend.close()
         raise
+
+
+class NewStore:
+    """A new store before a server uses it. Creates definitions and objects as bytes: uids, managedFields and stored versions stay.
+
+    Raises:
+        BackendError: from every method, if the store cannot be written.
+    """
+
+    def __init__(self, stores: StoreFactory) -> None:
+        self._stores = stores
+
+    async def add(self, definition: Definition, key: str, data: bytes) -> None:
+        """Create an object of a definition. The key is "namespace/name" or "name"."""
+        await self._stores.backend.create(self._stores.key_prefix(definition.resource) + key, data)
+
+    async def define(self, definition: Definition) -> None:
+        """Create a definition, after its objects."""
+        await self._stores.backend.create(self._stores.key_prefix(RESOURCE) + definition.name, CRDCodec().encode(definition.object).stored)
+
+
+@asynccontextmanager
+async def new_store(path: Path) -> AsyncGenerator[NewStore]:
+    """Yield the new store in a file, and close it at the end. Raises BackendError."""
+    from apiext.storage.sqlite.backend import SQLiteBackend
+
+    backend = await SQLiteBackend.open(path, deadline=_DEADLINE_SECONDS)
+    try:
+        yield NewStore(StoreFactory(backend, watch_cache=False, compaction_interval=0))
+    finally:
+        await backend.close()
 
 
 def _definition(renderer: Renderer, codec: CRDCodec, pair: KeyValue) -> Definition | None:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext import __version__
 from apiext.base.meta import time
-from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.storage.backups.stored_pairs import BackupError, check_finished, offset_of, summarize
 from apiext.storage.backups.stores import MEMBERS, copy_store, kind_of
 from apiext.storage.store_place import describe_storage
 from apiext.tools.backup.archive_writer import work_folder, write_archive
-from apiext.tools.backup.logical_pairs import LogicalPairs, listed_version
+from apiext.tools.backup.logical_pairs import LogicalPairs, is_established, listed_version
 from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, OBJECTS_MEMBER, BackupManifest
-from apiext.tools.releases.cluster_connection import resource_path
+from apiext.tools.releases.cluster_connection import DEFINITIONS, resource_path
 from apiext.tools.releases.interface import SourceError
 
 if TYPE_CHECKING:
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from apiext.tools.releases.cluster_connection import ClusterConnection
 
 _NAME: Final = re.compile(r"apiext-\d{8}T\d{6}Z\.tar\.gz")
-_RESOURCE: Final = CUSTOM_RESOURCE_DEFINITIONS.resource
-_DEFINITIONS: Final = resource_path(_RESOURCE.group, _RESOURCE.version, _RESOURCE.resource)
 
 
 async def read_server(server: ClusterConnection, groups: Collection[str], folder: Path) -> list[Path]:
@@ -46,7 +42,7 @@ async def read_server(server: ClusterConnection, groups: Collection[str], folder
     try:
         with members[0].open("xb") as definitions, members[1].open("xb") as objects:
             missing = set(groups)
-            async for page in server.pages(_DEFINITIONS, must_exist=True):
+            async for page in server.pages(DEFINITIONS, must_exist=True):
                 for crd in page.items:
                     group = crd["spec"]["group"]
                     if not groups or group in groups:
@@ -70,7 +66,7 @@ async def _read_objects(server: ClusterConnection, crd: Object, file: BinaryIO) 
     head = {"apiVersion": f"{spec['group']}/{version}", "kind": spec["names"]["kind"]}
     collection = resource_path(spec["group"], version, spec["names"]["plural"])
     # others have never been served
-    async for page in server.pages(collection, must_exist=parse_definition(crd).is_established):
+    async for page in server.pages(collection, must_exist=is_established(crd)):
         file.writelines(_line({"definition": name, "object": head | item}) for item in page.items)
 
 

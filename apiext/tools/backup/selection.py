@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.storage.backups.stored_pairs import BackupError, contents, group_of, is_encrypted
-from apiext.tools.backup.logical_pairs import DEFINITIONS
+from apiext.tools.backup.logical_pairs import KEYS_OF_DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -30,8 +30,8 @@ class SelectedPairs:
         return ((key, value) for key, value in contents(self._pairs) if not self.groups or self._is_selected(key))
 
     def _is_selected(self, key: str) -> bool:
-        if key.startswith(DEFINITIONS):
-            return key.removeprefix(DEFINITIONS).partition(".")[2] in self.groups
+        if key.startswith(KEYS_OF_DEFINITIONS):
+            return key.removeprefix(KEYS_OF_DEFINITIONS).partition(".")[2] in self.groups
         return group_of(key) in self.groups
 
     def check(self, *, may_decrypt: bool) -> int:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.gvk import parse_group_version
 from apiext.resources.evaluation.applied_configuration import FieldOwner, owners_of
-from apiext.resources.evaluation.difference import What, differences, same_content, text_differences
-from apiext.resources.evaluation.field_paths import general, steps_of
+from apiext.resources.evaluation.fields import What, differences, general, same_content, steps_of, text_differences
 from apiext.tools.judgement.findings import Findings, Group
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.judgement.schema_shape import versions_that_merge_differently

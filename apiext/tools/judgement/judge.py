@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.evaluation.compiled_definition import CompiledDefinition, is_unconvertible
-from apiext.resources.evaluation.difference import What, differences, same_content, text_differences
-from apiext.resources.evaluation.field_paths import described, general, steps_of
+from apiext.resources.evaluation.fields import What, described, differences, general, same_content, steps_of, text_differences
 from apiext.tools.judgement.appliers import MAX_WITH_WEBHOOK, Appliers
 from apiext.tools.judgement.findings import Findings, Group
 from apiext.tools.judgement.outcome import FindingKind, NotJudged, ObjectsReport

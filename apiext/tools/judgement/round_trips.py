@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
-from apiext.resources.evaluation.difference import FieldDifference, What, differences, same_content, text_differences
-from apiext.resources.evaluation.field_paths import ABSENT, at
+from apiext.resources.evaluation.fields import ABSENT, FieldDifference, What, at, differences, same_content, text_differences
 from apiext.tools.judgement.findings import Findings, Group
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.judgement.variants import ChangedObject, Variants

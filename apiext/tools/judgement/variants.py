@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
-from apiext.resources.evaluation.field_paths import Step, at, general, other_values, scalars
+from apiext.resources.evaluation.fields import Step, at, general, other_values, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.resources.evaluation.compiled_version import STATUS
-from apiext.resources.evaluation.field_paths import described
+from apiext.resources.evaluation.fields import described
 from apiext.tools.judgement.stored_page import with_metadata
 
 if TYPE_CHECKING:

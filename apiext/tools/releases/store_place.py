@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.configuration import ConfigurationError
-from apiext.resources.stored_objects.builtin_definitions import is_builtin
 from apiext.resources.stored_objects.interface import RescueError
 from apiext.resources.stored_objects.offline import open_etcd, open_file
 from apiext.storage import stored_object
@@ -46,10 +45,10 @@ class StoreSource:
     async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
         """Implement WholeSource.release: the stored definitions that can be read."""
         try:
-            stored = await self._objects.definitions()
+            stored = await self._objects.custom_definitions()
         except RescueError as error:
             raise SourceError(f"{self._origin}: {error}") from error
-        found = [definition for definition in stored if not is_builtin(definition) and is_wanted(definition.name, names, groups)]
+        found = [definition for definition in stored if is_wanted(definition.name, names, groups)]
         return Release(self._origin, {definition.name: definition for definition in found}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.conversion.rules.carried.annotation import CARRIED
+from apiext.resources.conversion.rules.model import CARRIED
 from apiext.resources.evaluation.compiled_definition import CompiledDefinition
-from apiext.resources.evaluation.difference import FieldDifference, What, differences, same_content, text_differences
+from apiext.resources.evaluation.fields import FieldDifference, What, differences, same_content, text_differences
 from apiext.tools.releases.object_pages import object_key
 from apiext.tools.releases.object_spool import ObjectSpool
 from apiext.tools.replay.outcome import ProblemKind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.resources.evaluation.applied_configuration import owners_of
 from apiext.resources.evaluation.compiled_definition import CompiledDefinition
-from apiext.resources.evaluation.difference import What, differences, text_differences
+from apiext.resources.evaluation.fields import What, differences, text_differences
 from apiext.tools.replay.known_reads import without_own
 from apiext.tools.replay.outcome import ProblemKind
 from apiext.tools.replay.server_client import RefusedError, for_each

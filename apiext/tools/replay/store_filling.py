@@ -9,7 +9,7 @@ from uuid import NAMESPACE_DNS, uuid5
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.evaluation.definition_creation import parse_definition
-from apiext.resources.stored_objects.new_store import new_store
+from apiext.resources.stored_objects.offline import new_store
 from apiext.tools.releases.object_pages import object_key
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
-    from apiext.resources.stored_objects.new_store import NewStore
+    from apiext.resources.stored_objects.offline import NewStore
     from apiext.tools.releases.interface import ObjectSource, SourceObject
 
 _CREATED: Final = "1970-01-01T00:00:00Z"

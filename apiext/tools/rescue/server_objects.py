@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from apiext.base.meta.encoding import json_codec
@@ -13,6 +13,7 @@ from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.resources.stored_objects.interface import RescueError
 from apiext.storage.backend import KeyValue
 from apiext.storage.stored_object import UnreadableObject
+from apiext.tools.releases.cluster_connection import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.webhook.client import WebhookClient
     from apiext.resources.definitions.definition import Definition
-
-_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class ServerObjects:
@@ -35,7 +34,7 @@ class ServerObjects:
         found: list[Definition] = []
         following = ""
         while True:
-            page = await self._ask("GET", _DEFINITIONS, {"limit": "100", "continue": following})
+            page = await self._ask("GET", DEFINITIONS, {"limit": "100", "continue": following})
             found += map(parse_definition, page["items"])
             following = page["metadata"].get("continue", "")
             if not following:

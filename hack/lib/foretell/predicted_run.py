@@ -13,7 +13,7 @@ from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.evaluation.applied_configuration import applied_configuration
 from apiext.resources.evaluation.compiled_definition import CompiledDefinition, DefinitionConverter
-from apiext.resources.evaluation.difference import What
+from apiext.resources.evaluation.fields import What
 from apiext.resources.managedfields import managers
 from apiext.resources.managedfields.structural_types import from_schema
 from apiext.tools.judgement.writes import LABEL, judge_writes

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.resources.evaluation.difference import What, differences, same_content, text_differences
+from apiext.resources.evaluation.fields import What, differences, same_content, text_differences
 from apiext.schema.model import Structural
 
 KEYED: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}

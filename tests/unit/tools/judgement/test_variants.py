@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from apiext.resources.evaluation.compiled_definition import CompiledDefinition
-from apiext.resources.evaluation.field_paths import ABSENT, at
+from apiext.resources.evaluation.fields import ABSENT, at
 from apiext.tools.judgement.variants import Variants
 from tests.support.builders.crds import crd, definition
 from tests.support.builders.definition_pairs import INTEGER, STRING, root, several, struct, v1

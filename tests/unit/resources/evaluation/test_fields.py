@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.base.meta import field
-from apiext.resources.evaluation.field_paths import described, general, steps_of
+from apiext.resources.evaluation.fields import described, general, steps_of
 from apiext.schema.model import Structural
 
 SCHEMA: Final = Structural(
