@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.printable import printable, readable
+from apiext.cli.printable import readable
 from apiext.cli.stored_objects import with_objects
 from apiext.cli.stored_source import SOURCE_FLAGS
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

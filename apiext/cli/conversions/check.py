@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.printable import printable
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, output_flag, parse_outputs, write_output
 from apiext.cli.releases.verdict_command import VerdictCommand
+from apiext.tools.reports.texts import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,9 +74,5 @@ def text_of(found: Sequence[CheckedConversion]) -> Iterator[str]:
             yield printable(f"  lost: {loss.path} of {loss.version}: {loss.reason}")
         for carried in report.carried:
             yield printable(f"  carried: {carried.path} of {carried.version}, which {carried.target} does not have")
-        counts = f"{_count(len(report.problems), 'problem')}, {_count(len(report.warnings), 'warning')}"
+        counts = f"{counted(len(report.problems), 'problem')}, {counted(len(report.warnings), 'warning')}"
         yield printable(f"{each.name or each.document.file}: {'valid' if report.is_valid else 'invalid'}, {counts}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

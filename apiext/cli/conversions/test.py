@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.conversions.check import CRDS, text_of
-from apiext.cli.printable import printable
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, output_flag, parse_outputs, write_output
 from apiext.cli.releases.verdict_command import FAILURE, VerdictCommand
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

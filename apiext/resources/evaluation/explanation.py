@@ -13,7 +13,7 @@ from apiext.resources.evaluation.unchanged_values import ValueComparison
 from apiext.resources.registry.metadata import own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError
@@ -165,8 +165,3 @@ class _Reasons:
             text = named[1]
         steps = steps_of(text, self._new)
         return steps[:-1] if error.type is ErrorType.REQUIRED and str(error) not in self._rules else steps
-
-
-def as_json(explained: Iterable[ExplainedError]) -> list[Object]:
-    """Return violations as documents."""
-    return [{"path": each.path, "message": each.message, "tolerated": each.is_tolerated, "why": each.why} for each in explained]

@@ -6,10 +6,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.tools.reports.members import members_of
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.replay.outcome import DefinitionReplay, Problem, ReleaseChange, ReplayReport, StepReplay
+    from apiext.tools.replay.outcome import DefinitionReplay, ReleaseChange, ReplayReport, StepReplay
 
 API_VERSION: Final = "lab.apiext.dev/v1alpha1"
 """A member may be added without a new version; none is removed or changed."""
@@ -45,13 +46,10 @@ def _transition(transition: ReleaseChange) -> Object:
 
 
 def _definition(part: DefinitionReplay) -> Object:
-    return {
-        "name": part.name,
-        "verdict": part.verdict,
-        "objects": part.objects,
+    return members_of(part, without="steps problems not_proved") | {
         "steps": list(map(_step, part.steps)),
-        "problems": list(map(_problem, part.problems)),
-        "notProved": list(part.not_proved),
+        "problems": [members_of(problem) | {"harm": problem.is_harm} for problem in part.problems],
+        "notProved": part.not_proved,
     }
 
 
@@ -63,17 +61,4 @@ def _step(taken: StepReplay) -> Object:
         "title": step.title,
         "seconds": round(taken.seconds, 3),
         "problem": taken.problem or None,
-    }
-
-
-def _problem(problem: Problem) -> Object:
-    return {
-        "kind": problem.kind,
-        "version": problem.version,
-        "path": problem.path,
-        "message": problem.message,
-        "count": problem.count,
-        "examples": list(problem.examples),
-        "foretold": problem.foretold,
-        "harm": problem.is_harm,
     }

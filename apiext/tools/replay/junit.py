@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING
 
-from apiext.tools.plan.summary import printable, step_title
+from apiext.tools.plan.summary import step_title
 from apiext.tools.replay.text import text_of_problem, title_of
+from apiext.tools.reports.junit import FindingOutcome, ReportFinding, ReportSection, junit_text
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
-    from apiext.tools.replay.outcome import DefinitionReplay, ReplayReport
+    from collections.abc import Iterator
 
-_NAME: Final = "apiext replay"
+    from apiext.tools.replay.outcome import DefinitionReplay, ReleaseChange, ReplayReport
 
 
 def junit_of(report: ReplayReport) -> str:
     """Return a replay as JUnit XML. A case fails if something is lost, or happens that the plan does not foretell."""
-    root = ET.Element("testsuites", name=_NAME)
-    for transition in report.transitions:
-        suite = ET.SubElement(root, "testsuite", name=printable(title_of(transition)))
-        for part in transition.definitions:
-            _definition(suite, part)
-    for parent in (root, *root):
-        cases = list(parent.iter("testcase"))
-        parent.set("tests", str(len(cases)))
-        parent.set("failures", str(sum(case.find("failure") is not None for case in cases)))
-        parent.set("errors", "0")
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return junit_text("apiext replay", [ReportSection(title_of(one), _findings(one)) for one in report.transitions])
 
 
-def _definition(suite: ET.Element, part: DefinitionReplay) -> None:
-    for number, taken in enumerate(part.steps, 1):
-        _case(suite, part.name, step_title(number, taken.step), failure=taken.problem)
-    _case(suite, part.name, f"{part.objects} objects", output="; ".join(part.not_proved))
-    for problem in part.problems:
-        text = text_of_problem(problem)
-        name = " ".join(filter(None, (problem.kind, problem.version, problem.path)))
-        _case(suite, part.name, name, failure=text if problem.is_harm else "", output=text)
+def _findings(transition: ReleaseChange) -> Iterator[ReportFinding]:
+    for part in transition.definitions:
+        for number, taken in enumerate(part.steps, 1):
+            yield _finding(part, step_title(number, taken.step), failure=taken.problem)
+        yield _finding(part, f"{part.objects} objects", output="; ".join(part.not_proved))
+        for problem in part.problems:
+            text = text_of_problem(problem)
+            name = " ".join(filter(None, (problem.kind, problem.version, problem.path)))
+            yield _finding(part, name, failure=text if problem.is_harm else "", output=text)
 
 
-def _case(suite: ET.Element, definition: str, name: str, *, failure: str = "", output: str = "") -> None:
-    case = ET.SubElement(suite, "testcase", classname=definition, name=printable(name))
-    if failure:
-        ET.SubElement(case, "failure", message=printable(failure)).text = printable(failure)
-    if output:
-        ET.SubElement(case, "system-out").text = printable(output)
+def _finding(part: DefinitionReplay, name: str, *, failure: str = "", output: str = "") -> ReportFinding:
+    outcome = FindingOutcome.FAILED if failure else FindingOutcome.PASSED
+    return ReportFinding(part.name, name, outcome, printable(failure), printable(output))

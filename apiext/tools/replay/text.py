@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
-
-from apiext.tools.plan.summary import VERDICTS, counted, printable, step_title
+from apiext.tools.plan.summary import VERDICTS, step_title
 from apiext.tools.replay.outcome import Foretold
+from apiext.tools.reports.console import ConsoleReport
+from apiext.tools.reports.texts import counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from apiext.tools.replay.outcome import DefinitionReplay, Problem, ReleaseChange, ReplayReport
 
 _NAMED: Final = 3
@@ -23,43 +21,32 @@ _FORETOLD: Final = {
 }
 
 
-class ReplayText:
+class ReplayText(ConsoleReport):
     """Writes a replay to a console."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
 
     def write(self, report: ReplayReport) -> None:
         """Write a replay."""
         verdict, style = ("NOT AS IT SHOULD BE", "bold red") if report.is_lost else ("NOTHING LOST", "bold green")
         ways = counted(len(report.transitions), "change")
-        self._line(verdict, style, after=f"  {report.recording}: {counted(report.objects, 'object')}, {ways} of definitions")
+        self.line(verdict, style, after=f"  {report.recording}: {counted(report.objects, 'object')}, {ways} of definitions")
         for transition in report.transitions:
-            self._line("")
-            self._line(title_of(transition), "bold")
+            self.line("")
+            self.line(title_of(transition), "bold")
             for part in transition.definitions:
                 self._definition(part)
         if report.not_proved:
-            self._line("")
-            self._list("not proved", report.not_proved)
+            self.line("")
+            self.list("not proved", report.not_proved, "yellow")
 
     def _definition(self, part: DefinitionReplay) -> None:
-        self._line(f"  {part.name}", after=f"  plan: {VERDICTS[part.verdict]}; {counted(part.objects, 'object')}")
+        self.line(f"  {part.name}", after=f"  plan: {VERDICTS[part.verdict]}; {counted(part.objects, 'object')}")
         for number, taken in enumerate(part.steps, 1):
             done = f": {taken.problem}" if taken.problem else f"  {taken.seconds:.1f} s"
-            self._line(f"    {step_title(number, taken.step)}", after=done, after_style="red" if taken.problem else "dim")
+            self.line(f"    {step_title(number, taken.step)}", after=done, after_style="red" if taken.problem else "dim")
         for problem in part.problems:
-            self._line(f"    - {text_of_problem(problem)}", "red" if problem.is_harm else "yellow")
+            self.line(f"    - {text_of_problem(problem)}", "red" if problem.is_harm else "yellow")
         for text in part.not_proved:
-            self._line(f"    not proved: {text}", "dim")
-
-    def _list(self, title: str, lines: list[str]) -> None:
-        self._line(title, "bold")
-        for line in lines:
-            self._line(f"  - {line}", "yellow")
-
-    def _line(self, text: str, style: str = "", *, after: str = "", after_style: str = "") -> None:
-        self._console.print(Text.assemble((printable(text), style), (printable(after), after_style)))
+            self.line(f"    not proved: {text}", "dim")
 
 
 def title_of(transition: ReleaseChange) -> str:

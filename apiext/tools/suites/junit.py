@@ -3,53 +3,45 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from xml.etree import ElementTree as ET
 
-from apiext.tools.plan.summary import printable
+from apiext.tools.reports.junit import FindingOutcome, ReportFinding, ReportSection, junit_text
+from apiext.tools.reports.texts import printable
 from apiext.tools.suites.model import CaseOutcome
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apiext.tools.suites.model import FinishedCase
     from apiext.tools.suites.report import RunReport
 
-_NAME: Final = "apiext test"
+_OUTCOMES: Final = {
+    CaseOutcome.PASSED: FindingOutcome.PASSED,
+    CaseOutcome.FAILED: FindingOutcome.FAILED,
+    CaseOutcome.ERROR: FindingOutcome.ERROR,
+}
+_COLLECTION: Final = "collection"
 
 
 def junit_of(report: RunReport) -> str:
     """Return a run as JUnit XML."""
-    root = ET.Element("testsuites", name=_NAME)
-    suites: dict[str, ET.Element] = {}
-    for each in sorted(report.finished, key=lambda each: each.place):
-        name = f"{each.variant.suite.path}::{each.variant.label}"
-        if name not in suites:
-            suites[name] = ET.SubElement(root, "testsuite", name=printable(name))
-        _case(suites[name], each)
+    return junit_text("apiext test", _sections(report))
+
+
+def _sections(report: RunReport) -> Iterator[ReportSection]:
+    cases = sorted(report.finished, key=lambda each: each.place)
+    suites: dict[str, list[ReportFinding]] = {}
+    for each in cases:
+        suites.setdefault(f"{each.variant.suite.path}::{each.variant.label}", []).append(_finding(each))
+    yield from (ReportSection(name, findings) for name, findings in suites.items())
     if report.problems:
-        suite = ET.SubElement(root, "testsuite", name="collection")
-        for problem in report.problems:
-            case = ET.SubElement(suite, "testcase", classname="collection", name=printable(problem.partition(": ")[0]))
-            ET.SubElement(case, "error", message=printable(problem)).text = printable(problem)
-    for parent in (root, *root):
-        cases = list(parent.iter("testcase"))
-        parent.set("tests", str(len(cases)))
-        parent.set("failures", str(sum(case.find("failure") is not None for case in cases)))
-        parent.set("errors", str(sum(case.find("error") is not None for case in cases)))
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+        yield ReportSection(_COLLECTION, [_problem(printable(text)) for text in report.problems])
 
 
-def _case(suite: ET.Element, finished: FinishedCase) -> None:
-    case, result = finished.case, finished.result
-    element = ET.SubElement(
-        suite,
-        "testcase",
-        classname=printable(f"{finished.variant.suite.crd_name}.{case.kind}"),
-        name=printable(case.name),
-        file=printable(str(finished.variant.suite.path)),
-        line=str(case.line),
-        time=f"{result.seconds:.4f}",
-    )
-    if result.outcome is not CaseOutcome.PASSED:
-        lines = result.message.splitlines() or [""]
-        problem = ET.SubElement(element, "failure" if result.outcome is CaseOutcome.FAILED else "error", message=printable(lines[0]))
-        problem.text = "\n".join(map(printable, lines))
+def _problem(text: str) -> ReportFinding:
+    return ReportFinding(_COLLECTION, text.partition(": ")[0], FindingOutcome.ERROR, text)
+
+
+def _finding(finished: FinishedCase) -> ReportFinding:
+    case, result, suite = finished.case, finished.result, finished.variant.suite
+    about = {"file": str(suite.path), "line": str(case.line), "time": f"{result.seconds:.4f}"}
+    return ReportFinding(f"{suite.crd_name}.{case.kind}", case.name, _OUTCOMES[result.outcome], result.message, attributes=about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.tools.plan.summary import printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
