@@ -9,11 +9,37 @@ import os
 import stat
 import tempfile
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, *, folder: Path | None = None, mode: int = 0o600, replace: bool = True) -> Generator[BinaryIO]:
+    """Yield a file that takes its name once it is complete and on the disk. If the block fails, nothing changes and nothing is left.
+
+    Until then it is in `folder`, on the same file system, by default in that of its name.
+
+    Raises:
+        FileExistsError: another file has the name, and `replace` is not set.
+        OSError: the file cannot be written.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder or path.absolute().parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            temporary.replace(path)
+        else:
+            path.hardlink_to(temporary)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_file(path: Path, text: str, *, mode: int) -> None:
@@ -22,18 +48,8 @@ def write_file(path: Path, text: str, *, mode: int) -> None:
     Raises:
         OSError: the file cannot be written; the old one is unchanged.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)  # noqa: PTH105 -- mkstemp returns a str
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)  # noqa: PTH108 -- mkstemp returns a str
-        raise
+    with whole_file(path, mode=mode) as file:
+        file.write(text.encode())
 
 
 def make_private(folder: Path) -> None:

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import tarfile
 import tempfile
-import zlib
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Final
 from apiext.base.meta import time
 from apiext.storage.backups.stored_pairs import BackupError, check_finished, offset_of, summarize
 from apiext.storage.backups.stores import ETCD, MEMBERS, is_snapshot, open_copy
+from apiext.tools.archives import DAMAGED, GZIP_MAGIC
 from apiext.tools.backup.logical_pairs import LogicalPairs
 from apiext.tools.backup.manifest import MANIFEST, BackupManifest
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _READ_BYTES: Final = 1 << 20
 _MAX_MANIFEST_BYTES: Final = 16 << 20
 _DEFAULT_PREFIX: Final = "/registry"
-_GZIP_MAGIC: Final = b"\x1f\x8b"
-_DAMAGED: Final = (gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError)
 
 
 class OpenedBackup:
@@ -52,14 +50,14 @@ def open_backup(path: Path, *, prefix: str | None = None) -> Iterator[OpenedBack
     """
     try:
         with path.open("rb") as file:
-            start = file.read(len(_GZIP_MAGIC))
+            start = file.read(len(GZIP_MAGIC))
         is_copy_of_etcd = is_snapshot(path)
     except OSError as error:
         raise BackupError(f"{path} cannot be read: {error.strerror}") from error
     if is_copy_of_etcd:
         with _closing(open_copy(ETCD, path, prefix or _DEFAULT_PREFIX)) as pairs:
             yield OpenedBackup(_snapshot_manifest(path, prefix or _DEFAULT_PREFIX, pairs), pairs)
-    elif start != _GZIP_MAGIC:
+    elif start != GZIP_MAGIC:
         raise BackupError(f"{path} is not a backup of apiext or a snapshot of etcd, or its beginning is missing")
     else:
         with _temporary_folder(path) as folder:
@@ -130,7 +128,7 @@ def _unpack(path: Path, folder: Path) -> BackupManifest:
                 pass
     except BackupError as error:
         raise BackupError(f"{path} cannot be used: {error}") from error
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise BackupError(f"{path} is incomplete or damaged: {error}") from error
     except OSError as error:
         raise BackupError(f"{path} cannot be unpacked in {folder.parent}: {error.strerror}") from error

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import os
-import tarfile
-import tempfile
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from apiext.base.atomic_files import whole_file
 from apiext.base.meta.encoding import json_codec
+from apiext.tools.archives import ArchiveMember, pack
 from apiext.tools.recordings.archive_format import MANIFEST, definition_member, objects_member
 from apiext.tools.releases.interface import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.tools.recordings.archive_format import RecordingManifest
@@ -48,44 +45,24 @@ def write_archive(path: Path, manifest: RecordingManifest, definitions: Mapping[
     """
     check_target(path, force=force)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                _write(file, manifest, definitions, objects)
-                file.flush()
-                os.fsync(file.fileno())
-            if force:
-                temporary.replace(path)
-            else:
-                # fails if another process has created the archive meanwhile
-                path.hardlink_to(temporary)
-        finally:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
+        with whole_file(path, replace=force) as file:
+            pack(file, _members(manifest, definitions, objects), level=_LEVEL, mode=0o644)
     except FileExistsError as error:
         raise SourceError(f"{path} exists: --force replaces it") from error
     except OSError as error:
         raise SourceError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _write(file: io.BufferedWriter, manifest: RecordingManifest, definitions: Mapping[str, Object], objects: ObjectSpool) -> None:
-    packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
-    with packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        _add(tar, MANIFEST, manifest.dump())
-        for name in sorted(definitions):
-            _add(tar, definition_member(name), json_codec.dumps(definitions[name]) + b"\n")
-        for name in sorted(definitions):
-            _, size = objects.size(name)
-            member = tarfile.TarInfo(objects_member(name))
-            member.size = size
-            tar.addfile(member, _Lines(line for _, line in objects.items(name)))
+def _members(manifest: RecordingManifest, definitions: Mapping[str, Object], objects: ObjectSpool) -> Iterator[ArchiveMember]:
+    yield _member(MANIFEST, manifest.dump())
+    for name in sorted(definitions):
+        yield _member(definition_member(name), json_codec.dumps(definitions[name]) + b"\n")
+    for name in sorted(definitions):
+        yield ArchiveMember(objects_member(name), objects.size(name)[1], _Lines(line for _, line in objects.items(name)))
 
 
-def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    member = tarfile.TarInfo(name)
-    member.size = len(data)
-    tar.addfile(member, io.BytesIO(data))
+def _member(name: str, data: bytes) -> ArchiveMember:
+    return ArchiveMember(name, len(data), io.BytesIO(data))
 
 
 class _Lines(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""Folders for keys."""
+"""Folders for keys, and whole files."""
 
 import os
 import stat
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.base.atomic_files import make_private
+from apiext.base.atomic_files import make_private, whole_file
 
 
 def test_creates_folders_for_the_owner(tmp_path: Path) -> None:
@@ -62,3 +62,18 @@ def test_refuses_files(tmp_path: Path) -> None:
     for folder in (tmp_path / "file", tmp_path / "file" / "pki"):
         with pytest.raises(OSError, match="Not a directory"):
             make_private(folder)
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    """Give a file its name when the block ends; leave nothing of a block that fails, and never replace a file unless that is wanted."""
+    path = tmp_path / "a"
+    with pytest.raises(ZeroDivisionError), whole_file(path) as file:
+        file.write(b"part" * (1 // 0))
+    assert list(tmp_path.iterdir()) == []
+    with whole_file(path, mode=0o640) as file:
+        file.write(b"first")
+        assert not path.exists()
+    with pytest.raises(FileExistsError), whole_file(path, replace=False) as file:
+        file.write(b"second")
+
+    assert [(one.name, one.read_bytes(), stat.S_IMODE(one.stat().st_mode)) for one in tmp_path.iterdir()] == [("a", b"first", 0o640)]
