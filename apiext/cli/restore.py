@@ -74,9 +74,10 @@ def _verify(opened: OpenedBackup, output: str) -> None:
 
 async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[str, Any]) -> int:
     if reads_store(flags):
+        from apiext.storage.backups.stores import WholeStore
         from apiext.tools.backup.restoration import restore_store
 
-        done = await restore_store(opened, storage_of(flags), groups, replace=flags["replace"])
+        done = await restore_store(opened, WholeStore(storage_of(flags)), groups, replace=flags["replace"])
         if done.replaced is not None:
             click.echo(f"the previous store is kept as {done.replaced}")
         click.echo(f"restored {done.count} keys into {done.store}")

@@ -41,11 +41,6 @@ class RestoredStore:
     """Where the previous embedded store is kept."""
 
 
-def kind_of(place: StorePlace) -> str:
-    """Return the kind of a store."""
-    return ETCD if place.etcd else SQLITE
-
-
 def is_snapshot(path: Path) -> bool:
     """Report whether a file is a copy of an etcd.
 
@@ -53,11 +48,6 @@ def is_snapshot(path: Path) -> bool:
         OSError: it cannot be read.
     """
     return is_bolt(path)
-
-
-def have_same_keys(prefix: str, place: StorePlace) -> bool:
-    """Report whether keys below a prefix have the same full keys in a store. Most encryption binds a value to its key."""
-    return root(prefix) == root(place.prefix)
 
 
 def open_copy(kind: str, path: Path, prefix: str) -> StoredPairs:
@@ -69,16 +59,60 @@ def open_copy(kind: str, path: Path, prefix: str) -> StoredPairs:
     return EtcdPairs(path, prefix) if kind == ETCD else SQLitePairs(path, prefix)
 
 
-async def copy_store(place: StorePlace, copy: Path) -> StoredPairs:
-    """Copy a store into a file, also while servers use it, and open the copy. Every write that was acknowledged before is in it.
+class WholeStore:
+    """All keys of a store."""
 
-    Raises:
-        BackupError: the store cannot be read or copied.
-    """
-    if place.etcd is None:
-        copy_online(store_file(place), copy)
-        return SQLitePairs(copy, place.prefix)
-    return await _snapshot(place.etcd, place.prefix, copy)
+    def __init__(self, place: StorePlace) -> None:
+        self._place = place
+        self.kind = ETCD if place.etcd else SQLITE
+        self.prefix = place.prefix
+
+    def __str__(self) -> str:
+        """Return a description of the store."""
+        return describe_storage(self._place)
+
+    def has_keys_of(self, prefix: str) -> bool:
+        """Report whether keys below a prefix are the same full keys here. Most providers of encryption bind a value to its key."""
+        return root(prefix) == root(self.prefix)
+
+    async def copy(self, file: Path) -> StoredPairs:
+        """Copy the store into a file, also while servers use it, and open the copy. Every write that was acknowledged before is in it.
+
+        Raises:
+            BackupError: the store cannot be read or copied.
+        """
+        if self._place.etcd is not None:
+            return await _snapshot(self._place.etcd, self.prefix, file)
+        copy_online(store_file(self._place), file)
+        return SQLitePairs(file, self.prefix)
+
+    async def restore(
+        self, pairs: Iterator[tuple[str, bytes]], *, identity: str, release: str, highest: int, now: float, replace: bool = False
+    ) -> RestoredStore:
+        """Restore keys, relative to the prefix, as the content of the store. `now` is the time in seconds since 1970.
+
+        `highest` is the highest revision that clients have seen of these keys, `identity` what tells them from others: an interrupted
+        restoration of the same keys can be repeated. `release` is the version of apiext, for the records of other servers.
+
+        Raises:
+            BackupError: a server uses the store, it has other keys and `replace` is not set, or it refuses.
+        """
+        place = self._place
+        if place.etcd is None:
+            done = restore_file(store_file(place), place.prefix, pairs, highest=highest, now=now, replace=replace)
+            return RestoredStore(done.count, str(self), done.replaced)
+        # only etcd needs protobuf, which loads slowly
+        from apiext.storage.etcd.backend import EtcdBackend
+
+        try:
+            backend = await EtcdBackend.connect(place.etcd)
+        except BackendError as error:
+            raise BackupError(str(error)) from error
+        try:
+            count = await EtcdTarget(backend, place.prefix, release).restore(pairs, identity, highest=highest, now=now, replace=replace)
+        finally:
+            await backend.close()
+        return RestoredStore(count, str(self))
 
 
 async def _snapshot(config: EtcdConfig, prefix: str, copy: Path) -> EtcdPairs:
@@ -97,32 +131,3 @@ async def _snapshot(config: EtcdConfig, prefix: str, copy: Path) -> EtcdPairs:
         pairs.close()
         raise BackupError(f"the etcd member lags: its snapshot ends at revision {pairs.revision}, and {required} was acknowledged")
     return pairs
-
-
-async def restore_store(
-    place: StorePlace, pairs: Iterator[tuple[str, bytes]], *, identity: str, release: str, highest: int, now: float, replace: bool = False
-) -> RestoredStore:
-    """Restore keys, relative to the prefix, as the content of a store. `now` is the time in seconds since 1970.
-
-    `highest` is the highest revision that clients have seen of these keys, `identity` what tells them from others: an interrupted
-    restoration of the same keys can be repeated. `release` is the version of apiext, for the records of other servers.
-
-    Raises:
-        BackupError: a server uses the store, it has other keys and `replace` is not set, or it refuses.
-    """
-    store = describe_storage(place)
-    if place.etcd is None:
-        done = restore_file(store_file(place), place.prefix, pairs, highest=highest, now=now, replace=replace)
-        return RestoredStore(done.count, store, done.replaced)
-    # only etcd needs protobuf, which loads slowly
-    from apiext.storage.etcd.backend import EtcdBackend
-
-    try:
-        backend = await EtcdBackend.connect(place.etcd)
-    except BackendError as error:
-        raise BackupError(str(error)) from error
-    try:
-        count = await EtcdTarget(backend, place.prefix, release).restore(pairs, identity, highest=highest, now=now, replace=replace)
-    finally:
-        await backend.close()
-    return RestoredStore(count, store)

@@ -9,8 +9,7 @@ from apiext import __version__
 from apiext.base.meta import time
 from apiext.base.meta.encoding import json_codec
 from apiext.storage.backups.stored_pairs import BackupError, check_finished, offset_of, summarize
-from apiext.storage.backups.stores import MEMBERS, copy_store, kind_of
-from apiext.storage.store_place import describe_storage
+from apiext.storage.backups.stores import MEMBERS
 from apiext.tools.backup.archive_writer import work_folder, write_archive
 from apiext.tools.backup.logical_pairs import LogicalPairs, is_established, listed_version
 from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, OBJECTS_MEMBER, BackupManifest
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.storage.backups.stored_pairs import StoredPairs
-    from apiext.storage.store_place import StorePlace
+    from apiext.storage.backups.stores import WholeStore
     from apiext.tools.releases.cluster_connection import ClusterConnection
 
 _NAME: Final = re.compile(r"apiext-\d{8}T\d{6}Z\.tar\.gz")
@@ -108,19 +107,19 @@ def delete_older(folder: Path, keep: int, made: Path) -> list[Path]:
     return older
 
 
-async def back_up_store(place: StorePlace, target: Path) -> BackupManifest:
+async def back_up_store(store: WholeStore, target: Path) -> BackupManifest:
     """Back up a whole store, also while servers use it. Every write that was acknowledged before is in the backup.
 
     Raises:
         BackupError: the store cannot be read, or the backup not be written.
     """
-    begun, kind = time.now(), kind_of(place)
+    begun = time.now()
     with work_folder(target) as folder:
-        member = folder / MEMBERS[kind]
-        pairs = await copy_store(place, member)
+        member = folder / MEMBERS[store.kind]
+        pairs = await store.copy(member)
         try:
             check_finished(pairs)
-            manifest = _manifest(begun, kind, describe_storage(place), place.prefix, pairs)
+            manifest = _manifest(begun, store.kind, str(store), store.prefix, pairs)
         finally:
             pairs.close()
         return write_archive(target, manifest, [member], folder)

@@ -7,7 +7,6 @@ import time as clock
 from typing import TYPE_CHECKING
 
 from apiext import __version__
-from apiext.storage.backups import stores
 from apiext.tools.backup.selection import SelectedPairs
 from apiext.tools.backup.server_target import ServerTarget
 
@@ -15,15 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from apiext.base.webhook.client import WebhookClient
-    from apiext.storage.backups.stores import RestoredStore
-    from apiext.storage.store_place import StorePlace
+    from apiext.storage.backups.stores import RestoredStore, WholeStore
     from apiext.tools.backup.archive_reader import OpenedBackup
     from apiext.tools.backup.manifest import BackupManifest
     from apiext.tools.backup.server_target import ServerOutcome
 
 
 async def restore_store(
-    backup: OpenedBackup, place: StorePlace, groups: Collection[str] = (), *, replace: bool = False, now: float | None = None
+    backup: OpenedBackup, store: WholeStore, groups: Collection[str] = (), *, replace: bool = False, now: float | None = None
 ) -> RestoredStore:
     """Restore a backup, or some groups of it, as the content of a store. `now` is the time in seconds since 1970, by default the clock's.
 
@@ -32,9 +30,8 @@ async def restore_store(
     """
     moment = clock.time() if now is None else now
     manifest, selected = backup.manifest, SelectedPairs(backup.pairs, groups)
-    selected.check(may_decrypt=stores.have_same_keys(manifest.prefix, place))
-    return await stores.restore_store(
-        place,
+    selected.check(may_decrypt=store.has_keys_of(manifest.prefix))
+    return await store.restore(
         selected.pairs(),
         identity=_identity(manifest, selected.groups),
         release=__version__,

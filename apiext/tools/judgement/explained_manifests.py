@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.evaluation.compiled_definition import CompiledDefinition
-from apiext.resources.evaluation.converters import open_converters
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition, open_converters
 from apiext.resources.evaluation.explanation import Explanation, explain_update
 from apiext.tools.judgement.stored_page import DEFAULT_NAMESPACE, with_metadata
 from apiext.tools.places import PlaceKind, open_release, open_source, place_of

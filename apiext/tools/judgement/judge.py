@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
+    from apiext.resources.evaluation.compiled_definition import Converters
     from apiext.resources.evaluation.compiled_version import CompiledVersion
-    from apiext.resources.evaluation.converters import Converters
 
 _UNREADABLE: Final = (FindingKind.UNREADABLE, FindingKind.UNCONVERTIBLE)
 

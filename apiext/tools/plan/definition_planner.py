@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from apiext.resources.comparison.change import Hurts
 from apiext.resources.comparison.definition_comparison import compare_definitions, compare_served_versions
-from apiext.resources.evaluation.converters import open_converters
+from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan import stages, verdict
 from apiext.tools.plan.object_judgement import Segment, WayJudge, probe_webhook, segments

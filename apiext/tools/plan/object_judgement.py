@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
-    from apiext.resources.evaluation.compiled_definition import DefinitionConverter
-    from apiext.resources.evaluation.converters import Converters
+    from apiext.resources.evaluation.compiled_definition import Converters, DefinitionConverter
     from apiext.tools.judgement.outcome import ObjectFinding
     from apiext.tools.plan.step_finder import FoundSteps
     from apiext.tools.releases.interface import SourceObject

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apiext.resources.comparison.grades import named_grades
-from apiext.resources.evaluation.converters import open_converters
+from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.storage.backend import BackendError
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.places import Access, open_source

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.evaluation.converters import Converters
+from apiext.resources.evaluation.compiled_definition import Converters
 from apiext.resources.evaluation.fields import What, differences
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import MAX_EXAMPLES, FindingKind, ObjectFinding

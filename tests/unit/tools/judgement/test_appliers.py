@@ -5,8 +5,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.resources.conversion.none import NoneConverter
-from apiext.resources.evaluation.compiled_definition import DefinitionConverter
-from apiext.resources.evaluation.converters import Converters, RefusingConverter, open_converters
+from apiext.resources.evaluation.compiled_definition import Converters, DefinitionConverter, RefusingConverter, open_converters
 from apiext.tools.judgement import appliers
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind, ObjectsReport

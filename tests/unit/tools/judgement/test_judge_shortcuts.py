@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from apiext.resources.evaluation.compiled_definition import CompiledDefinition
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition, open_converters
 from apiext.resources.evaluation.compiled_version import CompiledVersion
-from apiext.resources.evaluation.converters import open_converters
 from apiext.tools.judgement import appliers, judge, round_trips
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import ObjectsReport

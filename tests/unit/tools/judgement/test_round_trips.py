@@ -6,8 +6,7 @@ from typing import Any, Final
 from apiext.base.scheduling.call_log import CallLog
 from apiext.resources.conversion.interface import ConversionError, Converted, Converter
 from apiext.resources.conversion.none import NoneConverter
-from apiext.resources.evaluation.compiled_definition import DefinitionConverter
-from apiext.resources.evaluation.converters import Converters, RefusingConverter
+from apiext.resources.evaluation.compiled_definition import Converters, DefinitionConverter, RefusingConverter
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind, ObjectFinding, ObjectsReport
 from apiext.tools.releases.interface import SourceObject

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.definitions.definition import Definition
-from apiext.resources.evaluation.converters import NOT_CALLED, open_converters
+from apiext.resources.evaluation.compiled_definition import NOT_CALLED, open_converters
 from tests.support.builders.conversions import conversion
 from tests.support.builders.crds import crd, definition, version
 from tests.support.builders.plans import shaped
