@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.releases.interruptible import run_interruptible
-from apiext.cli.stored_source import BYTES_FLAGS, endpoint_of, reads_store, storage_of
+from apiext.cli.stored_source import BYTES_FLAGS, endpoint_of, reads_store, whole_store_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,12 +52,11 @@ def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any
 
 
 async def _back_up(target: Path, groups: tuple[str, ...], flags: Mapping[str, Any]) -> tuple[Path, BackupManifest]:
-    from apiext.storage.backups.stores import WholeStore
     from apiext.tools.backup.creation import back_up_server, back_up_store, target_file
 
     path = target_file(target, force=flags["force"])
     if reads_store(flags):
-        return path, await back_up_store(WholeStore(storage_of(flags)), path)
+        return path, await back_up_store(whole_store_of(flags), path)
     from apiext.tools.releases.cluster_connection import ClusterConnection
 
     endpoint = endpoint_of(flags)

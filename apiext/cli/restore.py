@@ -9,7 +9,7 @@ import click
 
 from apiext.cli.backup import print_backup
 from apiext.cli.releases.interruptible import interruptible, run_interruptible
-from apiext.cli.stored_source import endpoint_of, reads_store, storage_of
+from apiext.cli.stored_source import endpoint_of, reads_store, whole_store_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,10 +74,9 @@ def _verify(opened: OpenedBackup, output: str) -> None:
 
 async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[str, Any]) -> int:
     if reads_store(flags):
-        from apiext.storage.backups.stores import WholeStore
         from apiext.tools.backup.restoration import restore_store
 
-        done = await restore_store(opened, WholeStore(storage_of(flags)), groups, replace=flags["replace"])
+        done = await restore_store(opened, whole_store_of(flags), groups, replace=flags["replace"])
         if done.replaced is not None:
             click.echo(f"the previous store is kept as {done.replaced}")
         click.echo(f"restored {done.count} keys into {done.store}")

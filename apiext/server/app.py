@@ -13,7 +13,7 @@ from apiext.server.composition.access import open_access
 from apiext.server.composition.audit import audit_collectors, open_audit
 from apiext.server.composition.encryption import NO_ENCRYPTION, EncryptionParts, open_encryption_parts
 from apiext.server.composition.flow_control import open_flow_control
-from apiext.server.composition.storage_backend import encryption_of, open_backend
+from apiext.server.composition.storage_backend import describe_storage, encryption_of, open_backend
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.observability.tracing import open_tracing
 from apiext.server.options.feature_gates import CBOR_GATE, SHARDS_GATE
@@ -35,7 +35,6 @@ from apiext.storage.errors import StorageError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.replicas.host_records import HostRecords
 from apiext.storage.store_history import StoreHistory
-from apiext.storage.store_place import describe_storage
 from apiext.storage.stored_object import NOT_DECRYPTED
 
 if TYPE_CHECKING:

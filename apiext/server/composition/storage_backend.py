@@ -9,10 +9,11 @@ from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError
 from apiext.storage.backends.revision_offset import with_offset
 from apiext.storage.backends.unfinished_restore import refuse_unfinished_restore
-from apiext.storage.store_place import store_file
+from apiext.storage.etcd.config import describe_store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
+    from pathlib import Path
 
     from apiext.server.options.options import StorageOptions
     from apiext.storage.backend import Backend
@@ -74,6 +75,16 @@ async def _encrypted(backend: Backend, options: StorageOptions) -> Backend:
 def encryption_of(backend: Backend) -> Encryption | None:
     """Return the encryption of an opened backend, None without one."""
     return getattr(backend, "encryption", None)
+
+
+def describe_storage(options: StorageOptions) -> str:
+    """Return a description of the store."""
+    return describe_store(store_file(options), options.prefix, options.etcd)
+
+
+def store_file(options: StorageOptions) -> Path:
+    """Return the path of the embedded store's file."""
+    return options.data_dir / "apiext.db"
 
 
 async def _sqlite(options: StorageOptions) -> Backend:

@@ -12,8 +12,8 @@ from apiext.storage.backups.etcd_target import EtcdTarget
 from apiext.storage.backups.sqlite_pairs import SQLitePairs, copy_online
 from apiext.storage.backups.sqlite_target import restore_file
 from apiext.storage.backups.stored_pairs import BackupError
+from apiext.storage.etcd.config import describe_store
 from apiext.storage.keys import root
-from apiext.storage.store_place import describe_storage, store_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from apiext.storage.backups.stored_pairs import StoredPairs
     from apiext.storage.etcd.config import EtcdConfig
-    from apiext.storage.store_place import StorePlace
 
 ETCD: Final = "etcd"
 SQLITE: Final = "sqlite"
@@ -60,16 +59,17 @@ def open_copy(kind: str, path: Path, prefix: str) -> StoredPairs:
 
 
 class WholeStore:
-    """All keys of a store."""
+    """All keys of a store: of an etcd or, without one, of the file of an embedded store."""
 
-    def __init__(self, place: StorePlace) -> None:
-        self._place = place
-        self.kind = ETCD if place.etcd else SQLITE
-        self.prefix = place.prefix
+    def __init__(self, file: Path, prefix: str, etcd: EtcdConfig | None = None) -> None:
+        self._file = file
+        self._etcd = etcd
+        self.kind = ETCD if etcd is not None else SQLITE
+        self.prefix = prefix
 
     def __str__(self) -> str:
         """Return a description of the store."""
-        return describe_storage(self._place)
+        return describe_store(self._file, self.prefix, self._etcd)
 
     def has_keys_of(self, prefix: str) -> bool:
         """Report whether keys below a prefix are the same full keys here. Most providers of encryption bind a value to its key."""
@@ -81,9 +81,9 @@ class WholeStore:
         Raises:
             BackupError: the store cannot be read or copied.
         """
-        if self._place.etcd is not None:
-            return await _snapshot(self._place.etcd, self.prefix, file)
-        copy_online(store_file(self._place), file)
+        if self._etcd is not None:
+            return await _snapshot(self._etcd, self.prefix, file)
+        copy_online(self._file, file)
         return SQLitePairs(file, self.prefix)
 
     async def restore(
@@ -97,19 +97,18 @@ class WholeStore:
         Raises:
             BackupError: a server uses the store, it has other keys and `replace` is not set, or it refuses.
         """
-        place = self._place
-        if place.etcd is None:
-            done = restore_file(store_file(place), place.prefix, pairs, highest=highest, now=now, replace=replace)
+        if self._etcd is None:
+            done = restore_file(self._file, self.prefix, pairs, highest=highest, now=now, replace=replace)
             return RestoredStore(done.count, str(self), done.replaced)
         # only etcd needs protobuf, which loads slowly
         from apiext.storage.etcd.backend import EtcdBackend
 
         try:
-            backend = await EtcdBackend.connect(place.etcd)
+            backend = await EtcdBackend.connect(self._etcd)
         except BackendError as error:
             raise BackupError(str(error)) from error
         try:
-            count = await EtcdTarget(backend, place.prefix, release).restore(pairs, identity, highest=highest, now=now, replace=replace)
+            count = await EtcdTarget(backend, self.prefix, release).restore(pairs, identity, highest=highest, now=now, replace=replace)
         finally:
             await backend.close()
         return RestoredStore(count, str(self))

@@ -12,12 +12,12 @@ from apiext.server.composition.storage_backend import open_backend
 from apiext.storage.backend import CompactedError
 from apiext.storage.backups import sqlite_target
 from apiext.storage.backups.stored_pairs import BackupError
-from apiext.storage.backups.stores import RestoredStore, WholeStore
+from apiext.storage.backups.stores import RestoredStore
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.tools.backup.archive_reader import open_backup
 from apiext.tools.backup.creation import back_up_store
 from apiext.tools.backup.restoration import restore_store
-from tests.unit.tools.backup.stores import ENCRYPTED, VALUES, content, embedded, fill
+from tests.unit.tools.backup.stores import ENCRYPTED, VALUES, content, embedded, fill, whole
 
 NOW = 1_800_000_000.0
 
@@ -27,14 +27,14 @@ async def archive(tmp_path: Path) -> Path:
     """Return a backup of a small store."""
     await fill(tmp_path / "data")
     path = tmp_path / "backup.tar.gz"
-    await back_up_store(WholeStore(embedded(tmp_path / "data")), path)
+    await back_up_store(whole(embedded(tmp_path / "data")), path)
     return path
 
 
 async def restored(archive: Path, folder: Path, *, replace: bool = False, groups: tuple[str, ...] = (), now: float = NOW) -> RestoredStore:
     """Restore a backup as the store in a folder."""
     with open_backup(archive) as opened:
-        return await restore_store(opened, WholeStore(embedded(folder)), groups, replace=replace, now=now)
+        return await restore_store(opened, whole(embedded(folder)), groups, replace=replace, now=now)
 
 
 async def revision_of(folder: Path) -> int:
@@ -205,12 +205,12 @@ async def test_one_group(archive: Path, tmp_path: Path) -> None:
 async def test_encrypted_values_keep_their_prefix(tmp_path: Path) -> None:
     """Refuse to move encrypted values below another prefix, where they could not be decrypted, before anything is written."""
     await fill(tmp_path / "data", {"secrets/default/s": ENCRYPTED})
-    await back_up_store(WholeStore(embedded(tmp_path / "data")), tmp_path / "b")
+    await back_up_store(whole(embedded(tmp_path / "data")), tmp_path / "b")
     with open_backup(tmp_path / "b") as opened:
         with pytest.raises(BackupError, match="encrypted"):
-            await restore_store(opened, WholeStore(embedded(tmp_path / "new", prefix="/other")), now=NOW)
+            await restore_store(opened, whole(embedded(tmp_path / "new", prefix="/other")), now=NOW)
         assert not (tmp_path / "new").exists()
-        await restore_store(opened, WholeStore(embedded(tmp_path / "new")), now=NOW)
+        await restore_store(opened, whole(embedded(tmp_path / "new")), now=NOW)
 
     assert await content(tmp_path / "new") == {"secrets/default/s": ENCRYPTED}
 
@@ -218,6 +218,6 @@ async def test_encrypted_values_keep_their_prefix(tmp_path: Path) -> None:
 async def test_another_prefix(archive: Path, tmp_path: Path) -> None:
     """Restore below another prefix."""
     with open_backup(archive) as opened:
-        await restore_store(opened, WholeStore(embedded(tmp_path / "new", prefix="/elsewhere/x")), now=NOW)
+        await restore_store(opened, whole(embedded(tmp_path / "new", prefix="/elsewhere/x")), now=NOW)
 
     assert await content(tmp_path / "new", "/elsewhere/x") == VALUES

@@ -11,10 +11,8 @@ from rich.console import Console
 
 from apiext.tools.plan.plan import Need, Safety, StepKind
 from apiext.tools.plan.step_finder import StoredFacts, find_steps
-from apiext.tools.replay.document import document_of, schema
-from apiext.tools.replay.junit import junit_of
 from apiext.tools.replay.outcome import DefinitionReplay, Foretold, Problem, ProblemKind, ReleaseChange, ReplayReport, StepReplay
-from apiext.tools.replay.text import ReplayText
+from apiext.tools.replay.report import ReplayText, document_of, junit_of, schema
 from tests.support.builders.plans import NAME, created, shaped
 
 
