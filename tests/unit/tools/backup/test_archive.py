@@ -18,7 +18,7 @@ from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.tools.backup.archive_reader import open_backup
 from apiext.tools.backup.creation import back_up_store, delete_older, target_file
 from apiext.tools.backup.manifest import BackupManifest
-from apiext.tools.backup.selection import SelectedPairs
+from apiext.tools.backup.restoration import SelectedPairs
 from apiext.tools.backup.verification import verified
 from tests.unit.tools.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, embedded, fill, whole
 
