@@ -23,7 +23,6 @@ from apiext.resources.registry.customresources.strategy import CustomResourceStr
 from apiext.resources.registry.metadata import before_update, own
 from apiext.resources.registry.request_context import RequestContext
 from apiext.resources.registry.strategy import Strategy
-from apiext.schema.cel.rules.budget import MAX_CALL_COST, MAX_OBJECT_COST
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.keywords import JUNCTORS
 from apiext.schema.pattern import PatternError
@@ -152,6 +151,9 @@ class CompiledVersion:
 
     def cost_share(self, obj: Object, *, exact: bool) -> float:
         """Return the part of its budget that the rules of an object use, 1 for all of it. Unless `exact`, it may be too large."""
+        # imported with the first rules
+        from apiext.schema.cel.rules.budget import MAX_CALL_COST, MAX_OBJECT_COST
+
         costs = self.schema.rule_costs(obj, exact=exact)
         return max(costs.spent / MAX_OBJECT_COST, costs.largest / MAX_CALL_COST)
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from apiext.base.meta.configuration import ConfigurationError
 from apiext.server.start_error import StartError
-from apiext.storage.backend import BackendError
+from apiext.storage.backend import BackendError, describe_store
 from apiext.storage.backends.revision_offset import with_offset
 from apiext.storage.backends.unfinished_restore import refuse_unfinished_restore
-from apiext.storage.etcd.config import describe_store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -79,7 +78,7 @@ def encryption_of(backend: Backend) -> Encryption | None:
 
 def describe_storage(options: StorageOptions) -> str:
     """Return a description of the store."""
-    return describe_store(store_file(options), options.prefix, options.etcd)
+    return describe_store(store_file(options), options.prefix, options.etcd.servers if options.etcd else None)
 
 
 def store_file(options: StorageOptions) -> Path:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.storage.backend import BackendError
+from apiext.storage.backend import BackendError, describe_store
 from apiext.storage.backups.bolt_file import is_bolt
 from apiext.storage.backups.etcd_pairs import EtcdPairs
 from apiext.storage.backups.etcd_target import EtcdTarget
 from apiext.storage.backups.sqlite_pairs import SQLitePairs, copy_online
 from apiext.storage.backups.sqlite_target import restore_file
 from apiext.storage.backups.stored_pairs import BackupError
-from apiext.storage.etcd.config import describe_store
 from apiext.storage.keys import root
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class WholeStore:
 
     def __str__(self) -> str:
         """Return a description of the store."""
-        return describe_store(self._file, self.prefix, self._etcd)
+        return describe_store(self._file, self.prefix, self._etcd.servers if self._etcd else None)
 
     def has_keys_of(self, prefix: str) -> bool:
         """Report whether keys below a prefix are the same full keys here. Most providers of encryption bind a value to its key."""

@@ -34,8 +34,3 @@ class EtcdConfig:
     """Whether large ranges are streamed by servers that can."""
     connect_timeout: float = 5.0
     """Seconds until the first answer of any server at start."""
-
-
-def describe_store(file: Path, prefix: str, etcd: EtcdConfig | None) -> str:
-    """Return a description of a store: an etcd or, without one, the file of an embedded store."""
-    return f"etcd at {', '.join(etcd.servers)}, prefix {prefix}" if etcd is not None else f"SQLite in {file}"
