@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.releases.interruptible import run_interruptible
-from apiext.cli.stored_source import BYTES_FLAGS, endpoint_of, reads_store, storage_of
+from apiext.cli.stored_source import BYTES_FLAGS, endpoint_of, reads_store, whole_store_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def backup(target: Path, groups: tuple[str, ...], keep: int | None, **flags: Any
 
     Servers may run meanwhile. The file appears when it is complete; only its owner can read it.
     """
-    from apiext.tools.backup.errors import BackupError
+    from apiext.storage.backups.stored_pairs import BackupError
 
     target = target.expanduser()
     if groups and reads_store(flags):
@@ -56,7 +56,7 @@ async def _back_up(target: Path, groups: tuple[str, ...], flags: Mapping[str, An
 
     path = target_file(target, force=flags["force"])
     if reads_store(flags):
-        return path, await back_up_store(storage_of(flags), path)
+        return path, await back_up_store(whole_store_of(flags), path)
     from apiext.tools.releases.cluster_connection import ClusterConnection
 
     endpoint = endpoint_of(flags)

@@ -9,6 +9,7 @@ import click
 
 from apiext.base.meta.host_annotations import SERVE_SELECTOR
 from apiext.cli.credentials import credentials, text_of
+from apiext.cli.releases.outputs import json_text, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,9 +53,7 @@ def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
     else:
         report = asyncio.run(_examine(_target(flags), credentials(flags["kubeconfig"]), group))
     if output == "json":
-        import orjson
-
-        click.echo(orjson.dumps(report.as_json(), option=orjson.OPT_INDENT_2))
+        click.echo(json_text(report.as_json()), nl=False)
     else:
         _print(report)
     return 0 if report.ok else 1
@@ -111,10 +110,9 @@ def _target(flags: dict[str, Any]) -> CheckTarget:
 
 
 def _print(report: Report) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+    console = terminal()
     parts = [("host", report.host), *((f"group {name}", found) for name, found in report.groups.items()), ("etcd", report.etcd)]
     for title, findings in (part for part in parts if part[1]):
         console.print(Text(title, style="bold"))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.printable import printable
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object

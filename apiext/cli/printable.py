@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from apiext.tools.reports.texts import printable
+
 _ROW: Final = 16
 """Bytes in a row of a dump."""
-
-
-def printable(text: str) -> str:
-    """Return a text on one line that cannot control the terminal: U+FFFD replaces each unprintable character."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def readable(data: bytes, limit: int) -> list[str]:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.printable import printable, readable
+from apiext.cli.printable import readable
 from apiext.cli.stored_objects import with_objects
 from apiext.cli.stored_source import SOURCE_FLAGS
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from apiext.resources.definitions.definition import Definition
-    from apiext.tools.object_access.interface import StoredObjects
+    from apiext.resources.stored_objects.interface import StoredObjects
+    from apiext.resources.stored_objects.schema_match import VersionFit
     from apiext.tools.rescue.rescue import Case
-    from apiext.tools.rescue.schema_match import VersionFit
 
 _SHOWN_BYTES: Final = 4096
 _SHOWN_PROBLEMS: Final = 10
@@ -130,7 +131,7 @@ async def export(objects: StoredObjects, crd: str, key: str, to: str, *, every: 
 @with_objects
 async def rewrite(objects: StoredObjects, crd: str, key: str, *, every: bool, mislabelled: bool, yes: bool, **how: Any) -> int:
     """Label an object with the version whose fields it has, so that it can be read."""
-    from apiext.tools.object_access.interface import RescueError
+    from apiext.resources.stored_objects.interface import RescueError
     from apiext.tools.rescue.rescue import relabelled, replaced
 
     text = _text(how["source"]) if how["source"] else None
@@ -172,7 +173,7 @@ async def rewrite(objects: StoredObjects, crd: str, key: str, *, every: bool, mi
 @with_objects
 async def delete(objects: StoredObjects, crd: str, key: str, export_to: str | None, *, every: bool, yes: bool) -> int:
     """Delete an object that cannot be read. Its finalizers are ignored."""
-    from apiext.tools.object_access.interface import RescueError
+    from apiext.resources.stored_objects.interface import RescueError
     from apiext.tools.rescue.object_files import export as write
 
     failed = 0

@@ -9,7 +9,7 @@ import click
 
 from apiext.cli.backup import print_backup
 from apiext.cli.releases.interruptible import interruptible, run_interruptible
-from apiext.cli.stored_source import endpoint_of, reads_store, storage_of
+from apiext.cli.stored_source import endpoint_of, reads_store, whole_store_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,8 +48,8 @@ def restore(file: Path, groups: tuple[str, ...], output: str, **flags: Any) -> i
 
     Clients see greater revisions than before, so that they list again. Repeat an interrupted restoration with the same flags.
     """
+    from apiext.storage.backups.stored_pairs import BackupError
     from apiext.tools.backup.archive_reader import open_backup
-    from apiext.tools.backup.errors import BackupError
 
     try:
         with interruptible(), open_backup(file.expanduser(), prefix=flags["backup_prefix"]) as opened:
@@ -76,7 +76,7 @@ async def _restore(opened: OpenedBackup, groups: Sequence[str], flags: Mapping[s
     if reads_store(flags):
         from apiext.tools.backup.restoration import restore_store
 
-        done = await restore_store(opened, storage_of(flags), groups, replace=flags["replace"])
+        done = await restore_store(opened, whole_store_of(flags), groups, replace=flags["replace"])
         if done.replaced is not None:
             click.echo(f"the previous store is kept as {done.replaced}")
         click.echo(f"restored {done.count} keys into {done.store}")

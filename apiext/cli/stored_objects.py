@@ -13,8 +13,8 @@ from apiext.cli.stored_source import SOURCE_FLAGS, endpoint_of, reads_store, sto
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from apiext.resources.stored_objects.interface import StoredObjects
     from apiext.server.options.options import StorageOptions
-    from apiext.tools.object_access.interface import StoredObjects
 
     Work = Callable[..., Coroutine[Any, Any, int]]
 
@@ -31,7 +31,7 @@ def with_objects(work: Work) -> Callable[..., int]:
 
 
 async def _work(work: Work, flags: Mapping[str, Any], given: Mapping[str, Any]) -> int:
-    from apiext.tools.object_access.interface import RescueError
+    from apiext.resources.stored_objects.interface import RescueError
 
     objects = await _open(flags, writes=given.get("yes", False))
     try:
@@ -46,17 +46,16 @@ async def _open(flags: Mapping[str, Any], *, writes: bool) -> StoredObjects:
     if reads_store(flags):
         return await _open_store(storage_of(flags), writes=writes)
     from apiext.base.webhook.client import WebhookClient
-    from apiext.tools.object_access.server import ServerObjects
+    from apiext.tools.rescue.server_objects import ServerObjects
 
     return ServerObjects(WebhookClient(endpoint_of(flags), timeout=60.0, backoff=()))
 
 
 async def _open_store(options: StorageOptions, *, writes: bool) -> StoredObjects:
     """Open a store. Raise ClickException if there is none or, for writes, if a server uses the SQLite file."""
+    from apiext.resources.stored_objects.offline import OfflineObjects
     from apiext.server.composition.storage_backend import open_backend, open_for_reading
     from apiext.server.start_error import StartError
-    from apiext.storage.factory import StoreFactory
-    from apiext.tools.object_access.offline import OfflineObjects
 
     try:
         # fails without a store; open_backend would create one
@@ -66,4 +65,4 @@ async def _open_store(options: StorageOptions, *, writes: bool) -> StoredObjects
             backend = await open_backend(options)
     except StartError as error:
         raise click.ClickException(str(error)) from error
-    return OfflineObjects(StoreFactory(backend, prefix=options.prefix, watch_cache=False, compaction_interval=0))
+    return OfflineObjects.over(backend, options.prefix)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
     from apiext.server.options.options import StorageOptions
+    from apiext.storage.backups.stores import WholeStore
 
     Ask = Callable[[str, Sequence[str], Mapping[str, str]], Awaitable[Object]]
     """Returns the document at a path below `/stored/`, given by its segments, with query parameters. Raises ClickException."""
@@ -157,3 +158,16 @@ def storage_of(flags: Mapping[str, Any]) -> StorageOptions:
     if reader.problems:
         raise click.UsageError("\n".join(reader.problems))
     return options
+
+
+def whole_store_of(flags: Mapping[str, Any]) -> WholeStore:
+    """Return all keys of the store that the flags name.
+
+    Raises:
+        UsageError: a flag is invalid.
+    """
+    from apiext.server.composition.storage_backend import store_file
+    from apiext.storage.backups.stores import WholeStore
+
+    options = storage_of(flags)
+    return WholeStore(store_file(options), options.prefix, options.etcd)

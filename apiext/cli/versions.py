@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.printable import printable
+from apiext.cli.releases.outputs import json_text, terminal
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source, reads_store
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _MAX_PROBLEMS: Final = 1000
 """Maximum of printed problems for each definition; the counts include all objects."""
 _SHOWN: Final = 10
-_PIPE_WIDTH: Final = 160
-"""Characters of a line without a terminal."""
 _UNKNOWN: Final = "unknown"
 _COLUMNS: Final = ("version", "served", "storage", "deprecated", "in storedVersions", "objects stored", "invalid", "undecodable")
 _CHECK: Final = click.Option(
@@ -48,9 +46,7 @@ def versions(crd: str | None, output: str | None, html: str | None, *, validate:
         return
     found = asyncio.run(_report(flags, crd, validate=validates))
     if output == "json":
-        import orjson
-
-        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        click.echo(json_text(found), nl=False)
     else:
         _print(found)
 
@@ -104,12 +100,10 @@ async def _pages(ask: Ask, what: str, rest: Sequence[str]) -> AsyncIterator[Obje
 
 
 def _print(found: Sequence[Object]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False, width=width)
+    console = terminal()
     for report in found:
         checked = "problems" in report
         table = Table(*_COLUMNS[: None if checked else -2], box=None, pad_edge=False, header_style="dim")

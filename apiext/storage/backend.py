@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, Self
 
 
@@ -284,3 +285,8 @@ class Backend(Protocol):
     async def close(self) -> None:
         """Close connections and end open watches."""
         ...
+
+
+def describe_store(file: Path, prefix: str, servers: Sequence[str] | None) -> str:
+    """Return a description of a store: an etcd by its servers or, without them, the file of an embedded store."""
+    return f"SQLite in {file}" if servers is None else f"etcd at {', '.join(servers)}, prefix {prefix}"

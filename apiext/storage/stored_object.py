@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from typing import Any, Final
 
 from apiext.base.meta.encoding import json_codec
@@ -17,6 +18,21 @@ _CUT: Final = ("unexpected end of data", "Input is a zero-length")
 """Errors of the parser for truncated or empty values, with Go's text for them."""
 # Custom resources have sorted keys, built-in kinds the order of Go's types.
 _HEAD: Final = re.compile(rb'\{(?:"kind":"[^"\\]*",)?"apiVersion":"([^"\\]*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableObject:
+    """An object whose bytes cannot be decoded: no version can show it."""
+
+    key: str
+    """Key relative to the resource: "namespace/name" or "name"."""
+    revision: int
+    size: int
+    """Bytes of the stored value."""
+    api_version: str
+    """The apiVersion in the bytes; empty if none is readable."""
+    problem: str
+    """The reason."""
 
 
 def loads(data: bytes) -> Any:

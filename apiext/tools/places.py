@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.resources.definitions.sources.crd_documents import FileProblem, parse
-from apiext.tools.recordings.archive_format import GZIP_MAGIC
+from apiext.base.meta.encoding.documents import FileProblem, parse
+from apiext.tools.archives import GZIP_MAGIC
 from apiext.tools.recordings.archive_reader import open_archive
 from apiext.tools.releases.cluster_connection import ClusterAccess
 from apiext.tools.releases.cluster_source import ClusterSource

@@ -16,18 +16,18 @@ from apiext.server.composition.storage_backend import open_backend
 from apiext.server.options.options import StorageOptions
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError, WriteResult
+from apiext.storage.backups.sqlite_target import restore_file
+from apiext.storage.backups.stored_pairs import BackupError
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.replicas.roll_call import Replicas
 from apiext.storage.replicas.server_keys import is_record
 from apiext.tools.backup.archive_reader import open_backup
 from apiext.tools.backup.creation import back_up_store
-from apiext.tools.backup.errors import BackupError
 from apiext.tools.backup.restoration import restore_store
-from apiext.tools.backup.sqlite_target import restore_file
 from hack.lib.reference import binaries
 from hack.lib.servers.etcd import Etcd
-from tests.unit.tools.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, content, embedded, fill
+from tests.unit.tools.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, content, embedded, fill, whole
 
 NOW: Final = 1_800_000_000.0
 
@@ -88,7 +88,7 @@ async def test_a_snapshot_has_the_latest_values(options: StorageOptions, backend
         assert (await written).succeeded
     await put(backend, f"{options.prefix}x", {"foreign": b"1"})
     revision = await backend.revision()
-    manifest = await back_up_store(options, tmp_path / "b.tar.gz")
+    manifest = await back_up_store(whole(options), tmp_path / "b.tar.gz")
 
     assert backed_up(tmp_path / "b.tar.gz") == VALUES | changed
     assert manifest.revision >= revision
@@ -120,14 +120,14 @@ async def test_a_cut_snapshot_is_noticed(options: StorageOptions, backend: EtcdB
 async def test_from_store_to_store(etcd: Etcd, options: StorageOptions, backend: EtcdBackend, tmp_path: Path) -> None:
     """Move content from SQLite to etcd, below another prefix, and back, with revisions that only grow."""
     await fill(tmp_path / "one")
-    await back_up_store(embedded(tmp_path / "one"), tmp_path / "1")
+    await back_up_store(whole(embedded(tmp_path / "one")), tmp_path / "1")
     other = in_etcd(etcd, tmp_path)
     revisions = []
     for number, (source, target) in enumerate([(None, options), (options, other), (other, embedded(tmp_path / "two"))], start=1):
         if source is not None:
-            await back_up_store(source, tmp_path / str(number))
+            await back_up_store(whole(source), tmp_path / str(number))
         with open_backup(tmp_path / str(number)) as opened:
-            done = await restore_store(opened, target, now=NOW)
+            done = await restore_store(opened, whole(target), now=NOW)
         assert done.count == len(VALUES)
         opened_store = await open_backend(target)
         revisions.append(await opened_store.revision())
@@ -142,12 +142,12 @@ async def test_from_store_to_store(etcd: Etcd, options: StorageOptions, backend:
 async def test_encrypted_values_stay_below_their_prefix(etcd: Etcd, options: StorageOptions, backend: EtcdBackend, tmp_path: Path) -> None:
     """Restore encrypted values below their own prefix, and nowhere else."""
     await put(backend, options.prefix, {"secrets/default/s": ENCRYPTED})
-    manifest = await back_up_store(options, tmp_path / "b")
+    manifest = await back_up_store(whole(options), tmp_path / "b")
     other = in_etcd(etcd, tmp_path)
     with open_backup(tmp_path / "b") as opened:
         with pytest.raises(BackupError, match="encrypted"):
-            await restore_store(opened, other)
-        await restore_store(opened, options, replace=True)
+            await restore_store(opened, whole(other))
+        await restore_store(opened, whole(options), replace=True)
 
     assert manifest.encrypted == 1
     assert await below(backend, other.prefix) == {}
@@ -183,7 +183,7 @@ async def test_interrupted_restorations(
 ) -> None:
     """Refuse servers until a restoration ends, whichever write was its last, and complete it when it is repeated."""
     await fill(tmp_path / "one")
-    await back_up_store(embedded(tmp_path / "one"), tmp_path / "b")
+    await back_up_store(whole(embedded(tmp_path / "one")), tmp_path / "b")
     if replace:
         await put(backend, options.prefix, {"example.com/widgets/default/old": b"1", "example.com/widgets/default/a": b"2"})
     with open_backup(tmp_path / "b") as opened:
@@ -191,7 +191,7 @@ async def test_interrupted_restorations(
             with monkeypatch.context() as patched:
                 cut = Cut(patched, writes)
                 try:
-                    await restore_store(opened, options, replace=replace and writes == 1, now=NOW + writes)
+                    await restore_store(opened, whole(options), replace=replace and writes == 1, now=NOW + writes)
                     break
                 except BackupError as error:
                     assert "cut" in str(error)  # noqa: PT017 -- the last round succeeds
@@ -211,18 +211,18 @@ async def test_another_part_does_not_complete_a_restoration(
 ) -> None:
     """Refuse to complete an interrupted restoration with another part of the backup: some of its keys would be missing."""
     await fill(tmp_path / "one")
-    await back_up_store(embedded(tmp_path / "one"), tmp_path / "b")
+    await back_up_store(whole(embedded(tmp_path / "one")), tmp_path / "b")
     with open_backup(tmp_path / "b") as opened:
         with monkeypatch.context() as patched:
             Cut(patched, 4)
             with pytest.raises(BackupError, match="cut"):
-                await restore_store(opened, options, now=NOW)
+                await restore_store(opened, whole(options), now=NOW)
         assert "other.io/gadgets/x" not in await below(backend, options.prefix)
         with pytest.raises(BackupError, match="--replace"):
-            await restore_store(opened, options, ("example.com",), now=NOW)
+            await restore_store(opened, whole(options), ("example.com",), now=NOW)
         with pytest.raises(StartError, match="repeat apiext restore"):
             await open_backend(options)
-        await restore_store(opened, options, now=NOW)
+        await restore_store(opened, whole(options), now=NOW)
 
     assert await below(backend, options.prefix) == VALUES
 
@@ -232,14 +232,14 @@ async def test_two_restorations_at_once(
 ) -> None:
     """End a restoration with an error once another one has ended: what servers have written since then stays."""
     await fill(tmp_path / "one")
-    await back_up_store(embedded(tmp_path / "one"), tmp_path / "b")
+    await back_up_store(whole(embedded(tmp_path / "one")), tmp_path / "b")
     key, create = "other.io/gadgets/x", EtcdBackend.create
 
     async def create_late(this: EtcdBackend, name: str, *given: Any, **named: Any) -> WriteResult:
         if name == f"{options.prefix}/{key}":
             patched.undo()
             with open_backup(tmp_path / "b") as other:
-                await restore_store(other, options, now=NOW + 1)
+                await restore_store(other, whole(options), now=NOW + 1)
             await delete(backend, options.prefix, key)
             await put(backend, options.prefix, {key: b"changed"})
         return await create(this, name, *given, **named)
@@ -247,7 +247,7 @@ async def test_two_restorations_at_once(
     with monkeypatch.context() as patched, open_backup(tmp_path / "b") as opened:
         patched.setattr(EtcdBackend, "create", create_late)
         with pytest.raises(BackupError, match="another restoration"):
-            await restore_store(opened, options, now=NOW)
+            await restore_store(opened, whole(options), now=NOW)
 
     assert await below(backend, options.prefix) == VALUES | {key: b"changed"}
     served = await open_backend(options)
@@ -280,18 +280,18 @@ async def test_a_killed_restoration(options: StorageOptions, backend: EtcdBacken
 async def write_backup(folder: Path, values: dict[str, bytes]) -> None:
     """Write the backup of a store with many keys."""
     restore_file(folder / "two" / "apiext.db", "/registry", values.items(), highest=1, now=NOW)
-    await back_up_store(embedded(folder / "two"), folder / "b")
+    await back_up_store(whole(embedded(folder / "two")), folder / "b")
 
 
 async def test_prefixes_in_use(options: StorageOptions, backend: EtcdBackend, tmp_path: Path) -> None:
     """Refuse a prefix with other keys, and, also with `replace`, one that a server of apiext or a kube-apiserver uses."""
     await fill(tmp_path / "one")
-    await back_up_store(embedded(tmp_path / "one"), tmp_path / "b")
+    await back_up_store(whole(embedded(tmp_path / "one")), tmp_path / "b")
     await put(backend, options.prefix, {"example.com/widgets/default/old": b"1"})
 
     async def refusal(*, replace: bool) -> str:
         with open_backup(tmp_path / "b") as opened, pytest.raises(BackupError) as error:
-            await restore_store(opened, options, replace=replace)
+            await restore_store(opened, whole(options), replace=replace)
         return str(error.value)
 
     assert "--replace" in await refusal(replace=False)
@@ -310,7 +310,7 @@ async def test_prefixes_in_use(options: StorageOptions, backend: EtcdBackend, tm
 async def test_a_restored_prefix_serves_earlier_releases(options: StorageOptions, backend: EtcdBackend, tmp_path: Path) -> None:
     """Show an earlier release, at the former place, the restoration as long as it runs, and the offset after it."""
     await put(backend, options.prefix, VALUES)
-    await back_up_store(options, tmp_path / "b.tar.gz")
+    await back_up_store(whole(options), tmp_path / "b.tar.gz")
     seen, create = list[list[str]](), EtcdBackend.create
 
     async def observed(self: EtcdBackend, key: str, value: bytes, **more: Any) -> WriteResult:
@@ -322,7 +322,7 @@ async def test_a_restored_prefix_serves_earlier_releases(options: StorageOptions
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(EtcdBackend, "create", observed)
         with open_backup(tmp_path / "b.tar.gz") as opened:
-            await restore_store(opened, options, replace=True, now=NOW)
+            await restore_store(opened, whole(options), replace=True, now=NOW)
     found = {pair.key.removeprefix(f"{options.prefix}/"): pair.value for pair in (await backend.list(f"{options.prefix}/")).items}
 
     assert seen == [["apiext.dev/restore"]]

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.definitions.definition import Definition
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.judged_definition import JudgedDefinition
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
 from apiext.tools.releases.interface import SourceObject
 from tests.support.builders.definition_pairs import AppliedObject
 
@@ -28,11 +26,11 @@ def manifest(definition: Definition, name: str, given: AppliedObject, spec: Json
 
 async def stored_objects(definition: Definition, objects: Sequence[AppliedObject]) -> list[SourceObject]:
     """Return objects in their stored form, named o0, o1 and so on."""
-    judged = JudgedDefinition(definition, JudgedConverter(NoneConverter()))
+    judged = CompiledDefinition(definition)
     return [await _stored(judged, f"o{index}", given) for index, given in enumerate(objects)]
 
 
-async def _stored(judged: JudgedDefinition, name: str, given: AppliedObject) -> SourceObject:
+async def _stored(judged: CompiledDefinition, name: str, given: AppliedObject) -> SourceObject:
     version = judged.version(given.version)
     obj: Json = {}
     for index, spec in enumerate(given.specs):

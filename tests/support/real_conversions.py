@@ -14,14 +14,14 @@ import yaml
 
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.encoding.json_codec import Object
+from apiext.resources.authoring.laws import TrialCounts
+from apiext.resources.authoring.trials import PairTrial
+from apiext.resources.authoring.tried_rules import TriedRules
 from apiext.resources.conversion.rules.building import build_rules
 from apiext.resources.conversion.rules.check.choices import RandomChoices
 from apiext.resources.conversion.rules.model import API_VERSION, KIND
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.resources.evaluation.compiled_version import version_schemas
-from apiext.tools.conversions.laws import TrialCounts
-from apiext.tools.conversions.trials import PairTrial
-from apiext.tools.conversions.tried_rules import TriedRules
 from hack.lib.conversions.in_process import convert_samples
 from hack.lib.real_crds import real_crds
 from tests.support.builders.crds import definition

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
     from apiext.storage.backend import KeyValue
-    from apiext.storage.stored_bytes.repair import Repair, UnreadableObject
+    from apiext.storage.stored_bytes.repair import Repair
+    from apiext.storage.stored_object import UnreadableObject
 
 _LOG: Final = get_logger(__name__)
 

@@ -26,7 +26,7 @@ def init(crd: str, name: str, hub: str, **flags: Any) -> None:
 
     It relates fields of the same name, moved, renamed and retyped ones, and values of enums. Comments say why, and what is left to decide.
     """
-    from apiext.tools.conversions.draft import draft_text
+    from apiext.resources.authoring.draft import draft_text
     from apiext.tools.releases.interface import SourceError
 
     try:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from apiext.cli.conversions.check import CRDS, text_of
-from apiext.cli.printable import printable
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, output_flag, parse_outputs, write_output
 from apiext.cli.releases.verdict_command import FAILURE, VerdictCommand
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from apiext.tools.conversions.checked_files import CheckedConversion
-    from apiext.tools.conversions.trials import PairTrial
-    from apiext.tools.conversions.tried_rules import TriedRules
+    from apiext.resources.authoring.trials import PairTrial
+    from apiext.resources.authoring.tried_rules import TriedRules
+    from apiext.tools.conversion_files import CheckedConversion
 
 _FORMATS: Final = ("text", "json")
 _BROKEN: Final = 2
@@ -85,28 +85,29 @@ async def _given(
     files: Sequence[str], crds: str | None, objects: str | None, seed: int, flags: Mapping[str, Any]
 ) -> list[tuple[TriedRules, list[PairTrial]]]:
     """Return all rules with the trials of their pairs of versions on the objects of a place."""
-    from apiext.tools.conversions.checked_files import check_files
-    from apiext.tools.conversions.trials import pairs_of, try_given
-    from apiext.tools.conversions.tried_rules import TriedRules
+    from apiext.resources.authoring.trials import pairs_of, try_given
+    from apiext.resources.authoring.tried_rules import TriedRules
+    from apiext.tools.conversion_files import check_files
     from apiext.tools.places import open_source
 
     access = access_of(flags)
     async with AsyncExitStack() as stack:
         checked = await check_files(files, crds, access)
         _require_valid(checked)
-        valid = [TriedRules(each.rules, each.definition) for each in checked if each.rules and each.definition]
+        valid = [TriedRules(each.found.rules, each.definition) for each in checked if each.found.rules and each.definition]
         found = [(rules, [*pairs_of(rules)]) for rules in valid]
         if objects:
             source = await open_source(objects, access)
             stack.push_async_callback(source.close)
             for rules, trials in found:
-                await try_given(rules, source, trials, seed)
+                given = (found.object async for page in source.pages(rules.definition) for found in page)
+                await try_given(rules, given, trials, seed)
         return found
 
 
 def _with_generated(given: Sequence[tuple[TriedRules, Sequence[PairTrial]]], examples: int, seed: int) -> list[PairTrial]:
     """Try generated objects, too, where no given one is a counterexample. Return all trials."""
-    from apiext.tools.conversions.trials import try_pair
+    from apiext.resources.authoring.trials import try_pair
 
     for rules, trials in given:
         for trial in trials:
@@ -116,7 +117,7 @@ def _with_generated(given: Sequence[tuple[TriedRules, Sequence[PairTrial]]], exa
 
 
 def _require_valid(checked: Sequence[CheckedConversion]) -> None:
-    invalid = [each for each in checked if not each.report.is_valid]
+    invalid = [each for each in checked if not each.found.report.is_valid]
     if invalid:
         raise click.ClickException("\n".join(text_of(invalid)))
 
@@ -124,7 +125,7 @@ def _require_valid(checked: Sequence[CheckedConversion]) -> None:
 def _text(found: Sequence[PairTrial], kind: str, seed: int) -> str:
     if kind == "json":
         return json_text({"seed": seed, "pairs": [trial.as_document() for trial in found]})
-    from apiext.tools.conversions.trials import trial_lines
+    from apiext.resources.authoring.trials import trial_lines
 
     lines = [*(line for trial in found for line in trial_lines(trial)), f"seed {seed}: --seed={seed} repeats this run"]
     return "".join(f"{printable(line)}\n" for line in lines)

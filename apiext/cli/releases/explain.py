@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.printable import printable
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.releases.outputs import json_text
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,31 +51,18 @@ def explain(file: str, old: str | None, crd: str, output: str, subresource: str 
     except SourceError as error:
         raise click.ClickException(str(error)) from error
     if output == "json":
-        import orjson
-
-        click.echo(orjson.dumps([_document(each) for each in found], option=orjson.OPT_INDENT_2))
+        click.echo(json_text([_document(each) for each in found]), nl=False)
     else:
         click.echo("\n".join(line for each in found for line in _lines(each)))
     return 0 if all(each.explanation.is_accepted for each in found) else 1
 
 
 def _document(found: ExplainedManifest) -> dict[str, Any]:
-    from apiext.resources.evaluation.explanation import as_json
+    from apiext.tools.reports.members import members_of
 
-    explanation = found.explanation
-    return {
-        "definition": found.definition,
-        "object": found.key,
-        "version": explanation.version,
-        "operation": "create" if found.is_create else "update",
-        "accepted": explanation.is_accepted,
-        "answer": explanation.answer,
-        "errors": as_json(explanation.errors),
-        "tolerated": as_json(explanation.tolerated),
-        "unchecked": as_json(explanation.unchecked),
-        "warnings": explanation.warnings,
-        "unknown": explanation.unknown,
-    }
+    operation = "create" if found.is_create else "update"
+    head = {"definition": found.definition, "object": found.key, "version": found.explanation.version, "operation": operation}
+    return head | members_of(found.explanation)
 
 
 def _lines(found: ExplainedManifest) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.console import Console
 
@@ -57,6 +57,21 @@ def write_output(text: str, output: Output) -> None:
         save(Path(output.file).expanduser(), text)
     else:
         click.echo(text, nl=False)
+
+
+def write_report(output: Output, on_console: Callable[[Console], None], others: Mapping[str, Callable[[], str]]) -> None:
+    """Write a report: as text, which `on_console` writes in colours if stdout is a terminal, or in one of the other formats.
+
+    Raises:
+        ClickException: the file cannot be written.
+    """
+    if output == ("text", ""):
+        on_console(terminal())
+        return
+    console, printed = in_memory()
+    if output.format == "text":
+        on_console(console)
+    write_output(others[output.format]() if output.format in others else printed.getvalue(), output)
 
 
 def save(path: Path, text: str) -> None:

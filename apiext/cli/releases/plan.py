@@ -11,7 +11,7 @@ import click
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.object_progress import shown_progress
-from apiext.cli.releases.outputs import in_memory, json_text, output_flag, parse_outputs, save, terminal, write_output
+from apiext.cli.releases.outputs import json_text, output_flag, parse_outputs, save, write_report
 from apiext.cli.releases.verdict_command import VerdictCommand
 from apiext.cli.releases.webhook_flags import services_of, webhook_flags, webhook_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from apiext.cli.releases.outputs import Output
-    from apiext.tools.comparison.grades import Grades
+    from apiext.resources.comparison.grades import Grades
     from apiext.tools.places import Access
     from apiext.tools.plan.plan import ReleasePlan
     from apiext.tools.releases.interface import ObjectSource, Release
@@ -172,7 +172,7 @@ async def _objects(place: str | None, access: Access, stack: AsyncExitStack) -> 
 
 def _grades(text: str) -> Grades:
     from apiext.base.meta.configuration import ConfigurationError
-    from apiext.tools.comparison.grades_file import named_grades, read_grades
+    from apiext.resources.comparison.grades import named_grades, read_grades
 
     if text in _GRADE_NAMES:
         return named_grades(text)
@@ -183,32 +183,17 @@ def _grades(text: str) -> Grades:
 
 
 def _write(found: ReleasePlan, output: Output, *, verbose: bool) -> None:
-    if output == ("text", ""):
-        from apiext.tools.plan.text import PlanText
-
-        PlanText(terminal(), details=verbose).write(found)
-    else:
-        write_output(_text(found, output.format, verbose=verbose), output)
-
-
-def _text(found: ReleasePlan, kind: str, *, verbose: bool) -> str:
-    if kind == "json":
-        from apiext.tools.plan.document import document_of
-
-        return json_text(document_of(found))
-    if kind == "markdown":
-        from apiext.tools.plan.markdown import markdown_of
-
-        return markdown_of(found)
-    if kind == "junit":
-        from apiext.tools.plan.junit import junit_of
-
-        return junit_of(found)
+    from apiext.tools.plan.document import document_of
+    from apiext.tools.plan.junit import junit_of
+    from apiext.tools.plan.markdown import markdown_of
     from apiext.tools.plan.text import PlanText
 
-    console, printed = in_memory()
-    PlanText(console, details=verbose).write(found)
-    return printed.getvalue()
+    others = {
+        "json": lambda: json_text(document_of(found)),
+        "markdown": lambda: markdown_of(found),
+        "junit": lambda: junit_of(found),
+    }
+    write_report(output, lambda console: PlanText(console, details=verbose).write(found), others)
 
 
 def _write_steps(found: ReleasePlan, folder: str | None) -> None:

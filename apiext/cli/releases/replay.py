@@ -9,7 +9,7 @@ import click
 
 from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.object_progress import shown_progress
-from apiext.cli.releases.outputs import in_memory, json_text, output_flag, parse_outputs, terminal, write_output
+from apiext.cli.releases.outputs import json_text, output_flag, parse_outputs, write_report
 from apiext.cli.releases.verdict_command import VerdictCommand
 from apiext.cli.releases.webhook_flags import services_of, webhook_flags, webhook_of
 
@@ -96,25 +96,7 @@ def _default_paths() -> Sequence[str]:
 
 
 def _write(found: ReplayReport, output: Output) -> None:
-    if output == ("text", ""):
-        from apiext.tools.replay.text import ReplayText
+    from apiext.tools.replay.report import ReplayText, document_of, junit_of
 
-        ReplayText(terminal()).write(found)
-    else:
-        write_output(_text(found, output.format), output)
-
-
-def _text(found: ReplayReport, kind: str) -> str:
-    if kind == "json":
-        from apiext.tools.replay.document import document_of
-
-        return json_text(document_of(found))
-    if kind == "junit":
-        from apiext.tools.replay.junit import junit_of
-
-        return junit_of(found)
-    from apiext.tools.replay.text import ReplayText
-
-    console, printed = in_memory()
-    ReplayText(console).write(found)
-    return printed.getvalue()
+    others = {"json": lambda: json_text(document_of(found)), "junit": lambda: junit_of(found)}
+    write_report(output, lambda console: ReplayText(console).write(found), others)

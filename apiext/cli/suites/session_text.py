@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from apiext.cli.printable import printable
-from apiext.tools.plan.summary import counted
-from apiext.tools.suites.coverage.text import coverage_lines
+from apiext.tools.reports.texts import counted, printable
+from apiext.tools.suites.coverage.coverage import coverage_lines
 from apiext.tools.suites.model import CaseOutcome
 
 if TYPE_CHECKING:

@@ -147,6 +147,6 @@ def _run(found: CollectedSuites, outputs: Sequence[Output], flags: Mapping[str, 
 def _formatted(report: RunReport, kind: str) -> str:
     if kind == "json":
         return json_text(report.as_document())
-    from apiext.tools.suites.junit import junit_of
+    from apiext.tools.suites.report import junit_of
 
     return junit_of(report)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apiext.cli.printable import printable
 from apiext.cli.releases.outputs import save
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from apiext.tools.suites.report import RunReport

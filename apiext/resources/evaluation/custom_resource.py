@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding.documents import FileProblem
 from apiext.base.meta.errors import StatusError
 from apiext.base.scheduling.blocking import result_of
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.conversion.unknown import UnknownConverter
 from apiext.resources.definitions.codec import GVK
 from apiext.resources.definitions.sources import crd_documents
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition, DefinitionConverter
 from apiext.resources.evaluation.compiled_version import version_schemas
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
-from apiext.resources.evaluation.evaluated_definition import EvaluatedDefinition
 from apiext.resources.evaluation.explanation import explain_update
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.conversion.interface import Converter
     from apiext.resources.definitions.definition import Definition
-    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
+    from apiext.resources.evaluation.compiled_version import CompiledVersion
     from apiext.resources.evaluation.explanation import Explanation
 
 Source = str | Path | Mapping[str, Any]
@@ -92,7 +93,7 @@ class CustomResource:
         self.name = definition.name
         self.group = definition.group
         self.kind = definition.names.kind
-        self._definition = EvaluatedDefinition(definition, converter)
+        self._definition = CompiledDefinition(definition, DefinitionConverter(converter))
         self.versions = self._definition.names
         """The names of the versions, in the CRD's order."""
         self.storage_version = self._definition.storage
@@ -121,10 +122,10 @@ class CustomResource:
 class CustomResourceVersion:
     """The objects of one version. Methods leave the objects that they get as they are."""
 
-    def __init__(self, version: EvaluatedVersion) -> None:
+    def __init__(self, version: CompiledVersion) -> None:
         self._version = version
         self.name = version.name
-        self.is_served = version.served
+        self.is_served = version.version.served
 
     def unknown_fields(self, obj: Object) -> list[str]:
         """Return the server's messages about fields that the schema does not have, which `prune` drops. Raises ValueError as `decode`."""
@@ -200,7 +201,7 @@ def _documents(source: Source, place: str) -> Iterator[Object]:
     """Yield the CRDs and Conversions of a source. Raises InvalidSourceError."""
     data = json_codec.dumps(dict(source)) if isinstance(source, Mapping) else Path(source).read_bytes()
     for document in crd_documents.definitions(data):
-        if isinstance(document, crd_documents.FileProblem):
+        if isinstance(document, FileProblem):
             raise InvalidSourceError(place, [str(document)])
         yield document
 

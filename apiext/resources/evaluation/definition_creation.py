@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import NAMESPACE_DNS, uuid5
 
-from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec, json_values
 from apiext.base.meta.errors import StatusError
-from apiext.resources.definitions.codec import canonical
-from apiext.resources.definitions.controllers.naming import AcceptedNames
+from apiext.resources.definitions.codec import CRDCodec, canonical, compact
+from apiext.resources.definitions.conditions import NAMES_ACCEPTED
+from apiext.resources.definitions.controllers.naming import AcceptedNames, accepted_names
 from apiext.resources.definitions.controllers.reconcile import reconcile_status
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.registry.customresourcedefinition import CustomResourceDefinitionStrategy
@@ -17,7 +18,7 @@ from apiext.resources.registry.request_context import RequestContext
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
 
@@ -36,10 +37,10 @@ class DefinitionRefusedError(Exception):
         self.reasons = reasons
 
 
-async def create_definition(draft: Object, taken: AcceptedNames | None = None) -> Definition:
+async def create_definition(draft: Object, others: Iterable[Definition] = ()) -> Definition:
     """Return a definition in canonical form as a server stores it once it is established. Ignore its status.
 
-    `taken` are the accepted names of its group.
+    `others` are there already: their names are taken.
 
     Raises:
         DefinitionRefusedError: the server does not create it.
@@ -51,7 +52,7 @@ async def create_definition(draft: Object, taken: AcceptedNames | None = None) -
         raise DefinitionRefusedError(_reasons(error)) from error
     name = crd["metadata"]["name"]
     crd["metadata"] |= {"uid": str(uuid5(NAMESPACE_DNS, name)), "creationTimestamp": _CREATED, "resourceVersion": _REVISION}
-    return parse_definition(reconcile_status(crd, taken or AcceptedNames()))
+    return parse_definition(reconcile_status(crd, accepted_names(others, crd["spec"]["group"])))
 
 
 def update_definition(old: Definition, new: Definition | Object) -> Definition:
@@ -80,6 +81,45 @@ def validate_update(old: Definition, new: Definition | Object) -> list[str]:
     except DefinitionRefusedError as error:
         return list(error.reasons)
     return []
+
+
+def settle_names(definition: Definition, others: Iterable[Definition]) -> Definition:
+    """Return a definition once a server has accepted its names, or not, beside others."""
+    return parse_definition(reconcile_status(definition.object, accepted_names(others, definition.group)))
+
+
+def names_problem(definition: Definition) -> str:
+    """Return why a server does not accept the names of a definition, "" if it does."""
+    condition = definition.condition(NAMES_ACCEPTED)
+    return str(condition["message"]) if condition is not None and condition["status"] == "False" else ""
+
+
+def have_same_spec(one: Object, other: Object) -> bool:
+    """Report whether two specs in canonical form mean the same: empty lists and maps are as good as none."""
+    return json_values.equal(compact(one), compact(other))
+
+
+def complete_draft(crd: Object) -> list[str]:
+    """Give a definition of a file its canonical form, in place. Return the messages about unknown fields.
+
+    Raises:
+        ValueError: a field has the wrong type; the text is that of the reference's decoder.
+    """
+    return CRDCodec().decode_body(crd, True)  # noqa: FBT003 the codec's interface
+
+
+def stored_bytes(crd: Object) -> bytes:
+    """Return a definition as a server stores it."""
+    return CRDCodec().encode(crd).stored
+
+
+def from_stored_bytes(data: bytes) -> Object:
+    """Return a definition that a server has stored.
+
+    Raises:
+        ValueError: the bytes are not a definition.
+    """
+    return CRDCodec().decode(data)
 
 
 def parse_definition(crd: Object) -> Definition:

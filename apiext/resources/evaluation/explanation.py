@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import errors
 from apiext.base.meta.field import ErrorType
-from apiext.resources.evaluation.field_paths import steps_of
+from apiext.resources.evaluation.fields import steps_of
 from apiext.resources.evaluation.unchanged_values import ValueComparison
 from apiext.resources.registry.metadata import own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError
-    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
+    from apiext.resources.evaluation.compiled_version import CompiledVersion
 
 _COMPOSITE: Final = re.compile(r'"(.*?)" must (?:not )?validate ')
 """A violation of a combination of schemas: it is reported at the root and names the value."""
@@ -61,7 +61,7 @@ class Explanation:
     """Messages about fields that the version does not have; the server drops them."""
 
 
-def explain_update(version: EvaluatedVersion, given: Object, old: Object | None, subresource: str = "") -> Explanation:
+def explain_update(version: CompiledVersion, given: Object, old: Object | None, subresource: str = "") -> Explanation:
     """Return the violations of an object that a client sends, in place of an old one as a read gives it, or as a new object.
 
     Raises:
@@ -89,7 +89,7 @@ def explain_update(version: EvaluatedVersion, given: Object, old: Object | None,
     return found
 
 
-def _creation(version: EvaluatedVersion, body: Object, found: Explanation) -> Explanation:
+def _creation(version: CompiledVersion, body: Object, found: Explanation) -> Explanation:
     problems = version.create_errors(body)
     found.errors = [ExplainedError(error.field, error.body(), is_tolerated=False, why=_CREATE) for error in problems]
     found.is_accepted = not problems
@@ -116,7 +116,7 @@ def _causes(status: errors.StatusError) -> list[ExplainedError]:
 class _Reasons:
     """Finds out why violations are errors or tolerated."""
 
-    def __init__(self, version: EvaluatedVersion, new: Object, old: Object, subresource: str) -> None:
+    def __init__(self, version: CompiledVersion, new: Object, old: Object, subresource: str) -> None:
         schema = version.schema
         self._comparison = ValueComparison(new, old, schema.structural.raw)
         self._new = new
@@ -165,8 +165,3 @@ class _Reasons:
             text = named[1]
         steps = steps_of(text, self._new)
         return steps[:-1] if error.type is ErrorType.REQUIRED and str(error) not in self._rules else steps
-
-
-def as_json(explained: Iterable[ExplainedError]) -> list[Object]:
-    """Return violations as documents."""
-    return [{"path": each.path, "message": each.message, "tolerated": each.is_tolerated, "why": each.why} for each in explained]

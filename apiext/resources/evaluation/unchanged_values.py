@@ -11,7 +11,7 @@ from apiext.schema.validation.correlated import Correlated, KeyedItems, is_keyed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from apiext.resources.evaluation.field_paths import Step
+    from apiext.resources.evaluation.fields import Step
     from apiext.schema.model import Props
 
 _MAX_SHOWN: Final = 60

@@ -13,10 +13,10 @@ from apiext.api.authentication.serviceaccount.service_account_tokens import Keys
 from apiext.api.reviews.resources import REVIEWS
 from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
 from apiext.api.serving.builtin.lazy_scopes import LazyScopes
+from apiext.base.atomic_files import folder_locked, make_private, write_file
 from apiext.base.meta import errors
 from apiext.base.meta.builtin_resources import SECRETS, SERVICE_ACCOUNTS
 from apiext.resources.registry.request_context import RequestContext
-from apiext.server.atomic_files import folder_locked, make_private, write_file
 from apiext.server.options.feature_gates import VIRTUAL_RESOURCES_GATE
 from apiext.server.start_error import StartError
 

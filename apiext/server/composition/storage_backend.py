@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apiext.base.meta.configuration import ConfigurationError
 from apiext.server.start_error import StartError
-from apiext.storage.backend import BackendError
+from apiext.storage.backend import BackendError, describe_store
 from apiext.storage.backends.revision_offset import with_offset
 from apiext.storage.backends.unfinished_restore import refuse_unfinished_restore
 
@@ -78,9 +78,7 @@ def encryption_of(backend: Backend) -> Encryption | None:
 
 def describe_storage(options: StorageOptions) -> str:
     """Return a description of the store."""
-    if options.etcd:
-        return f"etcd at {', '.join(options.etcd.servers)}, prefix {options.prefix}"
-    return f"SQLite in {store_file(options)}"
+    return describe_store(store_file(options), options.prefix, options.etcd.servers if options.etcd else None)
 
 
 def store_file(options: StorageOptions) -> Path:

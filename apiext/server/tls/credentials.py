@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.api.authentication.bearer_token import TokenFileError, load_token_file
 from apiext.api.authentication.client_certificate import CertificateAuthorities, PeerIdentification
+from apiext.base.atomic_files import read_file, write_file
 from apiext.base.cert import certificate
-from apiext.server.atomic_files import read_file, write_file
 from apiext.server.start_error import StartError
 from apiext.server.tls.certificate_rotation import CertificateRotation, WatchedFiles
 from apiext.server.tls.context import CertKey, TLSError, read_authorities

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from apiext.base.atomic_files import folder_locked, make_private, read_file, write_file
 from apiext.base.cert import certificate, renewal
 from apiext.base.meta.request import MASTERS
-from apiext.server.atomic_files import folder_locked, make_private, read_file, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiext.base.meta.limits import MAX_INLINE_RENDERING_BYTES
@@ -12,6 +11,7 @@ from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNot
 from apiext.storage.rendering import stored_entry as entries
 from apiext.storage.rendering.renderer import Renderer, as_stored
 from apiext.storage.rendering.version_view import VersionView
+from apiext.storage.stored_object import UnreadableObject
 from apiext.storage.writer import GuardedWrites, WriteGuard
 
 if TYPE_CHECKING:
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from apiext.storage.backend import Backend, KeyValue, WriteResult
     from apiext.storage.interface import Codec
     from apiext.storage.rendering.stored_entry import StoredEntry
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadableObject:
-    """An object whose bytes cannot be decoded: no version can show it."""
-
-    key: str
-    """Key relative to the resource: "namespace/name" or "name"."""
-    revision: int
-    size: int
-    """Bytes of the stored value."""
-    api_version: str
-    """The apiVersion in the bytes; empty if none is readable."""
-    problem: str
-    """The reason."""
 
 
 class Repair:

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import tarfile
 import tempfile
-import zlib
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,24 +13,20 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from apiext.base.meta import time
-from apiext.tools.backup import bolt_file
-from apiext.tools.backup.errors import BackupError
-from apiext.tools.backup.etcd_pairs import EtcdPairs
+from apiext.storage.backups.stored_pairs import BackupError, check_finished, offset_of, summarize
+from apiext.storage.backups.stores import ETCD, MEMBERS, is_snapshot, open_copy
+from apiext.tools.archives import DAMAGED, GZIP_MAGIC
 from apiext.tools.backup.logical_pairs import LogicalPairs
-from apiext.tools.backup.manifest import ETCD_MEMBER, MANIFEST, SQLITE_MEMBER, BackupManifest
-from apiext.tools.backup.sqlite_pairs import SQLitePairs
-from apiext.tools.backup.stored_pairs import check_finished, offset_of, summarize
+from apiext.tools.backup.manifest import MANIFEST, BackupManifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from apiext.tools.backup.stored_pairs import StoredPairs
+    from apiext.storage.backups.stored_pairs import StoredPairs
 
 _READ_BYTES: Final = 1 << 20
 _MAX_MANIFEST_BYTES: Final = 16 << 20
 _DEFAULT_PREFIX: Final = "/registry"
-_GZIP_MAGIC: Final = b"\x1f\x8b"
-_DAMAGED: Final = (gzip.BadGzipFile, EOFError, zlib.error, tarfile.TarError)
 
 
 class OpenedBackup:
@@ -55,14 +50,14 @@ def open_backup(path: Path, *, prefix: str | None = None) -> Iterator[OpenedBack
     """
     try:
         with path.open("rb") as file:
-            start = file.read(len(_GZIP_MAGIC))
-        is_snapshot = bolt_file.is_bolt(path)
+            start = file.read(len(GZIP_MAGIC))
+        is_copy_of_etcd = is_snapshot(path)
     except OSError as error:
         raise BackupError(f"{path} cannot be read: {error.strerror}") from error
-    if is_snapshot:
-        with _closing(EtcdPairs(path, prefix or _DEFAULT_PREFIX)) as pairs:
+    if is_copy_of_etcd:
+        with _closing(open_copy(ETCD, path, prefix or _DEFAULT_PREFIX)) as pairs:
             yield OpenedBackup(_snapshot_manifest(path, prefix or _DEFAULT_PREFIX, pairs), pairs)
-    elif start != _GZIP_MAGIC:
+    elif start != GZIP_MAGIC:
         raise BackupError(f"{path} is not a backup of apiext or a snapshot of etcd, or its beginning is missing")
     else:
         with _temporary_folder(path) as folder:
@@ -91,11 +86,8 @@ def _closing(pairs: StoredPairs) -> Iterator[StoredPairs]:
 
 
 def _pairs(manifest: BackupManifest, folder: Path, prefix: str) -> StoredPairs:
-    if manifest.store == "sqlite":
-        return SQLitePairs(folder / SQLITE_MEMBER, prefix)
-    if manifest.store == "etcd":
-        return EtcdPairs(folder / ETCD_MEMBER, prefix)
-    return LogicalPairs(folder)
+    member = MEMBERS.get(manifest.store)
+    return LogicalPairs(folder) if member is None else open_copy(manifest.store, folder / member, prefix)
 
 
 def _snapshot_manifest(path: Path, prefix: str, pairs: StoredPairs) -> BackupManifest:
@@ -104,7 +96,7 @@ def _snapshot_manifest(path: Path, prefix: str, pairs: StoredPairs) -> BackupMan
     return BackupManifest(
         time=time.rfc3339(datetime.fromtimestamp(path.stat().st_mtime, UTC)),
         release="",
-        store="etcd",
+        store=ETCD,
         origin=f"snapshot {path}",
         prefix=prefix,
         revision=pairs.revision + offset_of(pairs),
@@ -136,7 +128,7 @@ def _unpack(path: Path, folder: Path) -> BackupManifest:
                 pass
     except BackupError as error:
         raise BackupError(f"{path} cannot be used: {error}") from error
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise BackupError(f"{path} is incomplete or damaged: {error}") from error
     except OSError as error:
         raise BackupError(f"{path} cannot be unpacked in {folder.parent}: {error.strerror}") from error

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
-import os
 import re
 import shutil
-import tarfile
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from apiext.server.atomic_files import sync
-from apiext.tools.backup.errors import BackupError
+from apiext.base.atomic_files import sync, whole_file
+from apiext.storage.backups.stored_pairs import BackupError
+from apiext.tools.archives import ArchiveMember, pack
 from apiext.tools.backup.manifest import MANIFEST, BackupMember
 
 if TYPE_CHECKING:
@@ -68,35 +66,21 @@ def write_archive(target: Path, manifest: BackupManifest, members: Sequence[Path
     Raises:
         BackupError: a file cannot be read or written.
     """
-    temporary = folder / "archive"
     try:
         manifest = replace(manifest, members=[_member(path) for path in members])
-        with temporary.open("xb") as file:
-            temporary.chmod(0o600)
-            _write(file, manifest, members)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
+        with ExitStack() as stack, whole_file(target, folder=folder) as file:
+            pack(file, _members(manifest, members, stack), level=_LEVEL, mode=0o600)
         sync(target.absolute().parent)
     except OSError as error:
         raise BackupError(f"{target} cannot be written: {error.strerror or error}") from error
     return manifest
 
 
-def _write(file: io.BufferedWriter, manifest: BackupManifest, members: Sequence[Path]) -> None:
-    packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
-    with packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        head = manifest.dump()
-        tar.addfile(_info(MANIFEST, len(head)), io.BytesIO(head))
-        for path, member in zip(members, manifest.members, strict=True):
-            with path.open("rb") as source:
-                tar.addfile(_info(member.name, member.size), source)
-
-
-def _info(name: str, size: int) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode = size, 0o600
-    return info
+def _members(manifest: BackupManifest, paths: Sequence[Path], stack: ExitStack) -> Iterator[ArchiveMember]:
+    head = manifest.dump()
+    yield ArchiveMember(MANIFEST, len(head), io.BytesIO(head))
+    for path, member in zip(paths, manifest.members, strict=True):
+        yield ArchiveMember(member.name, member.size, stack.enter_context(path.open("rb")))
 
 
 def _member(path: Path) -> BackupMember:

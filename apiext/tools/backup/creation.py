@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext import __version__
 from apiext.base.meta import time
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.definitions.codec import GVK, RESOURCE
-from apiext.resources.definitions.conditions import ESTABLISHED, is_true
-from apiext.server.composition.storage_backend import describe_storage, store_file
-from apiext.storage.backend import BackendError
+from apiext.storage.backups.stored_pairs import BackupError, check_finished, offset_of, summarize
+from apiext.storage.backups.stores import MEMBERS
 from apiext.tools.backup.archive_writer import work_folder, write_archive
-from apiext.tools.backup.errors import BackupError
-from apiext.tools.backup.etcd_pairs import EtcdPairs
-from apiext.tools.backup.logical_pairs import LogicalPairs, listed_version
-from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, ETCD_MEMBER, OBJECTS_MEMBER, SQLITE_MEMBER, BackupManifest
-from apiext.tools.backup.sqlite_pairs import SQLitePairs, copy_online
-from apiext.tools.backup.stored_pairs import check_finished, offset_of, summarize
-from apiext.tools.releases.cluster_connection import resource_path
+from apiext.tools.backup.logical_pairs import LogicalPairs, is_established, listed_version
+from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, OBJECTS_MEMBER, BackupManifest
+from apiext.tools.releases.cluster_connection import DEFINITIONS, resource_path
 from apiext.tools.releases.interface import SourceError
 
 if TYPE_CHECKING:
@@ -28,15 +22,11 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.server.options.options import StorageOptions
-    from apiext.storage.etcd.config import EtcdConfig
-    from apiext.tools.backup.stored_pairs import StoredPairs
+    from apiext.storage.backups.stored_pairs import StoredPairs
+    from apiext.storage.backups.stores import WholeStore
     from apiext.tools.releases.cluster_connection import ClusterConnection
 
 _NAME: Final = re.compile(r"apiext-\d{8}T\d{6}Z\.tar\.gz")
-
-
-_DEFINITIONS: Final = resource_path(GVK.group, GVK.version, RESOURCE.resource)
 
 
 async def read_server(server: ClusterConnection, groups: Collection[str], folder: Path) -> list[Path]:
@@ -51,7 +41,7 @@ async def read_server(server: ClusterConnection, groups: Collection[str], folder
     try:
         with members[0].open("xb") as definitions, members[1].open("xb") as objects:
             missing = set(groups)
-            async for page in server.pages(_DEFINITIONS, must_exist=True):
+            async for page in server.pages(DEFINITIONS, must_exist=True):
                 for crd in page.items:
                     group = crd["spec"]["group"]
                     if not groups or group in groups:
@@ -75,7 +65,7 @@ async def _read_objects(server: ClusterConnection, crd: Object, file: BinaryIO) 
     head = {"apiVersion": f"{spec['group']}/{version}", "kind": spec["names"]["kind"]}
     collection = resource_path(spec["group"], version, spec["names"]["plural"])
     # others have never been served
-    async for page in server.pages(collection, must_exist=is_true(crd, ESTABLISHED)):
+    async for page in server.pages(collection, must_exist=is_established(crd)):
         file.writelines(_line({"definition": name, "object": head | item}) for item in page.items)
 
 
@@ -117,7 +107,7 @@ def delete_older(folder: Path, keep: int, made: Path) -> list[Path]:
     return older
 
 
-async def back_up_store(options: StorageOptions, target: Path) -> BackupManifest:
+async def back_up_store(store: WholeStore, target: Path) -> BackupManifest:
     """Back up a whole store, also while servers use it. Every write that was acknowledged before is in the backup.
 
     Raises:
@@ -125,18 +115,11 @@ async def back_up_store(options: StorageOptions, target: Path) -> BackupManifest
     """
     begun = time.now()
     with work_folder(target) as folder:
-        pairs: StoredPairs
-        if options.etcd:
-            member = folder / ETCD_MEMBER
-            pairs = await _snapshot(options.etcd, options.prefix, member)
-        else:
-            member = folder / SQLITE_MEMBER
-            copy_online(store_file(options), member)
-            pairs = SQLitePairs(member, options.prefix)
+        member = folder / MEMBERS[store.kind]
+        pairs = await store.copy(member)
         try:
             check_finished(pairs)
-            store = "etcd" if options.etcd else "sqlite"
-            manifest = _manifest(begun, store, describe_storage(options), options.prefix, pairs)
+            manifest = _manifest(begun, store.kind, str(store), store.prefix, pairs)
         finally:
             pairs.close()
         return write_archive(target, manifest, [member], folder)
@@ -167,21 +150,3 @@ def _manifest(begun: str, store: str, origin: str, prefix: str, pairs: StoredPai
         resources=found.resources,
         encrypted=found.encrypted,
     )
-
-
-async def _snapshot(config: EtcdConfig, prefix: str, member: Path) -> EtcdPairs:
-    # only etcd needs protobuf, which loads slowly
-    from apiext.storage.etcd.maintenance import save_current_snapshot
-
-    try:
-        with member.open("xb") as file:
-            required = await save_current_snapshot(config, file.write)
-    except OSError as error:
-        raise BackupError(f"{member} cannot be written: {error.strerror}") from error
-    except BackendError as error:
-        raise BackupError(f"etcd: {error}") from error
-    pairs = EtcdPairs(member, prefix)
-    if pairs.revision < required:
-        pairs.close()
-        raise BackupError(f"the etcd member lags: its snapshot ends at revision {pairs.revision}, and {required} was acknowledged")
-    return pairs

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.definitions.codec import GVK, RESOURCE, CRDCodec, canonical
-from apiext.tools.backup.errors import BackupError
+from apiext.resources.evaluation.definition_creation import parse_definition, stored_bytes
+from apiext.storage.backups.stored_pairs import BackupError
 from apiext.tools.backup.manifest import DEFINITIONS_MEMBER, OBJECTS_MEMBER
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
 
-DEFINITIONS: Final = f"{GVK.group}/{RESOURCE.resource}/"
+KEYS_OF_DEFINITIONS: Final = f"{CUSTOM_RESOURCE_DEFINITIONS.kind.group}/{CUSTOM_RESOURCE_DEFINITIONS.plural}/"
 """Start of the keys of definitions."""
 
 
@@ -29,10 +30,9 @@ class LogicalPairs:
 
     def pairs(self) -> Iterator[tuple[str, bytes]]:
         """Implement StoredPairs.pairs, definitions first."""
-        definitions = {crd["metadata"]["name"]: _restored(canonical(crd)) for crd in self._lines(DEFINITIONS_MEMBER)}
-        codec = CRDCodec()
+        definitions = {crd["metadata"]["name"]: _restored(parse_definition(crd).object) for crd in self._lines(DEFINITIONS_MEMBER)}
         for name, crd in sorted(definitions.items()):
-            yield f"{DEFINITIONS}{name}", codec.encode(crd).stored
+            yield f"{KEYS_OF_DEFINITIONS}{name}", stored_bytes(crd)
         for line in self._lines(OBJECTS_MEMBER):
             spec, obj = definitions[line["definition"]]["spec"], line["object"]
             namespace, name = obj["metadata"].get("namespace"), obj["metadata"]["name"]
@@ -59,6 +59,12 @@ def listed_version(crd: Object) -> str | None:
     served = [version for version in crd["spec"]["versions"] if version["served"]]
     found = next((version for version in served if version["storage"]), served[0] if served else None)
     return None if found is None else str(found["name"])
+
+
+def is_established(crd: Object) -> bool:
+    """Report whether a server serves a definition, or did."""
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def _restored(crd: Object) -> Object:

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
-from apiext.tools.backup.errors import BackupError
+from apiext.storage.backups.stored_pairs import BackupError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MANIFEST: Final = "backup.json"
-SQLITE_MEMBER: Final = "store.db"
-ETCD_MEMBER: Final = "etcd.snapshot"
 DEFINITIONS_MEMBER: Final = "definitions.jsonl"
 OBJECTS_MEMBER: Final = "objects.jsonl"
 VERSION: Final = 1

@@ -2,45 +2,71 @@
 
 from __future__ import annotations
 
+import hashlib
 import time as clock
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext import __version__
-from apiext.server.composition.storage_backend import describe_storage, store_file
-from apiext.storage import keys
-from apiext.storage.backend import BackendError
-from apiext.tools.backup.errors import BackupError
-from apiext.tools.backup.etcd_target import EtcdTarget
-from apiext.tools.backup.selection import SelectedPairs
+from apiext.storage.backups.stored_pairs import BackupError, contents, group_of, is_encrypted
+from apiext.tools.backup.logical_pairs import KEYS_OF_DEFINITIONS
 from apiext.tools.backup.server_target import ServerTarget
-from apiext.tools.backup.sqlite_target import restore_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
+    from collections.abc import Collection, Iterator
 
     from apiext.base.webhook.client import WebhookClient
-    from apiext.server.options.options import StorageOptions
+    from apiext.storage.backups.stored_pairs import StoredPairs
+    from apiext.storage.backups.stores import RestoredStore, WholeStore
     from apiext.tools.backup.archive_reader import OpenedBackup
+    from apiext.tools.backup.manifest import BackupManifest
     from apiext.tools.backup.server_target import ServerOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """The outcome of a restoration into a store."""
+class SelectedPairs:
+    """The keys to restore: all, or the definitions of some groups with their objects.
 
-    count: int
-    """Number of restored keys."""
-    store: str
-    """Description of the store."""
-    replaced: Path | None = None
-    """Where the previous embedded store is kept."""
+    Raises:
+        BackupError: from every method, if the backup is damaged.
+    """
+
+    def __init__(self, pairs: StoredPairs, groups: Collection[str] = ()) -> None:
+        self._pairs = pairs
+        self.groups: Final = frozenset(groups)
+        """The groups; empty for all."""
+
+    def pairs(self) -> Iterator[tuple[str, bytes]]:
+        """Return keys, relative to the prefix, with their values."""
+        return ((key, value) for key, value in contents(self._pairs) if not self.groups or self._is_selected(key))
+
+    def _is_selected(self, key: str) -> bool:
+        if key.startswith(KEYS_OF_DEFINITIONS):
+            return key.removeprefix(KEYS_OF_DEFINITIONS).partition(".")[2] in self.groups
+        return group_of(key) in self.groups
+
+    def check(self, *, may_decrypt: bool) -> int:
+        """Read all keys once. Return their number.
+
+        `may_decrypt`: encrypted values can be read where they are restored. Most providers bind a value to its full key.
+
+        Raises:
+            BackupError: nothing is selected, or a value could never be decrypted.
+        """
+        count = 0
+        for key, value in self.pairs():
+            count += 1
+            if not may_decrypt and is_encrypted(value):
+                raise BackupError(
+                    f"{key} is encrypted, and an encrypted value belongs to the prefix and the store that wrote it: "
+                    "restore it below the same prefix into a store, or back up the objects from a server"
+                )
+        if not count:
+            raise BackupError(f"the backup has nothing of {', '.join(sorted(self.groups)) or 'any resource'}")
+        return count
 
 
 async def restore_store(
-    backup: OpenedBackup, options: StorageOptions, groups: Collection[str] = (), *, replace: bool = False, now: float | None = None
-) -> Restored:
+    backup: OpenedBackup, store: WholeStore, groups: Collection[str] = (), *, replace: bool = False, now: float | None = None
+) -> RestoredStore:
     """Restore a backup, or some groups of it, as the content of a store. `now` is the time in seconds since 1970, by default the clock's.
 
     Raises:
@@ -48,23 +74,20 @@ async def restore_store(
     """
     moment = clock.time() if now is None else now
     manifest, selected = backup.manifest, SelectedPairs(backup.pairs, groups)
-    selected.check(may_decrypt=keys.root(manifest.prefix) == keys.root(options.prefix))
-    store = describe_storage(options)
-    if options.etcd is None:
-        done = restore_file(store_file(options), options.prefix, selected.pairs(), highest=manifest.revision, now=moment, replace=replace)
-        return Restored(done.count, store, done.replaced)
-    # only etcd needs protobuf, which loads slowly
-    from apiext.storage.etcd.backend import EtcdBackend
+    selected.check(may_decrypt=store.has_keys_of(manifest.prefix))
+    return await store.restore(
+        selected.pairs(),
+        identity=_identity(manifest, selected.groups),
+        release=__version__,
+        highest=manifest.revision,
+        now=moment,
+        replace=replace,
+    )
 
-    try:
-        backend = await EtcdBackend.connect(options.etcd)
-    except BackendError as error:
-        raise BackupError(str(error)) from error
-    try:
-        count = await EtcdTarget(backend, options.prefix, __version__).restore(manifest, selected, now=moment, replace=replace)
-    finally:
-        await backend.close()
-    return Restored(count, store)
+
+def _identity(manifest: BackupManifest, groups: Collection[str]) -> str:
+    """Return what distinguishes a part of a backup from other parts and other backups."""
+    return hashlib.sha256(b"".join((manifest.dump(), *(f"{group}\n".encode() for group in sorted(groups))))).hexdigest()
 
 
 async def restore_server(

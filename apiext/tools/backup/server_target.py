@@ -10,25 +10,24 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_codec
 from apiext.base.scheduling.backoff import Backoff
 from apiext.base.webhook.client import WebhookError
-from apiext.resources.conversion.rules.model import API_VERSION, GROUP, PLURAL
-from apiext.resources.conversion.rules.reporting.status import VALID
-from apiext.resources.definitions.codec import GVK, RESOURCE, CRDCodec
-from apiext.resources.definitions.conditions import ESTABLISHED, is_true
+from apiext.resources.conversion.rules.model import API_VERSION, GROUP, PLURAL, VALID
+from apiext.resources.evaluation.definition_creation import from_stored_bytes
 from apiext.storage import stored_object
-from apiext.storage.stored_bytes.object_links import links_of, may_matter
-from apiext.tools.backup.errors import BackupError
-from apiext.tools.backup.logical_pairs import DEFINITIONS
+from apiext.storage.backups.stored_pairs import BackupError, rounds_after_owners
+from apiext.tools.backup.logical_pairs import KEYS_OF_DEFINITIONS, is_established
+from apiext.tools.releases.cluster_connection import DEFINITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.webhook.client import WebhookClient
 
-_DEFINITIONS: Final = f"/apis/{GVK.group}/{GVK.version}/{RESOURCE.resource}"
+_GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
 _CONVERSIONS: Final = f"{GROUP}/{PLURAL}/"
 """Start of the keys of Conversions."""
 _CONVERSION_PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
@@ -41,23 +40,6 @@ _ATTEMPTS: Final = 8
 """Attempts of a request while the server is overloaded or has not loaded a definition yet."""
 _RETRIED: Final = frozenset({429, 503})
 _KEPT_METADATA: Final = ("name", "labels", "annotations")
-
-_MAX_ROUNDS: Final = 10
-"""Each round reads the backup. The last one has all that is left, also circles."""
-
-
-def rounds_after_owners(pairs: Iterable[tuple[str, bytes]]) -> list[frozenset[str]]:
-    """Return the keys of all objects with owners, in rounds: those of an owner come before those of its dependents."""
-    left = {key: links for key, value in pairs if may_matter(value) and (links := links_of(value)) is not None and links.references}
-    rounds: list[frozenset[str]] = []
-    while left:
-        uids = {links.uid for links in left.values()}
-        due = {key for key, links in left.items() if all(one.uid not in uids for one in links.references)}
-        if not due or len(rounds) == _MAX_ROUNDS - 1:
-            due = set(left)
-        rounds.append(frozenset(due))
-        left = {key: links for key, links in left.items() if key not in due}
-    return rounds
 
 
 @dataclass(slots=True)
@@ -103,7 +85,7 @@ class ServerTarget:
         """
         conversions = []
         for key, value in pairs():
-            if key.startswith(DEFINITIONS):
+            if key.startswith(KEYS_OF_DEFINITIONS):
                 await self._define(value)
             elif key.startswith(_CONVERSIONS):
                 conversions.append((key, value))
@@ -118,20 +100,20 @@ class ServerTarget:
 
     async def _put_all(self, pairs: Iterator[tuple[str, bytes]]) -> None:
         """Put the objects among pairs: neither definitions nor Conversions."""
-        objects = ((key, value) for key, value in pairs if not key.startswith((DEFINITIONS, _CONVERSIONS)))
+        objects = ((key, value) for key, value in pairs if not key.startswith((KEYS_OF_DEFINITIONS, _CONVERSIONS)))
         while batch := list(islice(objects, _TOGETHER)):
             await asyncio.gather(*(self._put(key, value) for key, value in batch))
 
     async def _define(self, value: bytes) -> None:
         """Create a definition unless it exists, and wait until the server serves it."""
         try:
-            crd = CRDCodec().decode(value)
+            crd = from_stored_bytes(value)
         except (ValueError, TypeError, KeyError) as error:
             raise BackupError(f"the backup has an unreadable definition: {error}") from error
         spec, name = crd["spec"], crd["metadata"]["name"]
         metadata = {member: crd["metadata"][member] for member in _KEPT_METADATA if crd["metadata"].get(member)}
-        draft = {"apiVersion": GVK.api_version, "kind": GVK.kind, "metadata": metadata, "spec": spec}
-        code, answer = await self._ask("POST", _DEFINITIONS, json_codec.dumps(draft))
+        draft = {"apiVersion": _GVK.api_version, "kind": _GVK.kind, "metadata": metadata, "spec": spec}
+        code, answer = await self._ask("POST", DEFINITIONS, json_codec.dumps(draft))
         if code not in (200, 201, 409):
             raise BackupError(f"the server refuses the definition {name}: {_message(answer)}")
         found = await self._wait_until_served(name)
@@ -153,8 +135,8 @@ class ServerTarget:
 
     async def _served(self, name: str) -> Object | None:
         """Return a definition once it is established and its stored objects can be reached."""
-        code, crd = await self._ask("GET", f"{_DEFINITIONS}/{name}")
-        if code != 200 or not is_true(crd, ESTABLISHED):
+        code, crd = await self._ask("GET", f"{DEFINITIONS}/{name}")
+        if code != 200 or not is_established(crd):
             return None
         code, answer = await self._ask("GET", f"/stored/objects/{name}?limit=1")
         if code == 404 and answer.get("kind") != "Status":

@@ -6,9 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apiext.storage.replicas.server_keys import FORMER_SEGMENT, SEGMENT
-from apiext.tools.backup.errors import BackupError
-from apiext.tools.backup.stored_pairs import summarize
+from apiext.storage.backups.stored_pairs import BackupError, present_resource, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,9 +28,8 @@ def verified(backup: OpenedBackup) -> BackupManifest:
 
 
 def _counts(resources: Mapping[str, int]) -> Counter[str]:
-    """Return counts by resource. Earlier releases counted records together with the instances of CRDs in the group apiext.dev."""
+    """Return counts by resource, comparable with those of earlier releases."""
     counts: Counter[str] = Counter()
     for name, count in resources.items():
-        is_together = name in {SEGMENT, FORMER_SEGMENT} or name.partition(".")[2] == FORMER_SEGMENT
-        counts[SEGMENT if is_together else name] += count
+        counts[present_resource(name)] += count
     return counts

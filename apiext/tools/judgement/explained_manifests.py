@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from apiext.base.meta.encoding import json_codec
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition, open_converters
 from apiext.resources.evaluation.explanation import Explanation, explain_update
-from apiext.resources.registry.metadata import own
-from apiext.tools.judgement.converters import open_converters
-from apiext.tools.judgement.judged_definition import JudgedDefinition, stored_bytes
+from apiext.tools.judgement.stored_page import DEFAULT_NAMESPACE, with_metadata
 from apiext.tools.places import PlaceKind, open_release, open_source, place_of
 from apiext.tools.releases.cluster_connection import resource_path
 from apiext.tools.releases.interface import SourceError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.places import Access
     from apiext.tools.releases.interface import Release
-
-_DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +69,8 @@ def _definition(release: Release, obj: Object) -> Definition:
 
 
 def _with_namespace(definition: Definition, obj: Object) -> Object:
-    given = own(obj)
-    if definition.namespaced:
-        given["metadata"].setdefault("namespace", _DEFAULT_NAMESPACE)
-    return given
+    is_complete = not definition.namespaced or "namespace" in (obj.get("metadata") or {})
+    return with_metadata(obj) if is_complete else with_metadata(obj, namespace=DEFAULT_NAMESPACE)
 
 
 async def _old_object(definition: Definition, obj: Object, old: str, access: Access) -> Object | None:
@@ -112,7 +108,7 @@ def _path(definition: Definition, obj: Object) -> str:
 async def _explained(definition: Definition, given: Object, before: Object | None, subresource: str) -> ExplainedManifest:
     name, key = given["apiVersion"].rpartition("/")[2], object_key(given)
     async with open_converters(None, definition, calls=False) as converters:
-        judged = JudgedDefinition(definition, converters.new)
+        judged = CompiledDefinition(definition, converters.new)
         if not judged.version(name).has(subresource):
             raise SourceError(f"{definition.name} has no subresource {subresource} in {name}")
         live = await _live(judged, name, key, before)
@@ -123,11 +119,11 @@ async def _explained(definition: Definition, given: Object, before: Object | Non
     return ExplainedManifest(key, definition.name, live is None, explanation)
 
 
-async def _live(judged: JudgedDefinition, name: str, key: str, before: Object | None) -> Object | None:
+async def _live(judged: CompiledDefinition, name: str, key: str, before: Object | None) -> Object | None:
     """Return the old object as the definition gives it to an update in a version."""
     if before is None:
         return None
-    found: Sequence[Object | Exception] = await judged.read(name, [stored_bytes(before)])
+    found: Sequence[Object | Exception] = await judged.read(name, [json_codec.dumps(before)])
     (live,) = found
     if isinstance(live, Exception):
         raise SourceError(f"{key}: the old object cannot be read at {name}: {live}") from live

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.conversion.interface import ConversionError
-from apiext.resources.evaluation.field_paths import described, general, steps_of
-from apiext.resources.registry.metadata import own
-from apiext.schema.cel.rules.budget import MAX_CALL_COST, MAX_OBJECT_COST
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition, is_unconvertible
+from apiext.resources.evaluation.fields import What, described, differences, general, same_content, steps_of, text_differences
 from apiext.tools.judgement.appliers import MAX_WITH_WEBHOOK, Appliers
-from apiext.tools.judgement.difference import What, differences, same_content, text_differences
 from apiext.tools.judgement.findings import Findings, Group
-from apiext.tools.judgement.judged_definition import JudgedDefinition
 from apiext.tools.judgement.outcome import FindingKind, NotJudged, ObjectsReport
 from apiext.tools.judgement.round_trips import WebhookRoundTrips, lost_by_writes
 from apiext.tools.judgement.schema_shape import differing_versions
-from apiext.tools.judgement.stored_page import stored_page
+from apiext.tools.judgement.stored_page import DEFAULT_NAMESPACE, stored_page, with_metadata
 from apiext.tools.judgement.writes import Problem, Writes, judge_writes
 from apiext.tools.releases.interface import SourceObject
 
@@ -25,9 +21,8 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
-    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
-    from apiext.schema.cel.rules.evaluation import RuleResult
-    from apiext.tools.judgement.converters import Converters
+    from apiext.resources.evaluation.compiled_definition import Converters
+    from apiext.resources.evaluation.compiled_version import CompiledVersion
 
 _UNREADABLE: Final = (FindingKind.UNREADABLE, FindingKind.UNCONVERTIBLE)
 
@@ -51,22 +46,18 @@ class RuleCosts:
         self.share = 0.0
         self.key = ""
 
-    def add(self, key: str, version: EvaluatedVersion, obj: Object) -> None:
+    def add(self, key: str, version: CompiledVersion, obj: Object) -> None:
         """Add an object in a version."""
         if not version.schema.has_rules:
             return
-        if self.key and _share(version.schema.rule_costs(obj, exact=False)) <= self.share:
+        if self.key and version.cost_share(obj, exact=False) <= self.share:
             return
-        share = _share(version.schema.rule_costs(obj, exact=True))
+        share = version.cost_share(obj, exact=True)
         if share > self.share or not self.key:
             self.share, self.key = share, key
 
 
-def _share(costs: RuleResult) -> float:
-    return max(costs.spent / MAX_OBJECT_COST, costs.largest / MAX_CALL_COST)
-
-
-def compare_reads(judged: JudgedDefinition, key: str, name: str, before: Object | Exception, after: Object, findings: Findings) -> None:
+def compare_reads(judged: CompiledDefinition, key: str, name: str, before: Object | Exception, after: Object, findings: Findings) -> None:
     """Add what a read in a version gives now that it did not give before. A read that failed before is no problem."""
     if isinstance(before, Exception) or before is after:
         return
@@ -80,11 +71,11 @@ def compare_reads(judged: JudgedDefinition, key: str, name: str, before: Object 
 
 def unreadable(key: str, name: str, error: Exception, findings: Findings, *, already: bool) -> None:
     """Add the error of a read."""
-    kind = FindingKind.UNCONVERTIBLE if isinstance(error, ConversionError) else FindingKind.UNREADABLE
+    kind = FindingKind.UNCONVERTIBLE if is_unconvertible(error) else FindingKind.UNREADABLE
     findings.add(key, Group(kind, name, "", f"a read at {name} fails: {error}"), already=already)
 
 
-def judge_creation(judged: JudgedDefinition, source: SourceObject, findings: Findings) -> None:
+def judge_creation(judged: CompiledDefinition, source: SourceObject, findings: Findings) -> None:
     """Add the reasons why an object cannot be created, and the fields that a create drops."""
     name = str(source.object.get("apiVersion", "")).rpartition("/")[2]
     if not judged.has(str(source.object.get("apiVersion", ""))) or name not in judged.served:
@@ -93,9 +84,9 @@ def judge_creation(judged: JudgedDefinition, source: SourceObject, findings: Fin
         return
     version = judged.version(name)
     schema = version.schema.structural
-    obj: Object = own(source.object)
+    obj = with_metadata(source.object)
     if judged.definition.namespaced and not obj["metadata"].get("namespace"):
-        obj["metadata"]["namespace"] = source.key.rpartition("/")[0] or "default"
+        obj = with_metadata(obj, namespace=source.key.rpartition("/")[0] or DEFAULT_NAMESPACE)
     try:
         obj, unknown = version.decode(obj)
     except ValueError as error:
@@ -114,8 +105,8 @@ class Judge:
 
     def __init__(self, old: Definition | None, new: Definition, *, converters: Converters) -> None:
         """Prepare the judgement. Without `old`, the objects are to be created."""
-        self._old = JudgedDefinition(old, converters.old) if old is not None else None
-        self._new = JudgedDefinition(new, converters.new)
+        self._old = CompiledDefinition(old, converters.old) if old is not None else None
+        self._new = CompiledDefinition(new, converters.new)
         self._findings = Findings()
         self._costs = RuleCosts()
         self._report = ObjectsReport()
@@ -148,7 +139,7 @@ class Judge:
             await self._change(self._old, page)
         report.unchanged += len(page) - self._findings.end_page()
 
-    async def _change(self, old: JudgedDefinition, page: Sequence[SourceObject]) -> None:
+    async def _change(self, old: CompiledDefinition, page: Sequence[SourceObject]) -> None:
         """Judge objects that exist under the old definition."""
         stored = await stored_page(old, page)
         self._check_manifests(page)
@@ -160,7 +151,7 @@ class Judge:
         if self._new.converter.missing:
             self._not_judged["conversion"] = self._new.converter.missing
 
-    async def _part(self, old: JudgedDefinition, keys: Sequence[str], data: Sequence[bytes]) -> None:
+    async def _part(self, old: CompiledDefinition, keys: Sequence[str], data: Sequence[bytes]) -> None:
         """Judge a part of a page, which is read by one call of a webhook for each version."""
         after = await self._reads(self._new, data, "reads")
         before = after if self._same else await self._reads(old, data, "reads under the old definition")
@@ -174,7 +165,7 @@ class Judge:
             reads = after | {name: await self._new.read(name, data) for name in missing}
             await self._webhook.judge(keys, reads)
 
-    async def _object(self, old: JudgedDefinition, key: str, place: int, before: Reads, after: Reads) -> None:
+    async def _object(self, old: CompiledDefinition, key: str, place: int, before: Reads, after: Reads) -> None:
         """Judge one object of a page."""
         now = self._readable(key, place, before, after)
         was = {name: obj for name, objects in before.items() if not isinstance(obj := objects[place], Exception)}
@@ -191,10 +182,10 @@ class Judge:
                 text = f"the manifest names {version}, which is not served"
                 self._findings.add(each.key, Group(FindingKind.UNKNOWN_VERSION, version, "", text))
 
-    async def _reads(self, judged: JudgedDefinition, data: Sequence[bytes], what: str) -> Reads:
+    async def _reads(self, judged: CompiledDefinition, data: Sequence[bytes], what: str) -> Reads:
         """Return stored objects in all served versions."""
         found = {name: await judged.read(name, data) for name in judged.served}
-        if judged.converter.missing and any(isinstance(obj, ConversionError) for objects in found.values() for obj in objects):
+        if judged.converter.missing and any(is_unconvertible(obj) for objects in found.values() for obj in objects):
             self._not_judged[what] = judged.converter.missing
         return found
 
@@ -204,7 +195,7 @@ class Judge:
         for name, objects in after.items():
             obj, earlier = objects[place], before[name][place] if name in before else None
             if isinstance(obj, Exception):
-                if not (self._new.converter.missing and isinstance(obj, ConversionError)):
+                if not (self._new.converter.missing and is_unconvertible(obj)):
                     unreadable(key, name, obj, self._findings, already=isinstance(earlier, Exception))
                 continue
             found[name] = obj
@@ -213,7 +204,7 @@ class Judge:
         self._report.unreadable += self._findings.has(key, *_UNREADABLE)
         return found
 
-    def _write(self, old: JudgedDefinition, key: str, was: Mapping[str, Object], now: Mapping[str, Object]) -> None:
+    def _write(self, old: CompiledDefinition, key: str, was: Mapping[str, Object], now: Mapping[str, Object]) -> None:
         """Judge the writes of an object in all versions."""
         writes = {name: judge_writes(self._new.version(name), obj) for name, obj in now.items()}
         known: dict[str, Writes] = {}
@@ -282,7 +273,7 @@ class Judge:
         return report
 
 
-def _earlier(old: JudgedDefinition, name: str, was: Mapping[str, Object]) -> Writes:
+def _earlier(old: CompiledDefinition, name: str, was: Mapping[str, Object]) -> Writes:
     """Return the writes of an object under the old definition, in the same version or else in the storage version."""
     for each in (name, old.storage):
         if each in was:

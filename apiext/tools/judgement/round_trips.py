@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
-from apiext.storage.rendering.renderer import DECODING_ERRORS
-from apiext.tools.judgement.difference import FieldDifference, What, differences, same_content, text_differences
+from apiext.resources.evaluation.fields import ABSENT, FieldDifference, What, at, differences, same_content, text_differences
 from apiext.tools.judgement.findings import Findings, Group
 from apiext.tools.judgement.outcome import FindingKind
-from apiext.tools.judgement.variants import ABSENT, ChangedObject, Variants, at
+from apiext.tools.judgement.variants import ChangedObject, Variants
 from apiext.tools.judgement.writes import with_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.judgement.judged_definition import JudgedDefinition
+    from apiext.resources.evaluation.compiled_definition import CompiledDefinition
     from apiext.tools.judgement.writes import Writes
 
 _BATCH: Final = 100
@@ -25,7 +24,7 @@ _KINDS: Final = {What.MISSING: FindingKind.LOST, What.CHANGED: FindingKind.ALTER
 _VERBS: Final = {What.MISSING: "drops", What.CHANGED: "changes", What.ADDED: "adds"}
 
 
-def lost_by_writes(judged: JudgedDefinition, reads: Mapping[str, Object], writes: Mapping[str, Writes]) -> list[Group]:
+def lost_by_writes(judged: CompiledDefinition, reads: Mapping[str, Object], writes: Mapping[str, Writes]) -> list[Group]:
     """Return what an update of a label in each version does to an object, for conversion strategy None.
 
     `reads` has the object in each served version, `writes` its writes.
@@ -37,9 +36,8 @@ def lost_by_writes(judged: JudgedDefinition, reads: Mapping[str, Object], writes
         if write.written is None:
             continue
         try:
-            data = judged.version(name).codec.encode(write.written).data
-            after = {reader: judged.version(reader).codec.decode(data) for reader in reads}
-        except DECODING_ERRORS as error:
+            after = judged.reread(name, write.written, reads)
+        except ValueError as error:
             found[Group(FindingKind.UNCONVERTIBLE, name, "", f"a write at {name} cannot be stored: {error}")] = None
             continue
         for reader, obj in after.items():
@@ -51,7 +49,7 @@ def lost_by_writes(judged: JudgedDefinition, reads: Mapping[str, Object], writes
     return list(found)
 
 
-def _is_same_everywhere(judged: JudgedDefinition, reads: Mapping[str, Object], writes: Mapping[str, Writes]) -> bool:
+def _is_same_everywhere(judged: CompiledDefinition, reads: Mapping[str, Object], writes: Mapping[str, Writes]) -> bool:
     """Return whether all versions have all fields of an object and the same defaults: then no write loses anything."""
     if judged.storage not in reads or len(writes) != len(reads):
         return False
@@ -62,7 +60,7 @@ def _is_same_everywhere(judged: JudgedDefinition, reads: Mapping[str, Object], w
 class WebhookRoundTrips:
     """Converts objects with a webhook through every pair of versions and back, unchanged and changed in between."""
 
-    def __init__(self, judged: JudgedDefinition, findings: Findings) -> None:
+    def __init__(self, judged: CompiledDefinition, findings: Findings) -> None:
         self._judged = judged
         self._findings = findings
         versions = [*judged.served]

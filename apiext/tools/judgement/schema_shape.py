@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from apiext.tools.judgement.judged_definition import JudgedDefinition
+    from apiext.resources.evaluation.compiled_definition import CompiledDefinition
 
 _VALUES: Final = frozenset(
     {
@@ -55,7 +55,7 @@ def extends(old: Any, new: Any) -> bool:
     return before.keys() == after.keys() or not is_open
 
 
-def versions_that_merge_differently(old: JudgedDefinition, new: JudgedDefinition) -> frozenset[str]:
+def versions_that_merge_differently(old: CompiledDefinition, new: CompiledDefinition) -> frozenset[str]:
     """Return the versions whose objects, or applies to them, may merge differently under the new definition."""
     one, other = _shapes(old, scopes=True), _shapes(new, scopes=True)
 
@@ -71,13 +71,13 @@ def versions_that_merge_differently(old: JudgedDefinition, new: JudgedDefinition
     return frozenset(name for name in one.keys() | other.keys() if not is_same(name))
 
 
-def differing_versions(old: JudgedDefinition, new: JudgedDefinition) -> frozenset[str]:
+def differing_versions(old: CompiledDefinition, new: CompiledDefinition) -> frozenset[str]:
     """Return the versions that only one definition has, or that differ in the shape of the schema."""
     one, other = _shapes(old, scopes=False), _shapes(new, scopes=False)
     return frozenset(name for name in one.keys() | other.keys() if name not in one or name not in other or one[name] != other[name])
 
 
-def _shapes(judged: JudgedDefinition, *, scopes: bool) -> dict[str, tuple[Any, ...]]:
+def _shapes(judged: CompiledDefinition, *, scopes: bool) -> dict[str, tuple[Any, ...]]:
     spec = judged.definition.object["spec"]
     common = spec.get("preserveUnknownFields", False), judged.definition.names.kind
     return {

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from apiext.resources.registry.metadata import own
-from apiext.tools.judgement.judged_definition import stored_bytes
+from apiext.base.meta.encoding import json_codec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.judgement.judged_definition import JudgedDefinition
+    from apiext.resources.evaluation.compiled_definition import CompiledDefinition
     from apiext.tools.releases.interface import SourceObject
 
-_DEFAULT_NAMESPACE = "default"
+DEFAULT_NAMESPACE: Final = "default"
 
 
 @dataclass(slots=True)
@@ -28,12 +27,12 @@ class StoredPage:
     """The version of each object as the source gives it."""
 
 
-async def stored_page(judged: JudgedDefinition, page: Sequence[SourceObject]) -> StoredPage:
+async def stored_page(judged: CompiledDefinition, page: Sequence[SourceObject]) -> StoredPage:
     """Return how a definition stores the objects of a page.
 
     Objects that are not as they are stored become so by a write. What the definition refuses stays as it is.
     """
-    data: list[bytes] = [stored_bytes(_complete(judged, each)) for each in page]
+    data: list[bytes] = [json_codec.dumps(_complete(judged, each)) for each in page]
     by_version: dict[str, list[int]] = {}
     for place, each in enumerate(page):
         api_version = str(each.object.get("apiVersion", ""))
@@ -49,18 +48,21 @@ async def stored_page(judged: JudgedDefinition, page: Sequence[SourceObject]) ->
     return StoredPage([each.key for each in page], data, [str(each.object.get("apiVersion", "")).rpartition("/")[2] for each in page])
 
 
-def _complete(judged: JudgedDefinition, each: SourceObject) -> Object:
+def with_metadata(obj: Object, **members: Any) -> Object:
+    """Return an object with other members of its metadata. It shares all others."""
+    return obj | {"metadata": (obj.get("metadata") or {}) | members}
+
+
+def _complete(judged: CompiledDefinition, each: SourceObject) -> Object:
     """Return an object with the namespace of its key."""
     obj = each.object
     metadata = obj.get("metadata")
     if each.is_stored or not judged.definition.namespaced or (type(metadata) is dict and metadata.get("namespace")):
         return obj
-    completed = own(obj)
-    completed["metadata"]["namespace"] = each.key.rpartition("/")[0] or _DEFAULT_NAMESPACE
-    return completed
+    return with_metadata(obj, namespace=each.key.rpartition("/")[0] or DEFAULT_NAMESPACE)
 
 
-def _body(judged: JudgedDefinition, name: str, each: SourceObject) -> Object | Exception:
+def _body(judged: CompiledDefinition, name: str, each: SourceObject) -> Object | Exception:
     try:
         obj, _ = judged.version(name).decode(_complete(judged, each))
     except ValueError as error:

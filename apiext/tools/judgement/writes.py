@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.resources.evaluation.compiled_version import STATUS
-from apiext.resources.evaluation.field_paths import described
-from apiext.resources.registry.metadata import own
+from apiext.resources.evaluation.fields import described
+from apiext.tools.judgement.stored_page import with_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.errors import StatusError
     from apiext.base.meta.field import FieldError
-    from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion, Refusal
+    from apiext.resources.evaluation.compiled_version import CompiledVersion, Refusal
 
 LABEL: Final = "apiext-plan"
 """The label that the judged update sets."""
@@ -43,7 +43,7 @@ class Writes:
     """Of the update of a label: violated rules that are tolerated."""
 
 
-def judge_writes(version: EvaluatedVersion, obj: Object) -> Writes:
+def judge_writes(version: CompiledVersion, obj: Object) -> Writes:
     """Return what writes of an object give, as a read in the version gives it."""
     found = Writes()
     try:
@@ -73,12 +73,10 @@ def judge_writes(version: EvaluatedVersion, obj: Object) -> Writes:
 
 def with_label(obj: Object) -> Object:
     """Return an object with one more label. It shares its other members."""
-    labelled = own(obj)
-    labelled["metadata"]["labels"] = (labelled["metadata"].get("labels") or {}) | {LABEL: "true"}
-    return labelled
+    return with_metadata(obj, labels=((obj.get("metadata") or {}).get("labels") or {}) | {LABEL: "true"})
 
 
-def refused(version: EvaluatedVersion, obj: Object, refusal: Refusal) -> dict[Problem, None]:
+def refused(version: CompiledVersion, obj: Object, refusal: Refusal) -> dict[Problem, None]:
     """Return the problems of a refused update."""
     found = _problems(version, obj, refusal.errors)
     if found:
@@ -87,5 +85,5 @@ def refused(version: EvaluatedVersion, obj: Object, refusal: Refusal) -> dict[Pr
     return {(cause.get("field", ""), cause["message"]): None for cause in causes} or {("", refusal.status.message): None}
 
 
-def _problems(version: EvaluatedVersion, obj: Object, errors: Iterable[FieldError]) -> dict[Problem, None]:
+def _problems(version: CompiledVersion, obj: Object, errors: Iterable[FieldError]) -> dict[Problem, None]:
     return {described(error, obj, version.schema.structural): None for error in errors}

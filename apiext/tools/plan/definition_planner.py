@@ -6,10 +6,9 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apiext.tools.comparison.change import Hurts
-from apiext.tools.comparison.definition_comparison import compare_definitions
-from apiext.tools.comparison.served_versions import compare_served_versions
-from apiext.tools.judgement.converters import open_converters
+from apiext.resources.comparison.change import Hurts
+from apiext.resources.comparison.definition_comparison import compare_definitions, compare_served_versions
+from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan import stages, verdict
 from apiext.tools.plan.object_judgement import Segment, WayJudge, probe_webhook, segments
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.comparison.change import Change
     from apiext.resources.definitions.definition import Definition
-    from apiext.tools.comparison.change import Change
     from apiext.tools.judgement.outcome import ObjectsReport
     from apiext.tools.plan.options import PlanOptions
     from apiext.tools.releases.interface import ObjectSource

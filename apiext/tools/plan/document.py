@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.tools.reports.members import members_of, plain
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.comparison.change import Change
     from apiext.tools.judgement.outcome import ObjectsReport
-    from apiext.tools.plan.plan import DefinitionPlan, PlanStep, ReleasePlan, VersionRole, VersionsReport, VersionState, WayBack
+    from apiext.tools.plan.plan import DefinitionPlan, PlanStep, ReleasePlan, VersionsReport, WayBack
 
 API_VERSION: Final = "lab.apiext.dev/v1alpha1"
 """A member may be added without a new version; none is removed or changed."""
@@ -41,14 +41,8 @@ def schema() -> Object:
 
 
 def _definition(plan: DefinitionPlan) -> Object:
-    return {
-        "name": plan.name,
-        "state": plan.state,
-        "verdict": plan.verdict,
-        "breaks": list(plan.breaks),
-        "cautions": list(plan.cautions),
-        "refusals": list(plan.refusals),
-        "changes": list(map(_change, plan.changes)),
+    return members_of(plan, without="changes objects versions steps way_back initial_state") | {
+        "changes": [members_of(change) | {"reason": change.reason or None} for change in plan.changes],
         "objects": _objects(plan.objects),
         "versions": _versions(plan.versions) if plan.versions is not None else None,
         "steps": list(map(_step, plan.steps)),
@@ -56,44 +50,13 @@ def _definition(plan: DefinitionPlan) -> Object:
     }
 
 
-def _change(change: Change) -> Object:
-    return {
-        "rule": change.rule,
-        "version": change.version,
-        "path": change.path,
-        "message": change.message,
-        "hurts": change.hurts,
-        "grade": change.grade,
-        "reason": change.reason or None,
-    }
-
-
 def _objects(report: ObjectsReport | None) -> Object | None:
     if report is None:
         return None
-    findings = [
-        {
-            "kind": finding.kind,
-            "version": finding.version,
-            "path": finding.path,
-            "message": finding.message,
-            "count": finding.count,
-            "already": finding.already,
-            "examples": list(finding.examples),
-        }
-        for finding in report.findings
-    ]
-    return {
-        "total": report.total,
-        "unchanged": report.unchanged,
-        "unreadable": report.unreadable,
-        "invalid": report.invalid,
-        "tolerated": report.tolerated,
-        "stuck": report.stuck,
-        "costShare": report.cost_share,
+    return members_of(report, without="findings stored stored_is_exact not_judged") | {
         "costObject": report.cost_object or None,
-        "findings": findings,
-        "notJudged": [{"what": part.what, "reason": part.reason} for part in report.not_judged],
+        "findings": plain(report.findings),
+        "notJudged": plain(report.not_judged),
     }
 
 
@@ -106,45 +69,14 @@ def _versions(report: VersionsReport) -> Object:
             "afterRelease": list(report.stored_after),
             "afterAllSteps": list(report.stored_finally),
         },
-        "items": list(map(_version, report.rows)),
+        "items": plain(report.rows),
     }
-
-
-def _version(row: VersionState) -> Object:
-    return {
-        "name": row.name,
-        "before": _role(row.before),
-        "after": _role(row.after),
-        "objects": row.objects,
-        "listed": row.is_listed,
-        "droppable": row.droppable,
-    }
-
-
-def _role(role: VersionRole | None) -> Object | None:
-    return {"served": role.served, "storage": role.storage, "deprecated": role.deprecated} if role is not None else None
 
 
 def _step(step: PlanStep) -> Object:
-    return {
-        "kind": step.kind,
-        "need": step.need,
-        "title": step.title,
-        "reason": step.reason,
-        "commands": list(step.commands),
-        "check": step.check or None,
-        "checkText": step.check_text,
-        "storedVersions": list(step.stored_versions),
-        "manifest": step.manifest,
-    }
+    return members_of(step, without="state resource api_version") | {"check": step.check or None}
 
 
-def _way_back(way: WayBack) -> dict[str, Any]:
-    return {
-        "verdict": way.verdict,
-        "breaks": list(way.breaks),
-        "loses": list(way.loses),
-        "cautions": list(way.cautions),
-        "steps": list(map(_step, way.steps)),
-        "objects": _objects(way.objects),
-    }
+def _way_back(way: WayBack) -> Object:
+    found = members_of(way, without="steps objects initial_state")
+    return found | {"steps": list(map(_step, way.steps)), "objects": _objects(way.objects)}

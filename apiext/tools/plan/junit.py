@@ -2,65 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING
 
-from apiext.tools.comparison.change import Grade
+from apiext.resources.comparison.change import Grade
 from apiext.tools.plan import summary, verdict
 from apiext.tools.plan.plan import Safety
-from apiext.tools.plan.summary import printable
+from apiext.tools.reports.junit import FindingOutcome, ReportFinding, ReportSection, junit_text
 
 if TYPE_CHECKING:
-    from apiext.tools.plan.plan import DefinitionPlan, ReleasePlan
+    from collections.abc import Iterator
 
-_NAME: Final = "apiext plan"
+    from apiext.tools.plan.plan import DefinitionPlan, ReleasePlan
 
 
 def junit_of(plan: ReleasePlan) -> str:
     """Return a plan as JUnit XML. A case fails if it makes the plan breaking."""
-    root = ET.Element("testsuites", name=_NAME)
-    for one in plan.definitions:
-        _suite(root, one)
-    for parent in (root, *root):
-        cases = list(parent.iter("testcase"))
-        parent.set("tests", str(len(cases)))
-        parent.set("failures", str(sum(case.find("failure") is not None for case in cases)))
-        parent.set("errors", "0")
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return junit_text("apiext plan", [ReportSection(one.name, _findings(one)) for one in plan.definitions])
 
 
-def _suite(root: ET.Element, plan: DefinitionPlan) -> None:
-    suite = ET.SubElement(root, "testsuite", name=plan.name)
-    steps = "; ".join(summary.step_title(number, step) for number, step in enumerate(plan.steps, 1))
+def _findings(plan: DefinitionPlan) -> Iterator[ReportFinding]:
     known: set[str] = set()
     for change in plan.changes:
         text = verdict.text_of_change(change)
-        failure = text if change.grade is Grade.ERROR and text in plan.breaks else ""
         known.add(text)
-        _case(suite, plan, f"{change.rule} {change.version} {change.path}", failure=failure, output=f"{change.grade}: {text}")
+        failure = text if change.grade is Grade.ERROR and text in plan.breaks else ""
+        yield _finding(plan, f"{change.rule} {change.version} {change.path}", f"{change.grade}: {text}", failure)
     for finding in plan.objects.findings if plan.objects is not None else ():
         text = verdict.text_of_finding(finding)
         known.add(text)
-        name = f"objects {finding.kind} {finding.version} {finding.path}"
-        _case(suite, plan, name, failure=text if text in plan.breaks else "", output=text)
+        yield _finding(plan, f"objects {finding.kind} {finding.version} {finding.path}", text, text if text in plan.breaks else "")
+    steps = "; ".join(summary.step_title(number, step) for number, step in enumerate(plan.steps, 1))
     rest = [line for line in plan.breaks if line not in known]
-    _case(suite, plan, "verdict", failure="\n".join(rest), output=f"{summary.VERDICTS[plan.verdict]}{': ' if steps else ''}{steps}")
-    if plan.way_back is not None:
-        way = plan.way_back
+    yield _finding(plan, "verdict", f"{summary.VERDICTS[plan.verdict]}{': ' if steps else ''}{steps}", "\n".join(rest))
+    if (way := plan.way_back) is not None:
         skipped = "\n".join(way.breaks) if way.verdict is Safety.BREAKING else ""
-        _case(suite, plan, "rollback", skipped=skipped, output=summary.rollback_line(way))
+        yield _finding(plan, "rollback", summary.rollback_line(way), skipped, FindingOutcome.SKIPPED)
 
 
-def _case(suite: ET.Element, plan: DefinitionPlan, name: str, *, failure: str = "", skipped: str = "", output: str = "") -> None:
-    case = ET.SubElement(suite, "testcase", classname=plan.name, name=printable(" ".join(name.split())))
-    if failure:
-        ET.SubElement(case, "failure", message=printable(failure.splitlines()[0])).text = _lines(failure)
-    elif skipped:
-        ET.SubElement(case, "skipped", message=printable(skipped.splitlines()[0]))
-    if output:
-        ET.SubElement(case, "system-out").text = _lines(output)
-
-
-def _lines(text: str) -> str:
-    return "\n".join(map(printable, text.splitlines()))
+def _finding(plan: DefinitionPlan, name: str, output: str, reason: str, outcome: FindingOutcome = FindingOutcome.FAILED) -> ReportFinding:
+    """Return a finding that has passed unless there is a reason."""
+    return ReportFinding(plan.name, " ".join(name.split()), outcome if reason else FindingOutcome.PASSED, reason, output)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.tools.plan import summary, verdict
 from apiext.tools.plan.plan import Safety, State
-from apiext.tools.plan.summary import printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

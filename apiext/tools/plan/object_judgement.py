@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from apiext.resources.conversion.interface import ConversionError
+from apiext.resources.evaluation.compiled_definition import is_unconvertible
 from apiext.tools.judgement.findings import Group
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind, ObjectsReport
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
-    from apiext.tools.judgement.converters import Converters, JudgedConverter
+    from apiext.resources.evaluation.compiled_definition import Converters, DefinitionConverter
     from apiext.tools.judgement.outcome import ObjectFinding
     from apiext.tools.plan.step_finder import FoundSteps
     from apiext.tools.releases.interface import SourceObject
@@ -79,7 +79,7 @@ class WayJudge:
         return replace(one, object=one.object | {"apiVersion": f"{self._group}/{keeper}"})
 
 
-async def probe_webhook(judged: JudgedConverter, definition: Definition) -> None:
+async def probe_webhook(judged: DefinitionConverter, definition: Definition) -> None:
     """Find out whether a webhook answers, so that no object is blamed for one that does not: then its circuit is open."""
     others = [version.name for version in definition.versions if not version.storage]
     if not judged.is_webhook or judged.missing or not others:
@@ -90,7 +90,7 @@ async def probe_webhook(judged: JudgedConverter, definition: Definition) -> None
         if definition.namespaced:
             probe["metadata"]["namespace"] = "default"
         (answer,) = await judged.converter.convert([probe], f"{definition.group}/{others[0]}")
-        if not isinstance(answer, ConversionError) or judged.missing:
+        if not is_unconvertible(answer) or judged.missing:
             return
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from apiext.base.webhook.service_addresses import ServiceAddresses
-    from apiext.tools.comparison.grades import Grades
+    from apiext.resources.comparison.grades import Grades
 
 OnProgress = Callable[[str, int, int | None], None]
 """Receives the name of a definition, the number of its objects judged so far, and that of all its objects if it is known."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.tools.comparison.change import Change
+    from apiext.resources.comparison.change import Change
     from apiext.tools.judgement.outcome import ObjectsReport
 
 

@@ -6,13 +6,15 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from apiext.base.meta.encoding import json_values
-from apiext.resources.definitions import conditions
-from apiext.resources.definitions.codec import compact
-from apiext.resources.definitions.controllers.naming import accepted_names
-from apiext.resources.definitions.controllers.reconcile import reconcile_status
-from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, parse_definition, update_definition
-from apiext.tools.comparison.definition_comparison import compare_definitions
+from apiext.resources.comparison.definition_comparison import compare_definitions
+from apiext.resources.evaluation.definition_creation import (
+    DefinitionRefusedError,
+    have_same_spec,
+    names_problem,
+    parse_definition,
+    settle_names,
+    update_definition,
+)
 from apiext.tools.plan import stages, verdict
 from apiext.tools.plan.definition_planner import DefinitionPlanner
 from apiext.tools.plan.plan import DefinitionPlan, Need, PlanStep, ReleasePlan, Safety, State, StepKind
@@ -38,13 +40,13 @@ def name_conflicts(old: Mapping[str, Definition], new: Mapping[str, Definition])
     for _ in range(len(new) + 1):
         before = {name: settled[name].head["status"] for name in new}
         for name in sorted(new):
-            settled[name] = _reconciled(settled, name)
+            settled[name] = settle_names(settled[name], settled.values())
         if before == {name: settled[name].head["status"] for name in new}:
             break
     found: dict[str, str] = {}
     for name in new:
-        problem = _problem(settled[name])
-        if problem and (name not in old or problem != _problem(old[name])):
+        problem = names_problem(settled[name])
+        if problem and (name not in old or problem != names_problem(old[name])):
             effect = "the former names stay" if settled[name].is_established else "the definition is not served"
             found[name] = f"kube-apiserver does not accept the names, and {effect}: {problem}"
     return found
@@ -58,16 +60,6 @@ def _wanted(old: Definition | None, new: Definition) -> Definition:
     else:
         kept = {"acceptedNames": {"plural": "", "kind": ""}, "conditions": []}
     return parse_definition(new.object | {"status": status | kept})
-
-
-def _reconciled(settled: Mapping[str, Definition], name: str) -> Definition:
-    definition = settled[name]
-    return parse_definition(reconcile_status(definition.object, accepted_names(settled.values(), definition.group)))
-
-
-def _problem(definition: Definition) -> str:
-    condition = definition.condition(conditions.NAMES_ACCEPTED)
-    return str(condition["message"]) if condition is not None and condition["status"] == "False" else ""
 
 
 async def make_plan(
@@ -125,7 +117,7 @@ class _Planner:
         if new is None:
             return await self._removed(name)
         rules = self._old.conversions.get(name), self._new.conversions.get(name)
-        is_same = old is not None and json_values.equal(compact(old.object["spec"]), compact(new.object["spec"]))
+        is_same = old is not None and have_same_spec(old.object["spec"], new.object["spec"])
         if old is not None and is_same and _spec(rules[0]) == _spec(rules[1]):
             return self._unchanged(old, new)
         is_live, objects, stored, options = self._old.is_live, self._objects, self._stored, self._options

@@ -10,7 +10,7 @@ from apiext.base.meta.encoding import yaml_codec
 from apiext.tools.plan import summary
 from apiext.tools.plan.plan import Need, Safety, StepKind
 from apiext.tools.plan.step_chain import STATE_PATH
-from apiext.tools.plan.summary import printable
+from apiext.tools.reports.texts import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

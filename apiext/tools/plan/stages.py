@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.resources.definitions import unused_versions
-
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 
 def storage_of(spec: Object) -> str:
     """Return the storage version of a spec, "" if it has none."""
-    return unused_versions.storage_version(spec) or ""
+    return next((str(version["name"]) for version in spec["versions"] or () if version["storage"]), "")
 
 
 def names_of(spec: Object) -> list[str]:

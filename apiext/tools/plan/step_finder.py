@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from apiext.base.meta.encoding import json_values
-from apiext.resources.definitions import rollback
-from apiext.resources.definitions.codec import compact
-from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, validate_update
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, have_same_spec, validate_update
 from apiext.tools.plan import stages, webhooks
 from apiext.tools.plan.plan import Need, PlanStep, StepKind
 from apiext.tools.plan.step_chain import StepChain
@@ -194,7 +191,7 @@ class _Search:
     def _leave_versions(self) -> None:
         """Store no object in a version that the new definition drops, or that only the old webhook converts."""
         spec, wanted, chain = self.before, self.after, self.chain
-        blocking = set(rollback.blocking_versions({"status": {"storedVersions": chain.stored}}, self.wanted))
+        blocking = set(chain.stored).difference(stages.names_of(self.wanted["spec"]))
         counted = {name for name, number in self.facts.counts.items() if number}
         blocked = [name for name in self.dropped if name in blocking | counted]
         loses_webhook = stages.has_webhook(spec) and not stages.has_webhook(wanted)
@@ -252,7 +249,7 @@ class _Search:
             chain.respec(StepKind.STOP, spec, f"Stop serving {', '.join(gone)}", reason, need=Need.ADVISED)
 
     def _apply(self) -> None:
-        if json_values.equal(compact(self.before), compact(self.after)) and not self.chain.steps:
+        if have_same_spec(self.before, self.after) and not self.chain.steps:
             return
         which = "former" if self.is_rollback else "new"
         self.chain.update(StepKind.APPLY, self.wanted, f"Apply the {which} definition of {self.old.name}", "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from apiext.tools.comparison.change import Grade
+from apiext.resources.comparison.change import Grade
 from apiext.tools.plan.plan import Need, Safety, State
+from apiext.tools.reports.texts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,16 +25,6 @@ _ROLLBACKS: Final = {
     Safety.STEPS: "possible in this order",
     Safety.BREAKING: "not possible without harm",
 }
-
-
-def printable(text: str) -> str:
-    """Return a text on one line that cannot control a terminal: U+FFFD replaces each unprintable character."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def headline(plan: ReleasePlan) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
-
 from apiext.tools.plan import summary, verdict
 from apiext.tools.plan.plan import Safety, State
-from apiext.tools.plan.summary import printable
+from apiext.tools.reports.console import ConsoleReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,29 +20,29 @@ _SHOWN: Final = 5
 """Lines of a list without -v."""
 
 
-class PlanText:
+class PlanText(ConsoleReport):
     """Writes a plan to a console. With `details`, it writes everything."""
 
     def __init__(self, console: Console, *, details: bool) -> None:
-        self._console = console
+        super().__init__(console)
         self._details = details
 
     def write(self, plan: ReleasePlan) -> None:
         """Write the whole plan."""
-        self._line(summary.VERDICTS[plan.verdict].upper(), _STYLES[plan.verdict], after=f"  {summary.headline(plan)}")
+        self.line(summary.VERDICTS[plan.verdict].upper(), _STYLES[plan.verdict], after=f"  {summary.headline(plan)}")
         for one in summary.shown_first(plan):
             self._definition(one)
         for line in filter(None, (summary.unchanged_line(plan), *plan.notes)):
-            self._line(line, "dim")
+            self.line(line, "dim")
         if self._details and any(step.manifest is not None for one in plan.definitions for step in one.steps):
-            self._line("FILE is the manifest of the step: --steps-dir writes it", "dim")
+            self.line("FILE is the manifest of the step: --steps-dir writes it", "dim")
         if not self._details and any(one.changes or one.steps for one in plan.definitions):
-            self._line("-v shows all changes, commands and numbers; --steps prints the steps as a shell script", "dim")
+            self.line("-v shows all changes, commands and numbers; --steps prints the steps as a shell script", "dim")
 
     def _definition(self, plan: DefinitionPlan) -> None:
-        self._line("")
+        self.line("")
         state = "" if plan.state is State.CHANGED else f" ({plan.state})"
-        self._line(plan.name + state, "bold", after=f"  {summary.VERDICTS[plan.verdict]}", after_style=_STYLES[plan.verdict])
+        self.line(plan.name + state, "bold", after=f"  {summary.VERDICTS[plan.verdict]}", after_style=_STYLES[plan.verdict])
         self._list("breaks", plan.breaks, "red")
         if plan.verdict is Safety.STEPS:
             self._list("refused without the steps", plan.refusals, "yellow")
@@ -55,12 +53,12 @@ class PlanText:
         if self._details:
             for change in plan.changes:
                 reason = f" (ignored: {change.reason})" if change.reason else ""
-                self._line(f"    {change.grade:8} {change.rule:28} {verdict.text_of_change(change)}{reason}")
+                self.line(f"    {change.grade:8} {change.rule:28} {verdict.text_of_change(change)}{reason}")
         if plan.objects is not None:
             self._pair("objects", summary.objects_line(plan.objects))
             for finding in plan.objects.findings if self._details else ():
                 known = f", {finding.already} of them before, too" if finding.already else ""
-                self._line(f"    {finding.kind:16} {verdict.text_of_finding(finding)}{known}")
+                self.line(f"    {finding.kind:16} {verdict.text_of_finding(finding)}{known}")
         if plan.versions is not None:
             self._versions(plan.versions)
         if plan.way_back is not None:
@@ -74,7 +72,7 @@ class PlanText:
             for row in report.rows:
                 role = row.after or row.before
                 marks = [mark for mark in ("served", "storage", "deprecated") if role is not None and getattr(role, mark)]
-                self._line(f"    {row.name}: {', '.join(marks) or 'not served'}; can be dropped: {row.droppable}")
+                self.line(f"    {row.name}: {', '.join(marks) or 'not served'}; can be dropped: {row.droppable}")
 
     def _way_back(self, way: WayBack) -> None:
         self._pair("rollback", summary.rollback_line(way), "" if way.verdict is Safety.SAFE else _STYLES[way.verdict])
@@ -87,12 +85,12 @@ class PlanText:
 
     def _steps(self, title: str, steps: Sequence[PlanStep]) -> None:
         if steps:
-            self._line(f"  {title}", "bold")
+            self.line(f"  {title}", "bold")
         for number, step in enumerate(steps, 1):
             reason = f": {step.reason}" if step.reason else ""
-            self._line(f"    {summary.step_title(number, step)}{reason}")
+            self.line(f"    {summary.step_title(number, step)}{reason}")
             for line in self._step_details(step):
-                self._line(f"       {line}", "dim")
+                self.line(f"       {line}", "dim")
 
     def _step_details(self, step: PlanStep) -> Iterator[str]:
         if self._details:
@@ -100,17 +98,7 @@ class PlanText:
             yield f"done when {step.check_text}; storedVersions: {', '.join(step.stored_versions) or 'none'}"
 
     def _list(self, title: str, lines: Sequence[str], style: str) -> None:
-        if not lines:
-            return
-        self._line(f"  {title}", "bold")
-        shown = lines if self._details else lines[:_SHOWN]
-        for line in shown:
-            self._line(f"    - {line}", style)
-        if len(lines) > len(shown):
-            self._line(f"    ... and {len(lines) - len(shown)} more", "dim")
+        self.list(title, lines, style, most=None if self._details else _SHOWN, indent="  ")
 
     def _pair(self, name: str, text: str, style: str = "") -> None:
-        self._line(f"  {name}: ", "bold", after=text, after_style=style)
-
-    def _line(self, text: str, style: str = "", *, after: str = "", after_style: str = "") -> None:
-        self._console.print(Text.assemble((printable(text), style), (printable(after), after_style)))
+        self.line(f"  {name}: ", "bold", after=text, after_style=style)

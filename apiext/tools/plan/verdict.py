@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from apiext.tools.comparison.change import Grade
+from apiext.resources.comparison.change import Grade
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan.plan import Need, Safety, StepKind
+from apiext.tools.reports.texts import named, placed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from apiext.tools.comparison.change import Change
+    from apiext.resources.comparison.change import Change
     from apiext.tools.judgement.outcome import ObjectFinding, ObjectsReport
     from apiext.tools.plan.plan import PlanStep, ReleasePlan
 
-_NAMED: Final = 3
-"""Objects that a reason names."""
 HARMS: Final = frozenset(
     {
         FindingKind.UNREADABLE,
@@ -100,17 +99,12 @@ def has_warnings(plan: ReleasePlan) -> bool:
 
 def text_of_change(change: Change) -> str:
     """Return a change with its place."""
-    place = " ".join(filter(None, (change.version, change.path)))
-    return f"{place}: {change.message}" if place else change.message
+    return placed(change.version, change.path, change.message)
 
 
 def text_of_finding(finding: ObjectFinding) -> str:
     """Return a finding with its place, its number of objects and the first of them."""
-    place = " ".join(filter(None, (finding.version, finding.path)))
-    named = ", ".join(finding.examples[:_NAMED])
-    more = ", ..." if finding.count > min(len(finding.examples), _NAMED) else ""
-    number = f"{finding.count} object{'' if finding.count == 1 else 's'}"
-    return f"{number}: {place + ': ' if place else ''}{finding.message} ({named}{more})"
+    return named(finding.count, placed(finding.version, finding.path, finding.message), finding.examples)
 
 
 def is_new(finding: ObjectFinding) -> bool:

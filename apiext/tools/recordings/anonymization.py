@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.definitions.codec import GVK
 from apiext.tools.recordings.object_walk import member_schema, parse_text, rewrite, rewrite_fields
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from apiext.tools.recordings.object_walk import Schema
     from apiext.tools.recordings.pseudonyms import Pseudonyms
 
+_GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
 _TYPES: Final = frozenset({"apiVersion", "kind", "apiGroup", "group", "version", "fieldsType"})
 """Members that name types, whatever an object is called."""
 _SERVICE: Final = ("namespace", "name")
@@ -48,7 +49,7 @@ class Anonymizer:
 
     def anonymize(self, obj: Object) -> Object:
         """Return an object without its names. The object must not be nested deeper than MAX_DEPTH."""
-        if obj.get("kind") == GVK.kind and obj.get("apiVersion") == GVK.api_version:
+        if obj.get("kind") == _GVK.kind and obj.get("apiVersion") == _GVK.api_version:
             return self.definition(obj)
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         schema = self._schemas.get(version, {}) if group == self._group and obj.get("kind") == self._kind else {}

@@ -19,7 +19,6 @@ from apiext.tools.releases.interface import SourceError, SourceObject
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
 MANIFEST: Final = "recording.json"
 VERSION: Final = 1
 """Version of the form. A reader refuses later ones."""

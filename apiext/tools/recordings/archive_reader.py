@@ -7,12 +7,12 @@ import gzip
 import shutil
 import tarfile
 import tempfile
-import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.evaluation.definition_creation import parse_definition
+from apiext.tools.archives import DAMAGED
 from apiext.tools.recordings.archive_format import MANIFEST, RecordingManifest, definition_member, load_object, objects_member
 from apiext.tools.releases.interface import Release, SourceError, is_wanted
 from apiext.tools.releases.object_pages import paged
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.releases.interface import SourceObject
 
-_DAMAGED = (OSError, EOFError, zlib.error, tarfile.TarError)
+_UNREADABLE: Final = (OSError, *DAMAGED)
 
 
 class ArchiveSource:
@@ -66,7 +66,7 @@ class ArchiveSource:
             lines = self._tar.extractfile(member)
             for line in lines or ():
                 yield load_object(line), len(line)
-        except (KeyError, *_DAMAGED) as error:
+        except (KeyError, *_UNREADABLE) as error:
             raise SourceError(f"{self._path}: {member} is missing or damaged") from error
 
     def _definition(self, name: str) -> Definition:
@@ -79,7 +79,7 @@ class ArchiveSource:
         try:
             member = self._tar.extractfile(name)
             return member.read() if member is not None else None
-        except (KeyError, *_DAMAGED):
+        except (KeyError, *_UNREADABLE):
             return None
 
 
@@ -103,6 +103,6 @@ def _open(given: Path) -> ArchiveSource:
     except SourceError as error:
         unpacked.close()
         raise SourceError(f"{path}: {error}") from error
-    except _DAMAGED as error:
+    except _UNREADABLE as error:
         unpacked.close()
         raise SourceError(f"{path} is not a recording: {getattr(error, 'strerror', None) or error}") from error

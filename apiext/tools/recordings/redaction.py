@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.encoding.json_values import is_deeper
 from apiext.base.meta.limits import MAX_DEPTH
-from apiext.schema.pattern import PatternError
-from apiext.schema.validation.checker import compile_check
-from apiext.schema.validation.spec import Spec
+from apiext.resources.evaluation.compiled_version import value_check
 from apiext.tools.recordings.field_path import ITEM, FieldPath, below
 from apiext.tools.recordings.object_walk import member_schema, rewrite, rewrite_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
-    from apiext.schema.validation.keywords.constraint import Check
     from apiext.tools.recordings.object_walk import Schema
 
 _HEAD: Final = frozenset({"apiVersion", "kind", "metadata"})
@@ -64,7 +61,7 @@ class Replacements:
     """
 
     def __init__(self) -> None:
-        self._checks: dict[int, tuple[Schema, Check | None]] = {}
+        self._checks: dict[int, tuple[Schema, Callable[[Any], bool] | None]] = {}
         self._numbers: dict[str, int] = {}
 
     def start(self) -> None:
@@ -91,25 +88,13 @@ class Replacements:
         candidates = [kind for one in (0, 1, *limits) for kind in (type(value)(one),)]
         return next((one for one in candidates if check is None or check(one)), candidates[0])
 
-    def _check(self, schema: Schema) -> Check | None:
+    def _check(self, schema: Schema) -> Callable[[Any], bool] | None:
         if not schema:
             return None
         known = self._checks.get(id(schema))
         if known is None:
-            known = self._checks[id(schema)] = schema, _compiled(schema)
+            known = self._checks[id(schema)] = schema, value_check(schema)
         return known[1]
-
-
-def _compiled(schema: Schema) -> Check | None:
-    check = compile_check(Spec(schema, served=True))
-
-    def safe(value: Any) -> bool:
-        try:
-            return check(value)
-        except PatternError:
-            return True
-
-    return safe
 
 
 def _candidates(secret: str, plain: str, number: int, schema: Schema) -> Iterator[str]:

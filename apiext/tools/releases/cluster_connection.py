@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_codec
 from apiext.base.webhook.client import WebhookClient, WebhookError
 from apiext.base.webhook.clientcmd import kubeconfig, service_account
@@ -143,3 +144,8 @@ class _MissingError(Exception):
 def resource_path(group: str, version: str, plural: str) -> str:
     """Return the path of a resource in all namespaces."""
     return f"/apis/{quote(group)}/{quote(version)}/{quote(plural)}"
+
+
+_CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource
+DEFINITIONS: Final = resource_path(_CRDS.group, _CRDS.version, _CRDS.resource)
+"""The path of the definitions."""

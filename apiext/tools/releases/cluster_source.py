@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from apiext.resources.definitions.codec import GVK, RESOURCE
 from apiext.resources.evaluation.definition_creation import parse_definition
-from apiext.tools.releases.cluster_connection import resource_path
+from apiext.tools.releases.cluster_connection import DEFINITIONS, resource_path
 from apiext.tools.releases.interface import Release, SourceError, SourceObject, is_wanted
 from apiext.tools.releases.object_pages import object_key
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.releases.cluster_connection import ClusterConnection
-
-_DEFINITIONS: Final = resource_path(GVK.group, GVK.version, RESOURCE.resource)
 
 
 class ClusterSource:
@@ -36,11 +33,11 @@ class ClusterSource:
         """Implement WholeSource.release, with the real status of the definitions."""
         found: list[Definition] = []
         if names is None or groups:
-            async for page in self._cluster.pages(_DEFINITIONS):
+            async for page in self._cluster.pages(DEFINITIONS):
                 found += [_definition(crd, self.origin) for crd in page.items if is_wanted(crd["metadata"]["name"], names, groups)]
         else:
             for name in sorted(names):
-                crd = await self._cluster.get(f"{_DEFINITIONS}/{name}")
+                crd = await self._cluster.get(f"{DEFINITIONS}/{name}")
                 if crd is not None:
                     found.append(_definition(crd, self.origin))
         return Release(self.origin, {definition.name: definition for definition in found}, is_live=True)
@@ -67,7 +64,7 @@ class ClusterSource:
     async def _path(self, definition: Definition) -> str:
         """Return the path of the objects, "" if the cluster does not have the definition."""
         if definition.name not in self._paths:
-            crd = await self._cluster.get(f"{_DEFINITIONS}/{definition.name}")
+            crd = await self._cluster.get(f"{DEFINITIONS}/{definition.name}")
             self._paths[definition.name] = _served_path(_definition(crd, self.origin)) if crd is not None else ""
         return self._paths[definition.name]
 

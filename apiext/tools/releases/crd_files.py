@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_values
-from apiext.resources.definitions.codec import GVK, CRDCodec
-from apiext.resources.definitions.controllers.naming import accepted_names
-from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
+from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, complete_draft, create_definition
 from apiext.tools.releases.conversions import conversions_of_file
 from apiext.tools.releases.interface import Release, SourceError
 from apiext.tools.releases.manifests import manifests, read_files
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.releases.manifests import Manifest, ManifestFile
 
-_KIND: Final = GVK.kind.encode()
+_GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
+_KIND: Final = _GVK.kind.encode()
 
 
 async def release_of_paths(paths: Sequence[str | Path]) -> Release:
@@ -48,7 +48,7 @@ async def release_of_files(origin: str, files: Iterable[ManifestFile]) -> Releas
         for manifest in manifests(file, wanted=_KIND):
             if isinstance(manifest, str):
                 remarks.append(manifest)
-            elif manifest.object["kind"] == GVK.kind and manifest.object["apiVersion"].startswith(f"{GVK.group}/"):
+            elif manifest.object["kind"] == _GVK.kind and manifest.object["apiVersion"].startswith(f"{_GVK.group}/"):
                 name = _name(manifest)
                 if _is_patch(manifest.object):
                     patches[name] = manifest
@@ -73,7 +73,7 @@ async def create_release(origin: str, drafts: Iterable[Object], *, remarks: Sequ
     for draft in sorted(drafts, key=lambda draft: str(draft["metadata"]["name"])):
         name = draft["metadata"]["name"]
         try:
-            definitions[name] = await create_definition(draft, accepted_names(definitions.values(), draft["spec"]["group"]))
+            definitions[name] = await create_definition(draft, definitions.values())
         except DefinitionRefusedError as error:
             refused[name], kept[name] = error.reasons, draft
     return Release(origin, definitions, refused, drafts=kept, remarks=remarks)
@@ -96,10 +96,10 @@ def _is_patch(document: Object) -> bool:
 def _draft(manifest: Manifest, remarks: list[str]) -> Object:
     """Return the definition in canonical form."""
     document = manifest.object
-    if document["apiVersion"] != GVK.api_version:
-        raise SourceError(f"{manifest.place}: apiVersion is {document['apiVersion']!r}, expected {GVK.api_version!r}")
+    if document["apiVersion"] != _GVK.api_version:
+        raise SourceError(f"{manifest.place}: apiVersion is {document['apiVersion']!r}, expected {_GVK.api_version!r}")
     try:
-        unknown = CRDCodec().decode_body(document, True)  # noqa: FBT003
+        unknown = complete_draft(document)
     except ValueError as error:
         raise SourceError(f"{manifest.place}: {error}") from error
     remarks += [f"{manifest.place}: {problem}" for problem in unknown]

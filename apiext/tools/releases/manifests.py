@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.base.meta.encoding.documents import FileProblem
 from apiext.base.meta.encoding.json_values import is_deeper
 from apiext.base.meta.limits import MAX_DEPTH
-from apiext.resources.definitions.sources.crd_documents import FileProblem
 from apiext.tools.releases.interface import SourceError
 from apiext.tools.releases.yaml_documents import documents
 

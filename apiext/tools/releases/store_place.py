@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from apiext.base.meta.configuration import ConfigurationError
+from apiext.resources.stored_objects.interface import RescueError
+from apiext.resources.stored_objects.offline import open_etcd, open_file
 from apiext.storage import stored_object
-from apiext.storage.backend import BackendError, CompactedError
-from apiext.storage.factory import StoreFactory
-from apiext.storage.paged_reads import pages
-from apiext.tools.object_access.builtin_definitions import is_builtin
-from apiext.tools.object_access.interface import RescueError
-from apiext.tools.object_access.offline import OfflineObjects
+from apiext.storage.backend import BackendError
 from apiext.tools.releases.etcd_snapshot import served_snapshot
 from apiext.tools.releases.interface import Release, SourceError, SourceObject, is_wanted
 from apiext.tools.releases.object_pages import paged
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 
     from apiext.resources.definitions.definition import Definition
-    from apiext.storage.backend import Backend, KeyValue
+    from apiext.resources.stored_objects.offline import OfflineObjects
 
 _STORE_FILE: Final = "apiext.db"
 _SCHEMES: Final = ("http://", "https://")
@@ -32,12 +30,11 @@ _BOLT_OFFSET: Final = 16
 
 
 class StoreSource:
-    """Implements WholeSource over a backend. Bytes that cannot be read are objects with a problem."""
+    """Implements WholeSource over a store. Bytes that cannot be read are objects with a problem."""
 
-    def __init__(self, origin: str, backend: Backend, *, prefix: str, on_close: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, origin: str, objects: OfflineObjects, *, on_close: Callable[[], Awaitable[None]]) -> None:
         self._origin = origin
-        self._backend = backend
-        self._stores = StoreFactory(backend, prefix=prefix, watch_cache=False, compaction_interval=0)
+        self._objects = objects
         self._on_close = on_close
 
     @property
@@ -48,45 +45,38 @@ class StoreSource:
     async def release(self, names: Collection[str] | None = None, *, groups: Collection[str] = ()) -> Release:
         """Implement WholeSource.release: the stored definitions that can be read."""
         try:
-            stored = await OfflineObjects(self._stores).definitions()
+            stored = await self._objects.custom_definitions()
         except RescueError as error:
             raise SourceError(f"{self._origin}: {error}") from error
-        found = [definition for definition in stored if not is_builtin(definition) and is_wanted(definition.name, names, groups)]
+        found = [definition for definition in stored if is_wanted(definition.name, names, groups)]
         return Release(self._origin, {definition.name: definition for definition in found}, is_live=True)
 
     async def count(self, definition: Definition) -> int | None:
         """Implement ObjectSource.count."""
         try:
-            return await self._backend.count(self._stores.key_prefix(definition.resource))
+            return await self._objects.count(definition)
         except BackendError as error:
             raise SourceError(f"{self._origin}: {error}") from error
 
     async def pages(self, definition: Definition) -> AsyncGenerator[Sequence[SourceObject]]:
         """Implement ObjectSource.pages. Read at one revision, unless the store compacts it meanwhile."""
-        prefix, start = self._stores.key_prefix(definition.resource), ""
-        while True:
-            try:
-                async for found in pages(self._backend, prefix, start=start):
-                    for page in paged((_source_object(pair, prefix), len(pair.value)) for pair in found.items):
-                        yield page
-                    start = f"{found.items[-1].key}\0" if found.items else start
-            except CompactedError:
-                continue
-            except BackendError as error:
-                raise SourceError(f"{self._origin}: {error}") from error
-            return
+        try:
+            async for found in self._objects.at_one_revision(definition):
+                for page in paged((_source_object(key, pair.value), len(pair.value)) for key, pair in found):
+                    yield page
+        except BackendError as error:
+            raise SourceError(f"{self._origin}: {error}") from error
 
     async def close(self) -> None:
         """Implement ObjectSource.close."""
         await self._on_close()
 
 
-def _source_object(pair: KeyValue, prefix: str) -> SourceObject:
-    key = pair.key.removeprefix(prefix)
+def _source_object(key: str, data: bytes) -> SourceObject:
     try:
-        obj = stored_object.loads(pair.value)
+        obj = stored_object.loads(data)
     except (ValueError, RecursionError) as error:
-        encrypted = stored_object.encoding(pair.value) == "encrypted"
+        encrypted = stored_object.encoding(data) == "encrypted"
         return SourceObject(key, {}, is_stored=True, problem="is encrypted" if encrypted else f"cannot be parsed: {error}")
     if not isinstance(obj, dict):
         return SourceObject(key, {}, is_stored=True, problem="is not an object")
@@ -115,13 +105,15 @@ async def open_store(text: str, access: EtcdAccess) -> StoreSource:
     """
     stack = AsyncExitStack()
     try:
-        origin, stored = await _open(text, access, stack)
-        stack.push_async_callback(stored.close)
-        backend = await _decrypted(stored, access)
-        return StoreSource(origin, backend, prefix=access.prefix, on_close=stack.aclose)
+        origin, objects = await _open(text, access, stack)
+        stack.push_async_callback(objects.close)
+        return StoreSource(origin, objects, on_close=stack.aclose)
     except BackendError as error:
         await stack.aclose()
         raise SourceError(str(error)) from error
+    except ConfigurationError as error:
+        await stack.aclose()
+        raise SourceError(f"{access.encryption}: {error}") from error
     except BaseException:
         await stack.aclose()
         raise
@@ -142,16 +134,15 @@ def is_snapshot(head: bytes) -> bool:
     return head[_BOLT_OFFSET : _BOLT_OFFSET + len(_BOLT_MAGIC)] == _BOLT_MAGIC
 
 
-async def _open(text: str, access: EtcdAccess, stack: AsyncExitStack) -> tuple[str, Backend]:
+async def _open(text: str, access: EtcdAccess, stack: AsyncExitStack) -> tuple[str, OfflineObjects]:
     if is_etcd(text):
-        return f"etcd {text}", await _etcd(text.split(","), access)
+        files = {"cafile": access.cafile, "certfile": access.certfile, "keyfile": access.keyfile}
+        return f"etcd {text}", await open_etcd(text.split(","), access.prefix, encryption=access.encryption, **files)
     path = _store_path(text)
     if is_data_dir(path):
-        from apiext.storage.sqlite.read_only import ReadOnlySQLite
-
-        return f"data directory {path}", await ReadOnlySQLite.open(path / _STORE_FILE)
+        return f"data directory {path}", await open_file(path / _STORE_FILE, access.prefix, encryption=access.encryption)
     url = await stack.enter_async_context(served_snapshot(path, access.tools))
-    return f"snapshot {path}", await _etcd([url], EtcdAccess(prefix=access.prefix))
+    return f"snapshot {path}", await open_etcd([url], access.prefix, encryption=access.encryption)
 
 
 def _store_path(text: str) -> Path:
@@ -161,25 +152,3 @@ def _store_path(text: str) -> Path:
     if path.is_dir() and not is_data_dir(path):
         raise SourceError(f"{path} has no {_STORE_FILE}: it is not a data directory of apiext")
     return path
-
-
-async def _decrypted(backend: Backend, access: EtcdAccess) -> Backend:
-    if access.encryption is None:
-        return backend
-    # few stores are encrypted
-    from apiext.base.meta.configuration import ConfigurationError
-    from apiext.storage.value.opening import open_encrypted
-
-    try:
-        return await open_encrypted(backend, access.prefix, access.encryption)
-    except ConfigurationError as error:
-        raise SourceError(f"{access.encryption}: {error}") from error
-
-
-async def _etcd(servers: list[str], access: EtcdAccess) -> Backend:
-    # only etcd needs protobuf, which loads slowly
-    from apiext.storage.etcd.backend import EtcdBackend
-    from apiext.storage.etcd.config import EtcdConfig
-
-    config = EtcdConfig(servers=servers, prefix=access.prefix, cafile=access.cafile, certfile=access.certfile, keyfile=access.keyfile)
-    return await EtcdBackend.connect(config)

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.configuration import json_loader
+from apiext.base.meta.encoding.documents import parse
 from apiext.base.meta.limits import MAX_DEPTH
-from apiext.resources.definitions.sources.crd_documents import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.conversion.none import NoneConverter
-from apiext.resources.conversion.rules.carried.annotation import CARRIED
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.difference import FieldDifference, What, differences, same_content, text_differences
-from apiext.tools.judgement.judged_definition import JudgedDefinition
+from apiext.resources.conversion.rules.model import CARRIED
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
+from apiext.resources.evaluation.fields import FieldDifference, What, differences, same_content, text_differences
 from apiext.tools.releases.object_pages import object_key
 from apiext.tools.releases.object_spool import ObjectSpool
 from apiext.tools.replay.outcome import ProblemKind
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
-    from apiext.schema.model import Structural
     from apiext.tools.replay.observations import Observations
     from apiext.tools.replay.server_client import ServerClient
 
@@ -196,10 +193,9 @@ class _Reading:
     ) -> None:
         self.version = version
         self.observations = observations
-        self._definition = definition
         self._written = written
         self._checks_owners = checks_owners
-        self._schema: Structural | None = None
+        self._compiled = CompiledDefinition(definition)
 
     def differs(self, key: str, before: Object | None, after: Object) -> bool:
         """Add the differences between two reads of an object. Return whether there are any, or no read before."""
@@ -217,7 +213,7 @@ class _Reading:
 
     def _differences(self, before: Object, after: Object) -> list[FieldDifference]:
         one, other = without_own(before), without_own(after)
-        found = [] if same_content(one, other) else differences(one, other, self._structural())
+        found = [] if same_content(one, other) else differences(one, other, self._compiled.version(self.version).schema.structural)
         found += text_differences(one, other)
         added = [
             FieldDifference(What.ADDED, one.path, None, one.before) for one in text_differences(other, one) if one.what is What.MISSING
@@ -227,13 +223,6 @@ class _Reading:
             FieldDifference(What.CHANGED, f"metadata.{name}") for name in _IDENTITY if metadata[0].get(name) != metadata[1].get(name)
         ]
         return [*found, *added, *changed]
-
-    def _structural(self) -> Structural | None:
-        """Return the schema of the version, which is built when objects differ."""
-        if self._schema is None:
-            judged = JudgedDefinition(self._definition, JudgedConverter(NoneConverter()))
-            self._schema = judged.version(self.version).schema.structural
-        return self._schema
 
 
 def without_own(obj: Object) -> Object:

@@ -6,24 +6,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.resources.conversion.none import NoneConverter
-from apiext.resources.managedfields import managers
-from apiext.resources.managedfields.structural_types import from_schema
-from apiext.tools.judgement.applied_configuration import applied_configuration
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.difference import What, differences, text_differences
-from apiext.tools.judgement.judged_definition import JudgedDefinition
+from apiext.resources.evaluation.applied_configuration import owners_of
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
+from apiext.resources.evaluation.fields import What, differences, text_differences
 from apiext.tools.replay.known_reads import without_own
 from apiext.tools.replay.outcome import ProblemKind
 from apiext.tools.replay.server_client import RefusedError, for_each
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
-    from apiext.resources.managedfields.managers import Manager, VersionedSet
-    from apiext.resources.managedfields.merge_types import MergeType
+    from apiext.resources.evaluation.applied_configuration import FieldOwner
     from apiext.tools.replay.known_reads import KnownReads
     from apiext.tools.replay.observations import Observations
     from apiext.tools.replay.server_client import ServerClient
@@ -50,15 +45,14 @@ class RepeatedApplies:
 
     def __init__(self, definition: Definition, reads: KnownReads, count: int) -> None:
         """Collect the configurations from the last reads. There are `count` objects."""
-        self._judged = JudgedDefinition(definition, JudgedConverter(NoneConverter()))
-        self._types: dict[str, MergeType] = {}
+        self._compiled = CompiledDefinition(definition)
         self._every = max(1, -(-count // MAX_OBJECTS))
         self.is_partial = self._every > 1
         self._applies = [found for version in definition.served_versions for found in self._collect(definition, version.name, reads)]
 
     async def repeat(self, server: ServerClient, definition: Definition, reads: KnownReads, observations: Observations) -> None:
         """Apply all configurations, and add what fails or would change an object as it was last read."""
-        now = JudgedDefinition(definition, JudgedConverter(NoneConverter()))
+        now = CompiledDefinition(definition)
         wanted = {(each.version, each.key) for each in self._applies}
         versions = {version for version, _ in wanted}
         live = {(version, key): obj for version in versions for key, obj in reads.last(definition, version) if (version, key) in wanted}
@@ -77,32 +71,23 @@ class RepeatedApplies:
         for place, (key, obj) in enumerate(reads.last(definition, version)):
             if place % self._every:
                 continue
-            for manager, managed in _managers(obj).items():
-                if managed.version == label and manager.operation == managers.APPLY and manager.subresource in _SUBRESOURCES:
+            for owner in _owners(obj):
+                if owner.api_version == label and owner.is_applier and owner.subresource in _SUBRESOURCES:
                     try:
-                        config = applied_configuration(self._type(version), obj, managed.fields)
+                        config = owner.configuration(self._compiled.version(version), obj)
                     except ValueError:
                         continue
-                    yield _Apply(key, version, manager.name, manager.subresource, config)
-
-    def _type(self, name: str) -> MergeType:
-        found = self._types.get(name)
-        if found is None:
-            schema = self._judged.version(name).schema
-            structural = schema.structural if schema.structural.raw else None
-            found = self._types[name] = from_schema(structural, preserve=schema.preserve_unknown_fields)
-        return found
+                    yield _Apply(key, version, owner.name, owner.subresource, config)
 
 
-def _managers(obj: Object) -> Mapping[Manager, VersionedSet]:
+def _owners(obj: Object) -> Sequence[FieldOwner]:
     try:
-        found, _ = managers.decode(obj["metadata"].get("managedFields") or ())
+        return owners_of(obj)
     except ValueError:
-        return {}
-    return found
+        return ()
 
 
-async def _problems(server: ServerClient, now: JudgedDefinition, each: _Apply, live: Object) -> list[tuple[str, str]]:
+async def _problems(server: ServerClient, now: CompiledDefinition, each: _Apply, live: Object) -> list[tuple[str, str]]:
     """Return what a repeated apply does: general paths with texts."""
     try:
         result = await server.dry_apply(

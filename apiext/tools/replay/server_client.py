@@ -8,9 +8,8 @@ from urllib.parse import quote, urlencode
 
 from apiext.base.meta.encoding import json_codec
 from apiext.base.webhook.client import WebhookClient, WebhookError
-from apiext.resources.definitions.codec import GVK, RESOURCE
 from apiext.resources.evaluation.definition_creation import parse_definition
-from apiext.tools.releases.cluster_connection import resource_path
+from apiext.tools.releases.cluster_connection import DEFINITIONS, resource_path
 from apiext.tools.replay.outcome import ReplayError
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 MANAGER: Final = "apiext-replay"
 """The field manager of all writes."""
-DEFINITIONS: Final = resource_path(GVK.group, GVK.version, RESOURCE.resource)
 _TIMEOUT_SECONDS: Final = 120.0
 _PAGE: Final = 500
 _CONCURRENT: Final = 32

@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 from apiext.resources.conversion.rules.definition import conversion_definition
 from apiext.resources.conversion.rules.model import API_VERSION, DEFINITION, KIND, PLURAL
+from apiext.tools.releases.cluster_connection import DEFINITIONS
 from apiext.tools.replay.outcome import ReplayError
-from apiext.tools.replay.server_client import DEFINITIONS, RefusedError
+from apiext.tools.replay.server_client import RefusedError
 from apiext.tools.replay.settling import PAUSE_SECONDS, wait_until_served
 
 if TYPE_CHECKING:

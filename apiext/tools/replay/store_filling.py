@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Final
 from uuid import NAMESPACE_DNS, uuid5
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.definitions.codec import RESOURCE, CRDCodec
 from apiext.resources.evaluation.definition_creation import parse_definition
-from apiext.storage.factory import StoreFactory
-from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.resources.stored_objects.offline import new_store
 from apiext.tools.releases.object_pages import object_key
 
 if TYPE_CHECKING:
@@ -20,10 +18,10 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
+    from apiext.resources.stored_objects.offline import NewStore
     from apiext.tools.releases.interface import ObjectSource, SourceObject
 
 _CREATED: Final = "1970-01-01T00:00:00Z"
-_DEADLINE_SECONDS: Final = 120.0
 
 
 class FilledStore:
@@ -46,27 +44,22 @@ async def fill_store(
         BackendError: the store cannot be written.
     """
     filled = FilledStore()
-    backend = await SQLiteBackend.open(path, deadline=_DEADLINE_SECONDS)
-    try:
-        stores = StoreFactory(backend, watch_cache=False, compaction_interval=0)
+    async with new_store(path) as store:
         for definition in definitions:
-            versions = await _fill(stores, definition, source, filled, on_progress)
-            crd = _listing(definition, versions)
-            await backend.create(stores.key_prefix(RESOURCE) + definition.name, CRDCodec().encode(crd).stored)
-    finally:
-        await backend.close()
+            versions = await _fill(store, definition, source, filled, on_progress)
+            await store.define(_listing(definition, versions))
     return filled
 
 
 async def _fill(
-    stores: StoreFactory,
+    store: NewStore,
     definition: Definition,
     source: ObjectSource,
     filled: FilledStore,
     on_progress: Callable[[str, int, int | None], None],
 ) -> list[str]:
     """Write the objects of a definition. Return the versions that they are stored in."""
-    prefix, keys = stores.key_prefix(definition.resource), filled.keys.setdefault(definition.name, [])
+    keys = filled.keys.setdefault(definition.name, [])
     versions: dict[str, None] = {}
     labels = {f"{definition.group}/{version.name}": version.name for version in definition.versions}
     total = await source.count(definition)
@@ -80,7 +73,7 @@ async def _fill(
                     continue
                 versions[labels[found.object["apiVersion"]]] = None
                 keys.append(found.key)
-                written.append(stores.backend.create(prefix + found.key, json_codec.dumps(_stored(found.object))))
+                written.append(store.add(definition, found.key, json_codec.dumps(_stored(found.object))))
             await asyncio.gather(*written)
             on_progress(f"load {definition.name}", len(keys), total)
     keys.sort()
@@ -107,8 +100,8 @@ def _stored(obj: Object) -> Object:
     return obj | {"metadata": metadata}
 
 
-def _listing(definition: Definition, versions: Sequence[str]) -> Object:
+def _listing(definition: Definition, versions: Sequence[str]) -> Definition:
     """Return a definition whose status.storedVersions has all versions of the objects."""
     crd = definition.object
     stored = list(dict.fromkeys([*(crd["status"]["storedVersions"] or ()), *versions]))
-    return parse_definition(crd | {"status": crd["status"] | {"storedVersions": stored}}).object
+    return parse_definition(crd | {"status": crd["status"] | {"storedVersions": stored}})

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apiext.resources.comparison.grades import named_grades
+from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.storage.backend import BackendError
-from apiext.tools.comparison.grades_file import named_grades
-from apiext.tools.judgement.converters import open_converters
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.places import Access, open_source
 from apiext.tools.plan.options import PlanOptions, ignore_progress

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from apiext.tools.object_access.interface import RescueError
+from apiext.resources.stored_objects.interface import RescueError
 
 if TYPE_CHECKING:
     from apiext.tools.rescue.rescue import Case

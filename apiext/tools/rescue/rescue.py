@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.gvk import GroupVersion
+from apiext.resources.stored_objects.interface import RescueError
+from apiext.resources.stored_objects.schema_match import VersionFits
 from apiext.storage import stored_object
-from apiext.storage.stored_bytes.repair import UnreadableObject
-from apiext.tools.object_access.interface import RescueError
-from apiext.tools.rescue.schema_match import VersionFits
+from apiext.storage.stored_object import UnreadableObject
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.definitions.definition import Definition
+    from apiext.resources.stored_objects.interface import StoredObjects
+    from apiext.resources.stored_objects.schema_match import VersionFit
     from apiext.storage.backend import KeyValue
-    from apiext.tools.object_access.interface import StoredObjects
-    from apiext.tools.rescue.schema_match import VersionFit
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.patch import json_patch, parse_json_patch
-from apiext.resources.definitions.codec import GVK
 from apiext.resources.evaluation.definition_creation import parse_definition
+from apiext.tools.releases.cluster_connection import DEFINITIONS
 from apiext.tools.releases.object_pages import object_key
-from apiext.tools.replay.server_client import DEFINITIONS, MERGE_PATCH, RefusedError, object_path
+from apiext.tools.replay.server_client import MERGE_PATCH, RefusedError, object_path
 from apiext.tools.suites.model import SuiteError
 from apiext.tools.suites.resource_client import NO_FINALIZERS
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.tools.replay.server_client import ServerClient
 
+_GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
 _DEADLINE_SECONDS: Final = 30.0
 _JSON_PATCH: Final = "application/json-patch+json"
 _NOT_FOUND: Final = 404
@@ -176,7 +178,12 @@ def as_sent(crd: Object) -> Object:
     """Return a manifest as it is created: without status and what servers set."""
     kept = ("name", "labels", "annotations")
     metadata = {name: value for name, value in (crd.get("metadata") or {}).items() if name in kept}
-    return {"apiVersion": GVK.api_version, "kind": GVK.kind, "metadata": metadata, "spec": crd["spec"]}
+    return {
+        "apiVersion": _GVK.api_version,
+        "kind": _GVK.kind,
+        "metadata": metadata,
+        "spec": crd["spec"],
+    }
 
 
 async def _until(is_so: Callable[[], Awaitable[bool]]) -> None:

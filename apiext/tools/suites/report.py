@@ -1,4 +1,4 @@
-"""The report of a run: its results, its verdict, and the texts about it that all outputs share."""
+"""The report of a run: its results and its verdict, as a JSON document, and as JUnit XML: a test suite for each file and manifest."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_values
+from apiext.tools.reports.junit import FindingOutcome, ReportFinding, ReportSection, junit_text
+from apiext.tools.reports.texts import printable
 from apiext.tools.suites.model import CaseOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.tools.suites.coverage.coverage import VersionCoverage
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 
 API_VERSION: Final = "lab.apiext.dev/v1alpha1"
 KIND: Final = "SuiteReport"
+_OUTCOMES: Final = {
+    CaseOutcome.PASSED: FindingOutcome.PASSED,
+    CaseOutcome.FAILED: FindingOutcome.FAILED,
+    CaseOutcome.ERROR: FindingOutcome.ERROR,
+}
+_COLLECTION: Final = "collection"
 
 
 @dataclass(slots=True)
@@ -91,3 +99,28 @@ def _case(finished: FinishedCase) -> Object:
         "found": json_values.copy(result.found),
         "seconds": round(result.seconds, 4),
     }
+
+
+def junit_of(report: RunReport) -> str:
+    """Return a run as JUnit XML."""
+    return junit_text("apiext test", _sections(report))
+
+
+def _sections(report: RunReport) -> Iterator[ReportSection]:
+    cases = sorted(report.finished, key=lambda each: each.place)
+    suites: dict[str, list[ReportFinding]] = {}
+    for each in cases:
+        suites.setdefault(f"{each.variant.suite.path}::{each.variant.label}", []).append(_finding(each))
+    yield from (ReportSection(name, findings) for name, findings in suites.items())
+    if report.problems:
+        yield ReportSection(_COLLECTION, [_problem(printable(text)) for text in report.problems])
+
+
+def _problem(text: str) -> ReportFinding:
+    return ReportFinding(_COLLECTION, text.partition(": ")[0], FindingOutcome.ERROR, text)
+
+
+def _finding(finished: FinishedCase) -> ReportFinding:
+    case, result, suite = finished.case, finished.result, finished.variant.suite
+    about = {"file": str(suite.path), "line": str(case.line), "time": f"{result.seconds:.4f}"}
+    return ReportFinding(f"{suite.crd_name}.{case.kind}", case.name, _OUTCOMES[result.outcome], result.message, attributes=about)

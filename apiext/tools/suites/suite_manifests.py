@@ -6,8 +6,8 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from apiext.resources.definitions.codec import GVK
-from apiext.resources.definitions.sources.crd_documents import FileProblem, parse
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.base.meta.encoding.documents import FileProblem, parse
 from apiext.tools.releases.interface import SourceError
 from apiext.tools.releases.manifests import SUFFIXES, manifests, read_files
 from apiext.tools.releases.yaml_documents import documents
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.tools.suites.model import Suite
 
+_GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
 _GENERATED: Final = "zz_generated.crd-manifests"
 _SPEC: Final = re.compile(rb"^spec:[ \t]*$", re.MULTILINE)
 
@@ -146,7 +147,7 @@ def read_definition(path: Path, name: str) -> Object:
     try:
         for file in read_files([path]):
             for found in manifests(file, wanted=name.encode()):
-                if isinstance(found, str) or found.object["kind"] != GVK.kind:
+                if isinstance(found, str) or found.object["kind"] != _GVK.kind:
                     continue
                 if (found.object.get("metadata") or {}).get("name") == name:
                     return found.object
@@ -158,7 +159,7 @@ def read_definition(path: Path, name: str) -> Object:
 def _heads(path: Path) -> Iterator[_Head]:
     """Yield what a file says of its definitions above their schemas; nothing if it is no manifest."""
     data = path.read_bytes()
-    if GVK.kind.encode() not in data:
+    if _GVK.kind.encode() not in data:
         return
     # the schema below spec is nearly all of a manifest; it is read when it is needed
     spec, head = _SPEC.search(data), data
@@ -167,7 +168,7 @@ def _heads(path: Path) -> Iterator[_Head]:
     digest = sha256(data).hexdigest()
     try:
         for document in documents(head):
-            if isinstance(document, dict) and document.get("kind") == GVK.kind and isinstance(document.get("metadata"), dict):
+            if isinstance(document, dict) and document.get("kind") == _GVK.kind and isinstance(document.get("metadata"), dict):
                 yield _Head(path, document["metadata"], digest)
     except FileProblem:
         # as the runner of openshift/api: not all files are CRDs

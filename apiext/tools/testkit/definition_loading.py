@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.resources.definitions.codec import GVK
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.tools.plan.step_chain import manifest_of
+from apiext.tools.releases.cluster_connection import DEFINITIONS
 from apiext.tools.releases.interface import SourceError
 from apiext.tools.releases.manifests import manifests, read_files
-from apiext.tools.replay.server_client import DEFINITIONS, RefusedError
+from apiext.tools.replay.server_client import RefusedError
 from apiext.tools.replay.settling import wait_until_served
 from apiext.tools.testkit.kit_error import KitError
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.tools.replay.server_client import ServerClient
 
-_KIND: Final = GVK.kind.encode()
+_GVK: Final = CUSTOM_RESOURCE_DEFINITIONS.kind
+_KIND: Final = _GVK.kind.encode()
 _EXISTS: Final = 409
 
 
@@ -31,7 +33,7 @@ async def load_definitions(server: ServerClient, paths: Sequence[str | Path], re
     """
     found = [redirect(crd) for crd in _definitions(paths)]
     if not found:
-        raise KitError(f"{' '.join(map(str, paths))}: no {GVK.kind} is there")
+        raise KitError(f"{' '.join(map(str, paths))}: no {_GVK.kind} is there")
     for crd in found:
         await apply_definition(server, crd)
     names = [str(crd["metadata"]["name"]) for crd in found]
@@ -65,7 +67,7 @@ def _definitions(paths: Sequence[str | Path]) -> Iterator[Object]:
     try:
         for file in read_files(paths):
             for manifest in manifests(file, wanted=_KIND):
-                if not isinstance(manifest, str) and manifest.object["kind"] == GVK.kind:
+                if not isinstance(manifest, str) and manifest.object["kind"] == _GVK.kind:
                     if not isinstance((manifest.object.get("metadata") or {}).get("name"), str):
                         raise KitError(f"{manifest.place}: metadata.name is missing")
                     yield manifest.object

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from apiext.resources.comparison.grades import named_grades
 from apiext.resources.evaluation.definition_creation import parse_definition
-from apiext.tools.comparison.grades_file import named_grades
 from apiext.tools.places import Access, open_source
 from apiext.tools.plan.options import PlanOptions
 from apiext.tools.plan.plan import Need, Safety, StepKind

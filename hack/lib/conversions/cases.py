@@ -11,12 +11,12 @@ from typing import Any, Final
 import yaml
 
 from apiext.base.meta.encoding import json_codec
+from apiext.resources.authoring.tried_rules import TriedRules
 from apiext.resources.conversion.rules.check.choices import RandomChoices
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
 from apiext.storage.interface import Item
-from apiext.tools.conversions.tried_rules import TriedRules
 from hack.lib.conversions.gadgets import gadget_crd, gadget_rules
 from hack.lib.real_crds import real_crds, without_rules
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from apiext.resources.authoring.laws import Laws
+from apiext.resources.authoring.trials import PairTrial
+from apiext.resources.authoring.tried_rules import TriedRules
 from apiext.resources.conversion.rules.check.choices import RandomChoices
-from apiext.tools.conversions.laws import Laws
-from apiext.tools.conversions.trials import PairTrial
-from apiext.tools.conversions.tried_rules import TriedRules
 
 _ATTEMPTS: Final = 20
 """Attempts to make one valid object."""

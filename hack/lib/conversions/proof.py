@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from apiext.operator.conversionserver.cluster_objects import STRATEGY, WEBHOOK
+from apiext.resources.authoring.laws import BrokenLawError, TrialCounts
+from apiext.resources.authoring.trials import PairTrial, trial_lines
 from apiext.resources.conversion.rules.check.choices import RandomChoices
-from apiext.tools.conversions.laws import BrokenLawError, TrialCounts
-from apiext.tools.conversions.trials import PairTrial, trial_lines
 from hack.lib.conversions.cases import Case
 from hack.lib.conversions.in_process import convert_samples
 from hack.lib.conversions.journey import Journey

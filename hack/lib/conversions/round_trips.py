@@ -6,9 +6,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from apiext.base.meta.encoding import json_codec, json_values
+from apiext.resources.authoring.laws import Laws, changed_object
 from apiext.resources.conversion.rules.carried import annotation
 from apiext.resources.conversion.rules.check.choices import RandomChoices
-from apiext.tools.conversions.laws import Laws, changed_object
+from apiext.resources.conversion.rules.model import CARRIED
 from hack.lib.conversions.cases import Case
 from hack.lib.conversions.parallel_requests import JointRequest, ParallelRequests, Reply
 from hack.lib.conversions.stores import Stores
@@ -213,7 +214,7 @@ class StoredRoundTrips(RoundTrips):
 def _compared(found: Json) -> Json:
     """Return an object with labels and annotations as its only metadata, without the carrier."""
     texts = {name: dict(found["metadata"].get(name) or {}) for name in _TEXTS}
-    texts["annotations"].pop(annotation.CARRIED, None)
+    texts["annotations"].pop(CARRIED, None)
     return found | {"metadata": {name: each for name, each in texts.items() if each}}
 
 

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.resources.comparison.grades import Grades
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.evaluation.definition_creation import create_definition, parse_definition, validate_update
-from apiext.tools.comparison.grades import Grades
 from apiext.tools.plan.options import PlanOptions
 from apiext.tools.plan.plan import Safety
 from apiext.tools.plan.planner import make_plan

@@ -6,8 +6,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from apiext.base.meta.encoding import json_codec
-from apiext.tools.judgement.converters import Converters
-from apiext.tools.judgement.difference import What, differences
+from apiext.resources.evaluation.compiled_definition import Converters
+from apiext.resources.evaluation.fields import What, differences
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import MAX_EXAMPLES, FindingKind, ObjectFinding
 from apiext.tools.releases.interface import SourceObject
@@ -15,8 +15,8 @@ from apiext.tools.releases.interface import SourceObject
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from apiext.resources.evaluation.compiled_definition import CompiledDefinition
     from apiext.schema.model import Structural
-    from apiext.tools.judgement.judged_definition import JudgedDefinition
 
 Json = dict[str, Any]
 _UNREADABLE: Final = frozenset({FindingKind.UNREADABLE, FindingKind.UNCONVERTIBLE})
@@ -28,12 +28,12 @@ _APPLIES: Final = frozenset({FindingKind.APPLIER, FindingKind.CONFLICT, FindingK
 class ForetoldHarm:
     """The findings of each object."""
 
-    def __init__(self, new: JudgedDefinition, findings: Mapping[str, list[ObjectFinding]]) -> None:
+    def __init__(self, new: CompiledDefinition, findings: Mapping[str, list[ObjectFinding]]) -> None:
         self._new = new
         self._findings = findings
 
     @classmethod
-    async def judge(cls, old: JudgedDefinition, new: JudgedDefinition, data: Mapping[str, bytes]) -> Self:
+    async def judge(cls, old: CompiledDefinition, new: CompiledDefinition, data: Mapping[str, bytes]) -> Self:
         """Judge all stored objects of a definition, by name."""
         findings: dict[str, list[ObjectFinding]] = {name: [] for name in data}
         names = list(data)

@@ -6,12 +6,10 @@ import copy
 import random
 from typing import Any, Final
 
-from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition, validate_update
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.judged_definition import JudgedDefinition
 from hack.lib.differential.comparison import prepared
 from hack.lib.differential.generated_objects import MAX_DEPTH, generate, generate_resource
 from hack.lib.foretell.release_mutations import mutate_release
@@ -120,7 +118,7 @@ def _objects(crd: Json, version: Json, rng: random.Random, count: int) -> list[J
 
 def _applied(definition: Definition, crd: Json, rng: random.Random) -> tuple[AppliedBodies, ...]:
     """Return objects that a server most likely accepts, in any served version."""
-    judged = JudgedDefinition(definition, JudgedConverter(NoneConverter()))
+    judged = CompiledDefinition(definition)
     served = [version for version in crd["spec"]["versions"] if version["served"]]
     found: list[AppliedBodies] = []
     for _ in range(OBJECTS):
@@ -134,7 +132,7 @@ def _applied(definition: Definition, crd: Json, rng: random.Random) -> tuple[App
     return tuple(found)
 
 
-def _valid_body(judged: JudgedDefinition, version: Json, made: Json, rng: random.Random) -> AppliedBodies | None:
+def _valid_body(judged: CompiledDefinition, version: Json, made: Json, rng: random.Random) -> AppliedBodies | None:
     """Return what managers apply for a generated object, None if a create of it is invalid."""
     chosen = judged.version(version["name"])
     has_status = chosen.has("status")

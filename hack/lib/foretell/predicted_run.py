@@ -11,12 +11,11 @@ from typing import Any, Final
 from apiext.base.meta.errors import StatusError
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.evaluation.applied_configuration import applied_configuration
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition, DefinitionConverter
+from apiext.resources.evaluation.fields import What
 from apiext.resources.managedfields import managers
 from apiext.resources.managedfields.structural_types import from_schema
-from apiext.tools.judgement.applied_configuration import applied_configuration
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.difference import What
-from apiext.tools.judgement.judged_definition import JudgedDefinition
 from apiext.tools.judgement.writes import LABEL, judge_writes
 from hack.lib.foretell.foretold_harm import ForetoldHarm, is_harmless_apply
 from hack.lib.foretell.reference_run import APPLY, LABEL_PATCH, MERGE, ReferenceRun
@@ -44,13 +43,13 @@ class PredictedRun:
         old: Definition,
         new: Definition,
         *,
-        converter: JudgedConverter | None = None,
+        converter: DefinitionConverter | None = None,
         compares_configurations: bool = True,
     ) -> None:
         self.pair = pair
         self.reference = ReferenceRun(plane, pair)
-        self.old = JudgedDefinition(old, JudgedConverter(NoneConverter()))
-        self.new = JudgedDefinition(new, converter or JudgedConverter(NoneConverter()))
+        self.old = CompiledDefinition(old)
+        self.new = CompiledDefinition(new, converter or DefinitionConverter(NoneConverter()))
         self.tally = Tally()
         self._compares_configurations = compares_configurations
         self.harmed: list[str] = []

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apiext.tools.judgement.converters import JudgedConverter
+from apiext.resources.evaluation.compiled_definition import DefinitionConverter
 from hack.lib.foretell.predicted_run import PredictedRun
 from hack.lib.foretell.release_pair import AppliedBodies, ReleasePair
 from hack.lib.servers.controlplane import ControlPlane
@@ -18,7 +18,7 @@ def predicted_run(
     plural: str,
     *,
     conversion: Json | None = None,
-    converter: JudgedConverter | None = None,
+    converter: DefinitionConverter | None = None,
     compares_configurations: bool = True,
 ) -> PredictedRun:
     """Return the run of a pair under names that no other pair has, with a conversion of the new definition."""

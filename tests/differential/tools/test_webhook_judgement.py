@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.base.meta.encoding import json_codec
-from apiext.tools.judgement.converters import open_converters
+from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.releases.interface import SourceObject

@@ -9,10 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from apiext.base.meta.errors import StatusError
-from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.judged_definition import JudgedDefinition
 from hack.lib.differential.generated_objects import generate
 from tests.support.builders.crds import definition, version
 from tests.support.builders.definition_pairs import STATUS, AppliedObject, DefinitionPair
@@ -120,7 +118,7 @@ def _mutate(node: Json, rng: random.Random) -> None:
 async def _objects(versions: tuple[Json, ...], rng: random.Random) -> tuple[AppliedObject, ...]:
     """Return objects that a server stores."""
     old = definition(DefinitionPair("", versions, versions, ()).crd(versions))
-    judged = JudgedDefinition(old, JudgedConverter(NoneConverter()))
+    judged = CompiledDefinition(old)
     found: list[AppliedObject] = []
     for _ in range(_ATTEMPTS):
         chosen = rng.choice(versions)
@@ -137,7 +135,7 @@ async def _objects(versions: tuple[Json, ...], rng: random.Random) -> tuple[Appl
     return tuple(found)
 
 
-async def _is_stored(judged: JudgedDefinition, given: AppliedObject) -> bool:
+async def _is_stored(judged: CompiledDefinition, given: AppliedObject) -> bool:
     try:
         ((stored),) = await stored_objects(judged.definition, [given])
     except (StatusError, AssertionError, ValueError):

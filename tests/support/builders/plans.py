@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
 
+from apiext.resources.comparison.grades import Grades
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.evaluation.definition_creation import create_definition, parse_definition
-from apiext.tools.comparison.grades import Grades
 from apiext.tools.plan.options import PlanOptions
 from apiext.tools.plan.plan import DefinitionPlan, ReleasePlan
 from apiext.tools.plan.planner import make_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from apiext.tools.comparison.schema_comparison import compare_schemas
+from apiext.resources.comparison.schema_comparison import compare_schemas
 from tests.support.growth.measure import Case
 
 _LEVELS: Final = 100

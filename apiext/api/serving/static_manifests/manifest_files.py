@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from apiext.resources.definitions.sources.crd_documents import FileProblem, parse
+from apiext.base.meta.encoding.documents import FileProblem, parse
 
 if TYPE_CHECKING:
     from pathlib import Path

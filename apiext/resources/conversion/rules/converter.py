@@ -12,6 +12,7 @@ from apiext.resources.conversion.rules.carried.annotation import IRREVERSIBLE, T
 from apiext.resources.conversion.rules.carried.difference import difference
 from apiext.resources.conversion.rules.carried.restoration import restore
 from apiext.resources.conversion.rules.declared_losses import ignore_losses
+from apiext.resources.conversion.rules.model import CARRIED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -229,9 +230,9 @@ class RulesConverter(Converter):
 def _replace(metadata: Object, text: str | None) -> None:
     """Set or remove the annotation in new annotations of the metadata."""
     annotations = dict(metadata.get("annotations") or {})
-    annotations.pop(annotation.CARRIED, None)
+    annotations.pop(CARRIED, None)
     if text is not None:
-        annotations[annotation.CARRIED] = text
+        annotations[CARRIED] = text
     if annotations:
         metadata["annotations"] = annotations
     else:

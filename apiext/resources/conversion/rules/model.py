@@ -19,6 +19,10 @@ KIND: Final = "Conversion"
 PLURAL: Final = "conversions"
 DEFINITION: Final = f"{PLURAL}.{GROUP}"
 """The name of the CRD of Conversion objects."""
+VALID: Final = "Valid"
+"""The condition that a server sets once it knows a Conversion."""
+CARRIED: Final = "conversion.apiext.dev/carried"
+"""The annotation with what a version cannot hold."""
 
 FieldSteps = tuple[str, ...]
 """The names on the way to a field; EACH stands for every item of a list or every value of a map."""

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding.documents import FileProblem
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
-from apiext.resources.definitions.sources.crd_documents import FileProblem, definitions, is_conversion
+from apiext.resources.definitions.sources.crd_documents import definitions, is_conversion
 from apiext.storage.backend import BackendError
 from apiext.storage.errors import StorageError
 

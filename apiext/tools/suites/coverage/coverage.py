@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from apiext.tools.reports.texts import printable
 from apiext.tools.suites.model import SuiteError
 from apiext.tools.suites.objects import CaseObjectError, parse_object
 from apiext.tools.suites.suite_manifests import read_definition
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from apiext.tools.suites.model import FinishedCase
 
 
+_LONGEST: Final = 160
+_PLURALS: Final = {"property": "properties", "enum value": "enum values", "rule": "rules", "required": "required", "limit": "limits"}
 ITEM: Final = "[]"
 """In a path: any item of a list, or any value of a map."""
 _ROOT_LEFT_OUT: Final = frozenset({"apiVersion", "kind", "metadata"})
@@ -243,3 +246,13 @@ def _objects(spec: Object) -> Iterator[Object]:
                 yield parse_object(each)
             except CaseObjectError:
                 continue
+
+
+def coverage_lines(found: Sequence[VersionCoverage]) -> Iterator[str]:
+    """Yield the lines: for each version of a CRD the numbers, and what no case touched."""
+    for each in found:
+        numbers = ", ".join(f"{_PLURALS[kind]} {touched}/{every}" for kind, (touched, every) in each.counts().items())
+        yield f"{each.crd} {each.version}: {numbers or 'no schema'}"
+        for point in each.untouched:
+            text = printable(" ".join(str(point).split()))
+            yield f"  not touched: {text if len(text) <= _LONGEST else text[:_LONGEST] + '...'}"

@@ -12,8 +12,8 @@ from apiext.api.serving.stored_conversions import NOT_READ, StoredConversions
 from apiext.resources.conversion.known import Origin
 from apiext.resources.conversion.rules.definition import conversion_definition
 from apiext.resources.definitions.stored_conversions import read_conversions
+from apiext.resources.stored_objects.offline import OfflineObjects
 from apiext.server.composition.conversion_status import StoredStatuses
-from apiext.tools.object_access.offline import OfflineObjects
 from tests.support.builders.converted_widgets import NAME, conversion, new_widget, old_widget, widgets_crd
 from tests.support.event_loop import until, until_answered
 from tests.support.servers.in_process import CRDS, Answer, InProcess

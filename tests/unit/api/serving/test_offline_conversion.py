@@ -4,9 +4,9 @@ import json
 
 from apiext.resources.conversion.known import Origin
 from apiext.resources.definitions.stored_conversions import HOST_CONVERSIONS, RULES_IN_USE
+from apiext.resources.stored_objects.interface import RescueError
+from apiext.resources.stored_objects.offline import OfflineObjects
 from apiext.storage.replicas.host_records import HostRecords
-from apiext.tools.object_access.interface import RescueError
-from apiext.tools.object_access.offline import OfflineObjects
 from tests.support.builders.converted_widgets import NAME, conversion, new_widget, old_widget, widgets_crd
 from tests.support.servers.in_process import InProcess
 

@@ -191,7 +191,7 @@ def test_test_tries_given_objects(tmp_path: Path, crd: str) -> None:
 
 def test_test_shows_a_counterexample(tmp_path: Path, crd: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """End with code 2, and show the object in both formats."""
-    from apiext.tools.conversions.tried_rules import TriedRules
+    from apiext.resources.authoring.tried_rules import TriedRules
 
     convert_well = TriedRules.convert
 

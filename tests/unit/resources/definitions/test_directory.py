@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from apiext.base.meta.encoding.documents import FileProblem
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.errors import bad_request
 from apiext.resources.conversion.known import KnownConversions
 from apiext.resources.definitions.sources import directory
 from apiext.resources.definitions.sources.conversion_files import ConversionFiles
-from apiext.resources.definitions.sources.crd_documents import FileProblem, definitions
+from apiext.resources.definitions.sources.crd_documents import definitions
 from apiext.resources.definitions.sources.directory import DirectorySource, watch_folder
 from apiext.storage.backend import UnavailableError
 from tests.support.captured_logs import logged

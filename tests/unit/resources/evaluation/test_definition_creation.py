@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from apiext.resources.definitions.codec import canonical
-from apiext.resources.definitions.controllers.naming import AcceptedNames
 from apiext.resources.evaluation.definition_creation import (
     DefinitionRefusedError,
     create_definition,
@@ -52,7 +51,7 @@ async def test_accepts_names_once() -> None:
     release = await create_release("here", [_draft(), canonical(crd("widgets2"))])
 
     assert [definition.is_established for definition in release.definitions.values()] == [True, False]
-    assert (await create_definition(_draft(), AcceptedNames(kinds={"Widget"}))).names_accepted is False
+    assert (await create_definition(_draft(), [await create_definition(canonical(crd("gadgets")))])).names_accepted is False
 
 
 async def test_keeps_refused_drafts() -> None:

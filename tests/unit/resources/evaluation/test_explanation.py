@@ -3,10 +3,8 @@
 import copy
 from typing import Any, Final
 
-from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
 from apiext.resources.evaluation.explanation import Explanation, explain_update
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.judged_definition import JudgedDefinition
 from tests.support.builders.crds import crd, definition
 from tests.support.builders.definition_pairs import INTEGER, KEYED, STATUS, STRING, root, several, struct, v1
 
@@ -24,7 +22,7 @@ SCHEMA: Final = root(
     set=several(STRING, **{"x-kubernetes-list-type": "set"}),
     status=struct(count=SMALL),
 )
-VERSION: Final = JudgedDefinition(definition(crd("widgets", v1(SCHEMA, **STATUS))), JudgedConverter(NoneConverter())).version("v1")
+VERSION: Final = CompiledDefinition(definition(crd("widgets", v1(SCHEMA, **STATUS)))).version("v1")
 OLD: Final[Json] = {
     "apiVersion": "example.com/v1",
     "kind": "Widget",

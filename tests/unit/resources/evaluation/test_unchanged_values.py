@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.resources.evaluation.field_paths import Step
+from apiext.resources.evaluation.fields import Step
 from apiext.resources.evaluation.unchanged_values import ValueComparison
 
 KEYED: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}

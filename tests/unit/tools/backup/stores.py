@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from apiext.server.composition.storage_backend import store_file
 from apiext.server.options.options import StorageOptions
+from apiext.storage.backups.stored_pairs import is_content
+from apiext.storage.backups.stores import WholeStore
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.tools.backup.archive_reader import open_backup
-from apiext.tools.backup.stored_pairs import is_content
 
 ENCRYPTED: Final = b"k8s:enc:aescbc:v1:key1:\x00\xff"
 VALUES: Final = {
@@ -31,6 +33,11 @@ COUNTS: Final = {
 def embedded(folder: Path, prefix: str = "/registry") -> StorageOptions:
     """Return the options of an embedded store."""
     return StorageOptions(data_dir=folder, prefix=prefix)
+
+
+def whole(options: StorageOptions) -> WholeStore:
+    """Return all keys of a store."""
+    return WholeStore(store_file(options), options.prefix, options.etcd)
 
 
 async def fill(folder: Path, values: Mapping[str, bytes] = VALUES, prefix: str = "/registry") -> int:

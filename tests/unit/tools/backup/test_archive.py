@@ -13,15 +13,14 @@ from typing import Any
 import pytest
 
 from apiext import __version__
+from apiext.storage.backups.stored_pairs import BackupError, offset_of
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.tools.backup.archive_reader import open_backup
 from apiext.tools.backup.creation import back_up_store, delete_older, target_file
-from apiext.tools.backup.errors import BackupError
 from apiext.tools.backup.manifest import BackupManifest
-from apiext.tools.backup.selection import SelectedPairs
-from apiext.tools.backup.stored_pairs import offset_of
+from apiext.tools.backup.restoration import SelectedPairs
 from apiext.tools.backup.verification import verified
-from tests.unit.tools.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, embedded, fill
+from tests.unit.tools.backup.stores import COUNTS, ENCRYPTED, VALUES, backed_up, embedded, fill, whole
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ async def archive(tmp_path: Path) -> Path:
     """Return a backup of a small store."""
     await fill(tmp_path / "data")
     path = tmp_path / "backup.tar.gz"
-    await back_up_store(embedded(tmp_path / "data"), path)
+    await back_up_store(whole(embedded(tmp_path / "data")), path)
     return path
 
 
@@ -146,7 +145,7 @@ async def test_backups_beside_writes(tmp_path: Path) -> None:
         await event.wait()
         before = acknowledged
         path = tmp_path / f"{number}.tar.gz"
-        await asyncio.to_thread(asyncio.run, back_up_store(embedded(tmp_path / "data"), path))
+        await asyncio.to_thread(asyncio.run, back_up_store(whole(embedded(tmp_path / "data")), path))
         found = sorted(backed_up(path))
 
         assert len(found) >= before
@@ -158,7 +157,7 @@ async def test_backups_beside_writes(tmp_path: Path) -> None:
 async def test_encrypted_values_are_copied(tmp_path: Path) -> None:
     """Copy and count encrypted values."""
     await fill(tmp_path / "data", {"secrets/default/s": ENCRYPTED})
-    manifest = await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
+    manifest = await back_up_store(whole(embedded(tmp_path / "data")), tmp_path / "b")
 
     assert backed_up(tmp_path / "b") == {"secrets/default/s": ENCRYPTED}
     assert manifest.encrypted == 1
@@ -176,7 +175,7 @@ async def test_no_backup_of_nothing(tmp_path: Path) -> None:
     store.write_bytes(data)
     for folder, message in {"missing": "there is no store", "other": "cannot be copied", "damaged": "damaged"}.items():
         with pytest.raises(BackupError, match=message):
-            await back_up_store(embedded(tmp_path / folder), tmp_path / "b")
+            await back_up_store(whole(embedded(tmp_path / folder)), tmp_path / "b")
 
     assert {path.name for path in _entries(tmp_path)} == {"other", "damaged"}
 
@@ -190,9 +189,9 @@ async def test_a_backup_of_an_earlier_release(tmp_path: Path, monkeypatch: pytes
     await fill(tmp_path / "data", others | objects | records | {f"apiext.dev/{name}": value for name, value in left_out.items()})
     with monkeypatch.context() as patched:
         patched.setattr(
-            "apiext.tools.backup.stored_pairs.resource_of", lambda key: former_resource_of(key.replace("apiext/", "apiext.dev/"))
+            "apiext.storage.backups.stored_pairs.resource_of", lambda key: former_resource_of(key.replace("apiext/", "apiext.dev/"))
         )
-        await back_up_store(embedded(tmp_path / "data"), tmp_path / "former")
+        await back_up_store(whole(embedded(tmp_path / "data")), tmp_path / "former")
     with open_backup(tmp_path / "former") as opened:
         assert opened.manifest.resources["apiext.dev"] == len(objects | records)
         assert verified(opened).resources["apiext"] == len(records)
@@ -215,7 +214,7 @@ def former_resource_of(key: str) -> str:
 async def test_records_at_both_places(tmp_path: Path) -> None:
     """Restore a record once whose copy for earlier releases is in the backup, too."""
     await fill(tmp_path / "data", VALUES | {"apiext.dev/host": b'{"uid":"former"}\n'})
-    await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
+    await back_up_store(whole(embedded(tmp_path / "data")), tmp_path / "b")
     with open_backup(tmp_path / "b") as opened:
         assert dict(verified(opened).resources) == COUNTS
         assert sorted(SelectedPairs(opened.pairs).pairs()) == sorted(VALUES.items())
@@ -226,11 +225,11 @@ async def test_no_backup_of_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Refuse a store whose restoration has not ended, and a backup of one: both have a part of the objects only."""
     await fill(tmp_path / "data", VALUES | {f"{place}/restore": b"{}"})
     with pytest.raises(BackupError, match="unfinished restoration"):
-        await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
+        await back_up_store(whole(embedded(tmp_path / "data")), tmp_path / "b")
     assert {path.name for path in _entries(tmp_path)} == {"data"}
     with monkeypatch.context() as patched:
         patched.setattr("apiext.tools.backup.creation.check_finished", lambda _: None)
-        await back_up_store(embedded(tmp_path / "data"), tmp_path / "b")
+        await back_up_store(whole(embedded(tmp_path / "data")), tmp_path / "b")
     with pytest.raises(BackupError, match="unfinished restoration"), open_backup(tmp_path / "b"):
         pass
 
@@ -244,7 +243,7 @@ async def test_killed_backups_take_no_room(tmp_path: Path) -> None:
         _old_folder(folder)
     os.utime(running)
     with pytest.raises(BackupError, match="there is no store"):
-        await back_up_store(embedded(tmp_path / "missing"), tmp_path / "b")
+        await back_up_store(whole(embedded(tmp_path / "missing")), tmp_path / "b")
 
     assert {path.name for path in _entries(tmp_path)} == {running.name, other.name}
 

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
+from apiext.storage.backups.stored_pairs import BackupError
 from apiext.tools.backup.archive_reader import open_backup
 from apiext.tools.backup.creation import back_up_server
-from apiext.tools.backup.errors import BackupError
 from apiext.tools.releases.cluster_connection import ClusterConnection
 from tests.support.builders.crds import crd, version, widget
 from tests.support.servers.handler_server import client_of

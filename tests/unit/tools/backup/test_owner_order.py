@@ -1,6 +1,6 @@
 """The order of objects with owners."""
 
-from apiext.tools.backup.server_target import rounds_after_owners
+from apiext.storage.backups.stored_pairs import rounds_after_owners
 from tests.unit.api.garbagecollector.kinds import owner, thing
 
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 import pytest
 
 from apiext.resources.conversion.none import NoneConverter
+from apiext.resources.evaluation.compiled_definition import Converters, DefinitionConverter, RefusingConverter, open_converters
 from apiext.tools.judgement import appliers
-from apiext.tools.judgement.converters import Converters, JudgedConverter, RefusingConverter, open_converters
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind, ObjectsReport
 from apiext.tools.releases.interface import SourceObject
@@ -118,7 +118,7 @@ async def test_few_applies_are_repeated_with_a_webhook(monkeypatch: pytest.Monke
     """Limit the calls of a webhook, and say what was left out."""
     monkeypatch.setattr(appliers, "MAX_WITH_WEBHOOK", 1)
     changed = definition(crd("widgets", v1(root(size=INTEGER), **STATUS)))
-    converters = Converters(JudgedConverter(NoneConverter()), JudgedConverter(RefusingConverter("no")))
+    converters = Converters(DefinitionConverter(NoneConverter()), DefinitionConverter(RefusingConverter("no")))
     judge = Judge(OLD, changed, converters=converters)
     await judge.add([_object(_entry({"f:spec": {"f:host": {}}}), name=name) for name in ("a", "b", "c")])
     report = judge.report()

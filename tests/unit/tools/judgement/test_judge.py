@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.resources.definitions.definition import Definition
-from apiext.tools.judgement.converters import open_converters
+from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind, ObjectsReport
 from apiext.tools.releases.interface import SourceObject

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition, open_converters
+from apiext.resources.evaluation.compiled_version import CompiledVersion
 from apiext.tools.judgement import appliers, judge, round_trips
-from apiext.tools.judgement.converters import open_converters
 from apiext.tools.judgement.judge import Judge
-from apiext.tools.judgement.judged_definition import JudgedDefinition
 from apiext.tools.judgement.outcome import ObjectsReport
 from tests.support.builders.crds import definition
 from tests.support.builders.generated_pairs import generated_pair
@@ -24,7 +23,7 @@ async def _judged(pair: Any) -> ObjectsReport:
         return found.report()
 
 
-def _all_versions(old: JudgedDefinition, new: JudgedDefinition) -> frozenset[str]:
+def _all_versions(old: CompiledDefinition, new: CompiledDefinition) -> frozenset[str]:
     return frozenset({*old.names, *new.names})
 
 
@@ -32,7 +31,7 @@ async def test_shortcuts_do_not_change_the_judgement(monkeypatch: pytest.MonkeyP
     """Compare the judgement of generated changes with and without shortcuts."""
     pairs = [await generated_pair(f"shortcuts {number}", seeded(f"shortcuts {number}")) for number in range(12)]
     quick = [await _judged(pair) for pair in pairs]
-    monkeypatch.setattr(EvaluatedVersion, "creates_like_updates", False)
+    monkeypatch.setattr(CompiledVersion, "creates_like_updates", False)
     monkeypatch.setattr(round_trips, "_is_same_everywhere", lambda *_: False)
     monkeypatch.setattr(judge, "differing_versions", _all_versions)
     monkeypatch.setattr(appliers, "versions_that_merge_differently", _all_versions)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from apiext.base.scheduling.call_log import CallLog
 from apiext.resources.conversion.interface import ConversionError, Converted, Converter
 from apiext.resources.conversion.none import NoneConverter
-from apiext.tools.judgement.converters import Converters, JudgedConverter, RefusingConverter
+from apiext.resources.evaluation.compiled_definition import Converters, DefinitionConverter, RefusingConverter
 from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind, ObjectFinding, ObjectsReport
 from apiext.tools.releases.interface import SourceObject
@@ -101,7 +101,7 @@ def source(name: str, api_version: str = "example.com/v1", **spec: Any) -> Sourc
 async def judged(change: Callable[[Json, str], None], *objects: SourceObject) -> tuple[ObjectsReport, _Webhook]:
     """Return the judgement of the switch to a webhook."""
     webhook = _Webhook(change)
-    converters = Converters(JudgedConverter(NoneConverter()), JudgedConverter(webhook))
+    converters = Converters(DefinitionConverter(NoneConverter()), DefinitionConverter(webhook))
     judge = Judge(OLD, NEW, converters=converters)
     await judge.add(objects or [source("o0", image="a:b", size=1), source("o1", image="c:d", size=2)])
     return judge.report(), webhook
@@ -151,7 +151,7 @@ async def test_bytes_of_the_newer_version_with_the_older_shape_are_found() -> No
         crd("widgets", V1, V2 | {"schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}})
     )
     webhook = _Webhook(good)
-    judge = Judge(both, NEW, converters=Converters(JudgedConverter(NoneConverter()), JudgedConverter(webhook)))
+    judge = Judge(both, NEW, converters=Converters(DefinitionConverter(NoneConverter()), DefinitionConverter(webhook)))
     await judge.add([source("o0", "example.com/v2", image="a:b", size=1)])
     report = judge.report()
 
@@ -163,8 +163,8 @@ async def test_bytes_of_the_newer_version_with_the_older_shape_are_found() -> No
 
 async def test_without_a_webhook_the_version_of_the_bytes_is_judged() -> None:
     """Say what was not judged, and find no failures of a webhook that nobody called."""
-    missing = JudgedConverter(RefusingConverter("nobody called it"), refusal="nobody called it")
-    judge = Judge(OLD, NEW, converters=Converters(JudgedConverter(NoneConverter()), missing))
+    missing = DefinitionConverter(RefusingConverter("nobody called it"), refusal="nobody called it")
+    judge = Judge(OLD, NEW, converters=Converters(DefinitionConverter(NoneConverter()), missing))
     await judge.add([source("o0", image="a:b", size=1)])
     report = judge.report()
 

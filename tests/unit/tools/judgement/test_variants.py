@@ -2,10 +2,9 @@
 
 from typing import Any, Final
 
-from apiext.resources.conversion.none import NoneConverter
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.judged_definition import JudgedDefinition
-from apiext.tools.judgement.variants import ABSENT, Variants, at
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
+from apiext.resources.evaluation.fields import ABSENT, at
+from apiext.tools.judgement.variants import Variants
 from tests.support.builders.crds import crd, definition
 from tests.support.builders.definition_pairs import INTEGER, STRING, root, several, struct, v1
 
@@ -15,7 +14,7 @@ SCHEMA: Final = root(
     set=STRING | {"default": "x"},
     list=several(struct(on={"type": "boolean"})),
 )
-VERSION: Final = JudgedDefinition(definition(crd("widgets", v1(SCHEMA))), JudgedConverter(NoneConverter())).version("v1")
+VERSION: Final = CompiledDefinition(definition(crd("widgets", v1(SCHEMA)))).version("v1")
 OBJECT: Final[dict[str, Any]] = {
     "apiVersion": "example.com/v1",
     "kind": "Widget",

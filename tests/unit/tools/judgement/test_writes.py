@@ -2,10 +2,8 @@
 
 from typing import Any, Final
 
-from apiext.resources.conversion.none import NoneConverter
-from apiext.resources.evaluation.evaluated_definition import EvaluatedVersion
-from apiext.tools.judgement.converters import JudgedConverter
-from apiext.tools.judgement.judged_definition import JudgedDefinition
+from apiext.resources.evaluation.compiled_definition import CompiledDefinition
+from apiext.resources.evaluation.compiled_version import CompiledVersion
 from apiext.tools.judgement.writes import LABEL, judge_writes, with_label
 from tests.support.builders.crds import crd, definition
 from tests.support.builders.definition_pairs import INTEGER, STATUS, STRING, root, struct, v1
@@ -20,8 +18,8 @@ OBJECT: Final[Json] = {
 }
 
 
-def _version(schema: Json, **more: Any) -> EvaluatedVersion:
-    return JudgedDefinition(definition(crd("widgets", v1(schema, **more))), JudgedConverter(NoneConverter())).version("v1")
+def _version(schema: Json, **more: Any) -> CompiledVersion:
+    return CompiledDefinition(definition(crd("widgets", v1(schema, **more)))).version("v1")
 
 
 def test_a_label_is_set_in_a_copy() -> None:

@@ -4,7 +4,6 @@ import asyncio
 from typing import Any, Final
 
 from apiext.resources.definitions.codec import canonical
-from apiext.resources.definitions.controllers.naming import accepted_names
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.evaluation.definition_creation import create_definition
 from apiext.tools.plan.plan import Safety, State
@@ -72,7 +71,7 @@ def test_a_conflict_from_before_is_not_reported() -> None:
     """A release does no harm that is there already."""
     names = {"plural": "wheels", "singular": "wheel", "kind": "Wheel", "listKind": "WheelList", "shortNames": ["w"]}
     draft = canonical(crd("wheels", kind="Wheel", names=names))
-    wheels = asyncio.run(create_definition(draft, accepted_names([WIDGETS], "example.com")))
+    wheels = asyncio.run(create_definition(draft, [WIDGETS]))
 
     assert not wheels.names_accepted
     assert _conflicts([WIDGETS, wheels], [WIDGETS, _definition("wheels", "Wheel", "w")]) == {}

@@ -1,6 +1,6 @@
 """Objects on their way from one definition to another."""
 
-from apiext.tools.judgement.converters import open_converters
+from apiext.resources.evaluation.compiled_definition import open_converters
 from apiext.tools.judgement.outcome import FindingKind, ObjectsReport
 from apiext.tools.plan.object_judgement import WayJudge, segments
 from apiext.tools.plan.step_finder import StoredFacts, find_steps

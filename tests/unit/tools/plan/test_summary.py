@@ -1,19 +1,11 @@
 """Short sentences about plans."""
 
-import pytest
-
 from apiext.tools.judgement.outcome import ObjectsReport
 from apiext.tools.plan import summary
 from tests.support.builders.plans import ListedObjects, created, custom, only, plan_of, shaped
 
 ONE = created(shaped("v1", "a", storage=True))
 MOVED = plan_of(ONE, created(shaped("v1", "a"), shaped("v2", "a", storage=True)), ListedObjects(custom("w", a="x")))
-
-
-@pytest.mark.parametrize("number,text", [(0, "0 objects"), (1, "1 object"), (2, "2 objects")])
-def test_numbers(number: int, text: str) -> None:
-    """Use singular and plural."""
-    assert summary.counted(number, "object") == text
 
 
 def test_lines() -> None:
@@ -40,8 +32,3 @@ def test_objects() -> None:
         "rules use up to 25 % of their cost budget (default/w)"
     )
     assert summary.objects_line(ObjectsReport()) == "0 objects, 0 unchanged"
-
-
-def test_control_characters() -> None:
-    """Keep texts on one line, without control characters."""
-    assert summary.printable("a\nb\x1b[2J") == "a\ufffdb\ufffd[2J"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.tools.comparison.change import Change, Grade, Hurts
+from apiext.resources.comparison.change import Change, Grade, Hurts
 from apiext.tools.judgement.outcome import FindingKind, NotJudged, ObjectFinding, ObjectsReport
 from apiext.tools.plan import verdict
 from apiext.tools.plan.plan import Safety, worst

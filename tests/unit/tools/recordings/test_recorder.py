@@ -15,8 +15,7 @@ from apiext.base.meta.limits import MAX_DEPTH
 from apiext.resources.definitions.definition import Definition
 from apiext.tools.recordings.archive_format import RecordingManifest
 from apiext.tools.recordings.archive_reader import open_archive
-from apiext.tools.recordings.archive_writer import write_archive
-from apiext.tools.recordings.recorder import RecordingOptions, record
+from apiext.tools.recordings.recorder import RecordingOptions, record, write_archive
 from apiext.tools.releases.interface import Release, SourceError, SourceObject
 from apiext.tools.releases.object_spool import ObjectSpool
 from tests.support.builders.crds import crd, definition, widget

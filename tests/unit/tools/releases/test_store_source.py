@@ -6,6 +6,7 @@ import pytest
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.definitions.codec import CRDCodec
+from apiext.resources.stored_objects.offline import OfflineObjects
 from apiext.storage import stored_object
 from apiext.tools.releases.interface import SourceError, SourceObject
 from apiext.tools.releases.store_place import StoreSource
@@ -28,7 +29,7 @@ def backend() -> MemoryBackend:
 @pytest.fixture
 def source(backend: MemoryBackend) -> StoreSource:
     """Return the source of the store."""
-    return StoreSource("store x", backend, prefix="/registry", on_close=_nothing)
+    return StoreSource("store x", OfflineObjects.over(backend, "/registry"), on_close=_nothing)
 
 
 async def _objects(source: StoreSource) -> list[SourceObject]:

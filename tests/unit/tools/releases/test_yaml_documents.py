@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.base.meta.encoding import json_values
-from apiext.resources.definitions.sources.crd_documents import FileProblem, parse
+from apiext.base.meta.encoding.documents import FileProblem, parse
 from apiext.tools.releases.yaml_documents import documents
 from tests.support.builders.yaml_texts import TYPED, texts
 

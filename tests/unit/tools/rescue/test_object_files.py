@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from apiext.storage.stored_bytes.repair import UnreadableObject
-from apiext.tools.object_access.interface import RescueError
+from apiext.resources.stored_objects.interface import RescueError
+from apiext.storage.stored_object import UnreadableObject
 from apiext.tools.rescue.object_files import export
 from apiext.tools.rescue.rescue import Case
 from tests.support.builders.crds import definition, widget_crd

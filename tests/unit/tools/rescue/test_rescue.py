@@ -8,10 +8,10 @@ import pytest
 
 from apiext.resources.definitions.codec import CRDCodec
 from apiext.resources.definitions.definition import Definition
+from apiext.resources.stored_objects.builtin_definitions import is_builtin
+from apiext.resources.stored_objects.interface import RescueError
+from apiext.resources.stored_objects.offline import OfflineObjects
 from apiext.storage.factory import StoreFactory
-from apiext.tools.object_access.builtin_definitions import is_builtin
-from apiext.tools.object_access.interface import RescueError
-from apiext.tools.object_access.offline import OfflineObjects
 from apiext.tools.rescue import rescue
 from tests.support.builders.crds import stored_crd, version
 from tests.support.servers.memory_backend import MemoryBackend

@@ -3,9 +3,8 @@
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from apiext.tools.suites.junit import junit_of
 from apiext.tools.suites.model import CaseKind, CaseOutcome, CaseResult, FinishedCase, Suite, SuiteCase, SuiteVariant
-from apiext.tools.suites.report import RunReport
+from apiext.tools.suites.report import RunReport, junit_of
 
 
 def _finished(name: str, result: CaseResult) -> FinishedCase:

@@ -22,9 +22,8 @@ from apiext.resources.conversion.rules.carried.entries import (
     Place,
     Step,
 )
+from apiext.resources.conversion.rules.model import CARRIED
 
-CARRIED: Final = "conversion.apiext.dev/carried"
-"""The name of the annotation."""
 MAX_CARRIED_BYTES: Final = 64 * 1024
 """Bytes of the annotation's value."""
 MAX_CARRIED_JSON_BYTES: Final = 1024 * 1024

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.field import Path
 from apiext.base.meta.objectmeta.validation import validate_annotations, validate_labels
-from apiext.resources.conversion.rules.carried.annotation import CARRIED
 from apiext.resources.conversion.rules.carried.difference import IDENTITY, TEXTS
 from apiext.resources.conversion.rules.carried.entries import (
     ABSENT,
@@ -29,6 +28,7 @@ from apiext.resources.conversion.rules.carried.entries import (
     order_of,
 )
 from apiext.resources.conversion.rules.carried.schema_nodes import ANYTHING, NOTHING, TEXT, child, is_typed, items_of
+from apiext.resources.conversion.rules.model import CARRIED
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.pruning import prune
 

@@ -203,7 +203,15 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def check_document(document: object, schemas: Mapping[str, CompiledSchema] | None) -> tuple[ConversionRules | None, CheckReport]:
+class CheckedDocument(NamedTuple):
+    """A document, and what the check found."""
+
+    rules: ConversionRules | None
+    """None if the form of the document is wrong."""
+    report: CheckReport
+
+
+def check_document(document: object, schemas: Mapping[str, CompiledSchema] | None) -> CheckedDocument:
     """Return the rules of a Conversion object, None if its form is wrong, and all findings.
 
     `schemas` are those of the CRD's versions; None checks the form alone. Takes seconds for very large rules.
@@ -211,12 +219,12 @@ def check_document(document: object, schemas: Mapping[str, CompiledSchema] | Non
     try:
         rules = parse_rules(document)
     except InvalidConversionError as error:
-        return None, report_of(error.errors)
+        return CheckedDocument(None, report_of(error.errors))
     if schemas is None:
-        return rules, CheckReport()
+        return CheckedDocument(rules, CheckReport())
     report = check_rules(rules, schemas)
     check_compiled(rules, compile_rules(rules, schemas), schemas, report)
-    return rules, report
+    return CheckedDocument(rules, report)
 
 
 def check_compiled(rules: ConversionRules, compiled: CompiledRules, schemas: Mapping[str, CompiledSchema], report: CheckReport) -> None:

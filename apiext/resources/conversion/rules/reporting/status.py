@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.objectmeta.conditions import with_condition
+from apiext.resources.conversion.rules.model import VALID
 from apiext.resources.conversion.rules_in_use import IN_USE
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.conversion.rules.check.report import CheckReport, RuleFinding
 
-VALID: Final = "Valid"
 _MAX_LISTED: Final = 256
 _MAX_MESSAGE: Final = 4096
 _SHOWN: Final = 3

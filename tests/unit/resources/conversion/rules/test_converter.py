@@ -12,11 +12,10 @@ from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, curre
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.metrics import RulesStats
 from apiext.resources.conversion.rules.building import build_rules
-from apiext.resources.conversion.rules.carried.annotation import CARRIED
 from apiext.resources.conversion.rules.compile import compile_rules
 from apiext.resources.conversion.rules.converter import RulesConverter
 from apiext.resources.conversion.rules.declared_losses import DeclaredLosses
-from apiext.resources.conversion.rules.model import ConversionRules, Drop, Side, Spoke
+from apiext.resources.conversion.rules.model import CARRIED, ConversionRules, Drop, Side, Spoke
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.schema.compiled import CompiledSchema
 from tests.support.builders.conversions import conversion

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.resources.conversion.rules.carried.annotation import CARRIED, MAX_CARRIED_BYTES, parse
+from apiext.resources.conversion.rules.carried.annotation import MAX_CARRIED_BYTES, parse
 from apiext.resources.conversion.rules.carried.entries import digest
+from apiext.resources.conversion.rules.model import CARRIED
 from apiext.schema.compiled import CompiledSchema
 from tests.support.conversion_rules import converter
 

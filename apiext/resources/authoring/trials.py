@@ -1,0 +1,147 @@
+"""Trials of Conversion objects: all pairs of versions, on generated and given objects."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from apiext.resources.authoring.laws import BrokenLaw, BrokenLawError, Laws, TrialCounts
+from apiext.resources.conversion.rules.check.choices import RandomChoices
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Iterator, Sequence
+
+    from apiext.base.meta.encoding.json_codec import Object
+    from apiext.resources.authoring.tried_rules import TriedRules
+
+_CHANGES: Final = 3
+"""Fields of a given object that are changed, one at a time."""
+
+_WIDTH = 120
+
+
+def yaml_text(value: Any) -> str:
+    """Return a value as YAML with sorted names."""
+    text: str = yaml.safe_dump(value, allow_unicode=True, width=_WIDTH)
+    return text
+
+
+def object_diff(expected: Any, actual: Any) -> Iterator[str]:
+    """Yield the lines of a unified diff of two objects."""
+    lines = difflib.unified_diff(yaml_text(expected).splitlines(), yaml_text(actual).splitlines(), "expected", "actual", n=3, lineterm="")
+    yield from lines
+
+
+@dataclass(slots=True)
+class PairTrial:
+    """What was found between two versions, in one direction and back."""
+
+    name: str
+    """The CRD's."""
+    source: str
+    target: str
+    counts: TrialCounts
+    invalid: Counter[str] = field(default_factory=Counter)
+    """Reasons why converted objects are invalid, by the number of objects."""
+    broken: BrokenLaw | None = None
+    """The counterexample."""
+
+    def count_invalid(self, errors: Sequence[str]) -> None:
+        """Count the reasons of one object."""
+        self.invalid.update(set(errors))
+
+    def as_document(self) -> Object:
+        """Return the result for -o json."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "target": self.target,
+            "objects": self.counts.objects,
+            "changes": self.counts.changes,
+            "carrying": self.counts.carrying,
+            "mostCarriedBytes": self.counts.most_carried,
+            "invalid": [{"message": message, "objects": count} for message, count in self.invalid.most_common()],
+            "counterexample": None if self.broken is None else _broken_document(self.broken),
+        }
+
+
+def _broken_document(broken: BrokenLaw) -> Object:
+    found: Object = {"law": broken.law, "way": [*broken.way], "object": broken.object}
+    if broken.change:
+        found["change"] = broken.change
+    return found | ({"error": broken.error} if broken.error else {"expected": broken.expected, "actual": broken.actual})
+
+
+def pairs_of(rules: TriedRules) -> Iterator[PairTrial]:
+    """Yield a trial for each pair of versions in both directions."""
+    for source in rules.schemas:
+        for target in rules.schemas:
+            if source != target:
+                yield PairTrial(rules.rules.name, source, target, TrialCounts())
+
+
+def try_pair(rules: TriedRules, trial: PairTrial, *, examples: int, seed: int) -> None:
+    """Try generated objects of one pair of versions until one breaks a law."""
+    # an optional library
+    from apiext.resources.authoring.generated_trials import try_generated
+
+    laws = Laws(rules, trial.source, trial.target)
+    laws.counts = trial.counts
+    samples = rules.samples(trial.source)
+    trial.broken = try_generated(laws, samples, examples=examples, seed=seed, on_invalid=trial.count_invalid)
+
+
+async def try_given(rules: TriedRules, objects: AsyncIterable[Object], trials: Sequence[PairTrial], seed: int) -> None:
+    """Try objects from their versions to all others, until one breaks a law."""
+    choices = RandomChoices(seed)
+    async for obj in objects:
+        version = str(obj.get("apiVersion", "")).rpartition("/")[2]
+        for trial in trials:
+            if trial.source == version and trial.broken is None:
+                _try_one(rules, trial, obj, [choices.integer(0, 999) for _ in range(_CHANGES)])
+
+
+def _try_one(rules: TriedRules, trial: PairTrial, obj: Object, changes: Sequence[int]) -> None:
+    laws = Laws(rules, trial.source, trial.target)
+    decoded = rules.decoded(obj)
+    try:
+        errors = [laws.check(decoded, change) for change in changes]
+    except BrokenLawError as error:
+        trial.broken = error.broken
+    else:
+        trial.count_invalid(errors[0])
+    trial.counts.objects += 1
+    trial.counts.changes += laws.counts.changes
+    trial.counts.carrying += bool(laws.counts.carrying)
+    trial.counts.most_carried = max(trial.counts.most_carried, laws.counts.most_carried)
+
+
+def trial_lines(trial: PairTrial) -> Iterator[str]:
+    """Yield the lines of a report."""
+    counts, way = trial.counts, f"{trial.name}: {trial.source} -> {trial.target} -> {trial.source}"
+    if trial.broken is None:
+        carried = f", {counts.carrying} carried up to {counts.most_carried} bytes" if counts.carrying else ""
+        verdict = "nothing is lost" if counts.objects else "no valid objects were found"
+        yield f"{way}: {verdict} ({counts.objects} objects, {counts.changes} changes in between{carried})"
+    else:
+        yield from _broken_lines(way, trial.broken)
+    for message, count in trial.invalid.most_common(5):
+        yield f"  {count} {'object is' if count == 1 else 'objects are'} invalid in {trial.target}: {message}"
+
+
+def _broken_lines(way: str, broken: BrokenLaw) -> Iterator[str]:
+    yield f"{way}: BROKEN: {broken.law}"
+    yield f"  on the way {' -> '.join(broken.way)}"
+    if broken.change:
+        yield f"  changed in between: {broken.change}"
+    if broken.error:
+        yield f"  error: {broken.error}"
+    yield "  object:"
+    yield from (f"    {line}" for line in yaml_text(broken.object).splitlines())
+    if not broken.error:
+        yield "  difference:"
+        yield from (f"    {line}" for line in object_diff(broken.expected, broken.actual))

@@ -1,1 +1,0 @@
-"""Tests of apiext.tools.conversions."""
