@@ -105,9 +105,9 @@ def test_openapi_documents_have_all_structural_keywords() -> None:
 
     assert schemas.v3_schema(every).keys() == every.keys()
     numbered = {name for name in every if not name.startswith("x-")}
-    assert v3_protobuf._SCHEMA.keys() == numbered
-    assert numbered - v2_protobuf._SCHEMA.keys() == {"nullable", "allOf", "anyOf", "oneOf", "not"}
-    assert schemas.v2_schema(every).keys() - v2_protobuf._SCHEMA.keys() <= every.keys() - numbered
+    assert v3_protobuf.SCHEMA.keys() == numbered
+    assert numbered - v2_protobuf.SCHEMA.keys() == {"nullable", "allOf", "anyOf", "oneOf", "not"}
+    assert schemas.v2_schema(every).keys() - v2_protobuf.SCHEMA.keys() <= every.keys() - numbered
 
 
 @pytest.mark.parametrize("keyword", KEYWORDS, ids=lambda keyword: keyword.name)
@@ -120,16 +120,16 @@ def test_unsupported_keywords_of_definitions() -> None:
     """Let validation of definitions name the keywords that are not structural, and $schema only in the structural rules."""
     unsupported = {each.name for each in KEYWORDS if not each.structural}
 
-    assert {*definition_validation._UNSUPPORTED, "$schema"} == unsupported
-    assert set(definition_validation._JUNCTORS) == set(keywords.JUNCTORS)
-    assert unsupported.issuperset(definition_validation._UNSUPPORTED_IF_PRESENT)
+    assert {*definition_validation.UNSUPPORTED, "$schema"} == unsupported
+    assert set(definition_validation.JUNCTORS) == set(keywords.JUNCTORS)
+    assert unsupported.issuperset(definition_validation.UNSUPPORTED_IF_PRESENT)
 
 
 def test_traversal_reaches_all_schemas() -> None:
     """Traverse all keywords that have schemas."""
     with_schemas = {each.name for each in KEYWORDS if "schema" in each.kind or each.kind in ("definitions", "dependencies")}
 
-    assert with_schemas == traversal._WITH_SCHEMAS
+    assert with_schemas == traversal.WITH_SCHEMAS
 
 
 def test_every_checked_keyword_has_a_function() -> None:

@@ -2,7 +2,10 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,11 +14,14 @@ from apiext.base.scheduling.bounded_thread import bounded
 from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, current_work
 
 _LOOP, _THREAD = "MainThread", "bounded_0"
+_LATER = count(1)
 
 
 @pytest.fixture(autouse=True)
-def _own_thread() -> None:
-    bounded_thread._jobs.cache_clear()
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget between tests whose work was long."""
+    later = next(_LATER)
+    monkeypatch.setattr(bounded_thread, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later))
 
 
 class _Work:

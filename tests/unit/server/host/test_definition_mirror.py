@@ -226,21 +226,19 @@ async def test_several_servers_agree(replica: Replica) -> None:
         assert (await replica.mirror())["metadata"]["generation"] <= 11
 
         lagging = others[0].source
-        old = lagging._hosts[NAME]
+        old = copy.deepcopy(replica.host.definitions[NAME])
         await replica.host.put(short_named(crd(), "new"))
         await until(lambda: replica.shows("new"))
         for one in (replica, *others):
-            await until(lambda one=one: one.source._hosts[NAME].revision == replica.host.revision)  # type: ignore[misc]
-        lagging._hosts[NAME] = old
-        lagging._queue.add(NAME)
-        await lagging._queue.join()
+            await one.wait_for_later_change()
+        lagging.changed(old)
+        await others[0].wait_for_later_change()
         assert replica.shows("new")
 
         await replica.host.terminate(NAME)
         await replica.host.remove(NAME)
         await until(lambda: replica.server.catalog.get(NAME) is None)
-        lagging._hosts[NAME] = old
-        lagging._queue.add(NAME)
-        await lagging._queue.join()
+        lagging.changed(old)
+        await others[0].wait_for_later_change()
         assert replica.server.catalog.get(NAME) is None
         assert [problem for one in (replica, *others) for problem in one.source.problems] == []
