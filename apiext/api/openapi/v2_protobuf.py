@@ -19,7 +19,7 @@ def encode(document: Mapping[str, Any]) -> bytes:
 
 
 def _schema(value: Mapping[str, Any]) -> bytes:
-    return delimited(message(SCHEMA, value, 31))
+    return delimited(message(_SCHEMA, value, 31))
 
 
 def _parameter(value: Mapping[str, Any]) -> bytes:
@@ -35,7 +35,7 @@ def _parameter_or_reference(value: Mapping[str, Any]) -> bytes:
 
 
 _REFERENCE: Final = partial(nested, fields("1 $ref, 2 description"), 0)
-SCHEMA: Final = schema_fields("v2", _schema, type=strings)
+_SCHEMA: Final = schema_fields("v2", _schema, type=strings)
 _BODY: Final = fields("1 description, 2 name, 3 in, 4 required, 5 schema", schema=_schema)
 _PATH: Final = fields("1 required, 2 in, 3 description, 4 name, 5 type, 6 format, 19 uniqueItems")
 _QUERY: Final = fields("1 required, 2 in, 3 description, 4 name, 6 type, 7 format, 20 uniqueItems")

@@ -24,18 +24,18 @@ def _or_reference(encoder: Encoder, value: Mapping[str, Any]) -> bytes:
 
 
 def _schema(value: Mapping[str, Any]) -> bytes:
-    return delimited(message(SCHEMA, value, 36))
+    return delimited(message(_SCHEMA, value, 36))
 
 
 def _schema_or_reference(value: Mapping[str, Any]) -> bytes:
     """Encode as `_or_reference` does, with fewer Python frames."""
     if isinstance(value.get("$ref"), str):
         return choice(2, _REFERENCE, value)
-    return delimited(tag(1, _schema) + delimited(message(SCHEMA, value, 36)))
+    return delimited(tag(1, _schema) + delimited(message(_SCHEMA, value, 36)))
 
 
 _REFERENCE: Final = partial(nested, fields("1 $ref, 2 summary, 3 description"), 0)
-SCHEMA: Final = schema_fields("v3", _schema_or_reference, **{"not": _schema, "default": scalar})
+_SCHEMA: Final = schema_fields("v3", _schema_or_reference, **{"not": _schema, "default": scalar})
 _MEDIA_TYPES: Final = partial(mapping, partial(nested, fields("1 schema", schema=_schema_or_reference), 5))
 _BODY: Final = partial(_or_reference, partial(nested, fields("1 description, 2 content, 3 required", content=_MEDIA_TYPES), 4))
 _RESPONSE: Final = partial(_or_reference, partial(nested, fields("1 description, 3 content", content=_MEDIA_TYPES), 5))
