@@ -60,7 +60,7 @@ def _run(options: ServerOptions, begin: float) -> None:
     options.admission_plugins.log_warnings()
 
     def welcome(facts: dict[str, str]) -> None:
-        click.echo(_welcome(facts, time.perf_counter() - begin))
+        click.echo(startup_message(facts, time.perf_counter() - begin))
 
     if options.workers > 1:
         from apiext.server.multiprocess.start import serve_with_workers
@@ -82,7 +82,8 @@ def _settle() -> None:
     gc.enable()
 
 
-def _welcome(facts: dict[str, str], seconds: float) -> str:
+def startup_message(facts: dict[str, str], seconds: float) -> str:
+    """Return what is printed when the server is ready, after so many seconds."""
     rows = dict(facts)
     if "kubeconfig" in rows:
         rows["kubeconfig"] = _short(Path(rows["kubeconfig"]))

@@ -57,12 +57,12 @@ class ApiClient:
 
     async def get(self, path: str) -> Json:
         """Return the object at a path. Raises ApiError."""
-        return await self._call("GET", path)
+        return await self.call("GET", path)
 
     async def find(self, path: str) -> Json | None:
         """Return the object at a path, None if the server answers 404. Raises ApiError."""
         try:
-            return await self._call("GET", path)
+            return await self.call("GET", path)
         except ApiError as error:
             if error.code == 404:
                 return None
@@ -75,19 +75,19 @@ class ApiClient:
 
     async def post(self, path: str, body: Any) -> Json:
         """Create an object. Raises ApiError."""
-        return await self._call("POST", path, body)
+        return await self.call("POST", path, body)
 
     async def put(self, path: str, body: Any) -> Json:
         """Replace an object. Raises ApiError."""
-        return await self._call("PUT", path, body)
+        return await self.call("PUT", path, body)
 
     async def patch(self, path: str, body: Any) -> Json:
         """Apply a JSON merge patch; a resourceVersion in its metadata is a precondition. Raises ApiError."""
-        return await self._call("PATCH", path, body, headers=_MERGE_PATCH)
+        return await self.call("PATCH", path, body, headers=_MERGE_PATCH)
 
     async def delete(self, path: str, body: Any = None) -> Json:
         """Delete an object, with DeleteOptions. Raises ApiError."""
-        return await self._call("DELETE", path, body)
+        return await self.call("DELETE", path, body)
 
     async def request(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
         """Return the status code and the body of the response, success or not. Raises ApiError if there is no response."""
@@ -106,7 +106,8 @@ class ApiClient:
     async def _fetch(self, path: str) -> tuple[Json, int]:
         return await self.get(path), 0
 
-    async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+    async def call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+        """Send a request and return the object in the response. Raises ApiError."""
         code, data = await self.request(method, path, body, headers=headers)
         found = json_object(data)
         if code < 200 or code >= 300 or not found:

@@ -49,15 +49,16 @@ class CABundleFile(CABundleSource):
         super().__init__()
         self._path = path
         self._problem = ""
-        self._read()
+        self.read()
 
     async def run(self) -> None:
         """Read the file periodically until cancelled."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            self._read()
+            self.read()
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """Read the file once, and publish its bundle."""
         try:
             bundle = read_ca_bundle(self._path)
         except (OSError, ValueError) as error:

@@ -22,9 +22,9 @@ from apiext.operator.api_clients import Json
 from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
-_RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Pauses between kopf's attempts of one request."""
-_RESTART_SECONDS: Final = 2.0
+RESTART_SECONDS: Final = 2.0
 """Pause before kopf is started again after a failure."""
 _SHUTDOWN_SECONDS: Final = 5.0
 """Seconds in which kopf's root tasks may end by themselves."""
@@ -61,7 +61,7 @@ class HostWatch:
             self._restart.clear()
             self._unreported = None
             if not await self._run_once():
-                await asyncio.sleep(_RESTART_SECONDS)
+                await asyncio.sleep(RESTART_SECONDS)
 
     def restart(self) -> None:
         """List and watch again; for a caller that doubts the state."""
@@ -84,7 +84,7 @@ class HostWatch:
         if restart in done:
             return True
         errors = [error for task in done if not task.cancelled() and (error := task.exception())]
-        _LOG.warning("host watch failed, restarting", seconds=_RESTART_SECONDS, error="; ".join(map(_text, errors)))
+        _LOG.warning("host watch failed, restarting", seconds=RESTART_SECONDS, error="; ".join(map(_text, errors)))
         return False
 
     def _registry(self) -> kopf.OperatorRegistry:
@@ -160,7 +160,7 @@ def _settings() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
-    settings.networking.error_backoffs = _RETRY_SECONDS
+    settings.networking.error_backoffs = RETRY_SECONDS
     # kopf would kill the process some time after the end of its own tasks
     settings.process.ultimate_exiting_timeout = None
     # kopf removes its finalizer from objects that it does not handle, so it gets a name that nothing else uses

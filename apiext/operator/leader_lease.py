@@ -26,7 +26,7 @@ _RELEASE_SECONDS: Final = 5.0
 """Time limit of the release of the lease at the end."""
 _JITTER_FACTOR: Final = 1.2
 """Largest factor by which a retry period is extended."""
-_SESSION_RETRY_SECONDS: Final = 2.0
+SESSION_RETRY_SECONDS: Final = 2.0
 """Pause between two sessions without leader election."""
 
 
@@ -36,8 +36,8 @@ async def lead_without_election(lead: Callable[[], Awaitable[None]]) -> Never:
         try:
             await lead()
         except Exception:  # noqa: BLE001 -- the leader retries whatever the error is
-            _LOG.exception("leader session failed, retrying", seconds=_SESSION_RETRY_SECONDS)
-        await asyncio.sleep(_SESSION_RETRY_SECONDS)
+            _LOG.exception("leader session failed, retrying", seconds=SESSION_RETRY_SECONDS)
+        await asyncio.sleep(SESSION_RETRY_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,9 +179,9 @@ class LeaderSession:
         while True:
             self._reconcile_all()
             await asyncio.sleep(_RESYNC_SECONDS)
-            await self._verify_watch()
+            await self.verify_watch()
 
-    async def _verify_watch(self) -> None:
+    async def verify_watch(self) -> None:
         """Restart the watch of the host if the host contradicts the state.
 
         The host's store may have been restored from a backup: a watch from a higher resourceVersion never delivers an event.

@@ -58,7 +58,7 @@ async def operate(options: OperatorOptions, *, started: Callable[[dict[str, str]
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
 
-    operator = _Operator(options, ApiClient(endpoint), started=started, take_signals=take_signals)
+    operator = OperatorProcess(options, ApiClient(endpoint), started=started, take_signals=take_signals)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(operator.close)
         if endpoints is not None:
@@ -66,7 +66,7 @@ async def operate(options: OperatorOptions, *, started: Callable[[dict[str, str]
         await _run_until(stopped, operator, take_signals)
 
 
-async def _run_until(stopped: asyncio.Event, operator: _Operator, take_signals: Callable[[], None]) -> None:
+async def _run_until(stopped: asyncio.Event, operator: OperatorProcess, take_signals: Callable[[], None]) -> None:
     take_signals()
     running, stopping = asyncio.create_task(operator.run()), asyncio.create_task(stopped.wait())
     try:
@@ -77,7 +77,9 @@ async def _run_until(stopped: asyncio.Event, operator: _Operator, take_signals: 
         running.result()
 
 
-class _Operator:
+class OperatorProcess:
+    """The parts of an operator's process; implements OperatorStatus."""
+
     def __init__(
         self,
         options: OperatorOptions,
@@ -95,8 +97,9 @@ class _Operator:
         """URL of the status endpoints, empty without them."""
         self._recorder = EventRecorder(host, instance=self._identity, on_event=self.statistics.event)
         self._diagnosis = Diagnosis(options)
-        self._state = WatchedState(options.selector, self._on_change, str(options.service))
-        self._watch = HostWatch(lambda: host_endpoint(options), self._state, self.reach_host, take_signals)
+        self.state = WatchedState(options.selector, self._on_change, str(options.service))
+        """What the host has, as it is watched."""
+        self._watch = HostWatch(lambda: host_endpoint(options), self.state, self.reach_host, take_signals)
         self._session: LeaderSession | None = None
         self._elector: LeaderElector | None = None
 
@@ -117,7 +120,7 @@ class _Operator:
 
     def condition_reasons(self) -> dict[str, str]:
         """See OperatorStatus.condition_reasons."""
-        conditions = ((crd["metadata"]["name"], condition_of(crd, host_annotations.CONDITION)) for crd in self._state.crds.all())
+        conditions = ((crd["metadata"]["name"], condition_of(crd, host_annotations.CONDITION)) for crd in self.state.crds.all())
         return {name: str(condition.get("reason") or "") for name, condition in conditions if condition}
 
     async def run(self) -> None:
@@ -158,7 +161,7 @@ class _Operator:
     async def _run_session(self) -> None:
         source = self._ca_bundle_source()
         self._session = LeaderSession(
-            self._options, self._host, source, self._recorder, self._diagnosis, self._state, self.statistics, self._watch.restart
+            self._options, self._host, source, self._recorder, self._diagnosis, self.state, self.statistics, self._watch.restart
         )
         try:
             with self.statistics.session():

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _VERSION: Final = re.compile(r'__version__ = "([^"]+)"\s')
 """The first line of the package. Its modules need the version before anything else."""
-_PACKAGE: Final = {"WSCloseCode": "http", "WSMsgType": "http"}
+PACKAGE: Final = {"WSCloseCode": "http", "WSMsgType": "http"}
 """What this program uses of the package itself in every server, and where it is defined."""
-_WEB: Final = {
+WEB: Final = {
     "BaseRequest": "web_request",
     "HTTPBadRequest": "web_exceptions",
     "HTTPException": "web_exceptions",
@@ -55,9 +55,9 @@ def import_aiohttp() -> None:
     if version is None:
         importlib.import_module("aiohttp")
         return
-    package = _Deferred("aiohttp", _PACKAGE).module
+    package = _Deferred("aiohttp", PACKAGE).module
     package.__dict__["__version__"] = version[1]
-    package.__dict__["web"] = _Deferred("aiohttp.web", _WEB).module
+    package.__dict__["web"] = _Deferred("aiohttp.web", WEB).module
 
 
 class _Deferred:

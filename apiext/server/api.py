@@ -209,7 +209,7 @@ async def open_api(
         StatusError, BackendError, StorageError: the store cannot be read.
     """
     admission = (opened := await open_admission(options, role.url, stores, clients, access, stack)).chain
-    builtins, catalog, watches = _builtins(options), Catalog(), _watches(options)
+    builtins, catalog, watches = enabled_builtins(options), Catalog(), _watches(options)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     cache = _open_cache(stores, informer, admission, options, workers, watches, stack)
     definitions = await _start_definitions(informer, cache, admission, watches, options, stack)
@@ -287,7 +287,7 @@ def _watches(options: ServerOptions) -> Watches:
     return Watches(min_seconds=options.limits.min_request_timeout, compresses=options.feature_gates.enabled(WATCH_COMPRESSION_GATE))
 
 
-def _builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:
+def enabled_builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:
     """Return the built-in group versions that the options enable."""
     if options.host is not None:
         return AGGREGATED_BUILTINS

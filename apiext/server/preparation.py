@@ -16,7 +16,7 @@ from apiext.base.scheduling.side_thread import aside
 
 _LOG: Final = get_logger(__name__)
 REHEARSAL: Final = "apiext.server.rehearsal"
-_MODULES: Final = (
+MODULES: Final = (
     "apiext.api.openapi.handler",
     "apiext.server.observability.log_lines",
 )
@@ -25,7 +25,7 @@ PRELOADED: Final = (
     REHEARSAL,
     "apiext.resources.definitions.validation.definition",
     "apiext.resources.definitions.validation.warnings",
-    *_MODULES,
+    *MODULES,
 )
 """Modules that several workers of a server share."""
 _CBOR: Final = ("apiext.base.meta.encoding.cbor_codec", "apiext.base.meta.encoding.cbor_decoder")
@@ -45,7 +45,7 @@ class RequestPreparation:
         """
         self._keep_ready = keep_ready
         self._import_plugins = import_plugins
-        self._modules = _MODULES + (_CBOR if cbor else ()) + (_SHARDS if shards else ())
+        self._modules = MODULES + (_CBOR if cbor else ()) + (_SHARDS if shards else ())
         self._rehearsal: asyncio.Task[None] | None = None
         """While writes wait for it."""
 

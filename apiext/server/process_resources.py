@@ -13,7 +13,7 @@ from apiext.base.scheduling.backoff import Backoff
 from apiext.base.scheduling.ticks import until_tick
 from apiext.base.workers.free_memory import resident_bytes, trimmer
 
-_INTERVAL: Final = 10.0
+LOOK_SECONDS: Final = 10.0
 """Seconds between looks at the process's memory."""
 _GROWTH: Final = 32 << 20
 """Growth in bytes before the first search for free memory. A search blocks allocations, for 25 ms with 200 MiB of small pieces."""
@@ -70,7 +70,7 @@ async def return_free_memory() -> None:
     kept = looks = 0
     backoff = Backoff(1, _MOST_LOOKS)
     while True:
-        await until_tick(_INTERVAL)
+        await until_tick(LOOK_SECONDS)
         resident = resident_bytes()
         collections.look(resident)
         looks -= 1

@@ -11,7 +11,7 @@ from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError
 from apiext.storage.store_times import StoreTimes
 
-_PATIENCE_SECONDS: Final = 0.001
+PATIENCE_SECONDS: Final = 0.001
 """Seconds that readers wait for a request under way before sending their own; most requests take less."""
 _MAX_REQUESTS: Final = 4
 """Requests under way at a time: a slow store does not get more."""
@@ -70,7 +70,7 @@ class Barrier:
             elif not self._under_way:
                 self._ask(loop, _TURNS if self._is_shared else 0)
             elif self._timer is None:
-                self._timer = loop.call_later(_PATIENCE_SECONDS, self._ask_beside, loop)
+                self._timer = loop.call_later(PATIENCE_SECONDS, self._ask_beside, loop)
             return await answer
         finally:
             if times is not None:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 COMPACTION_INTERVAL_SECONDS: Final = 300.0
 BOOKMARK_INTERVAL_SECONDS: Final = 60.0
-_TICK_SECONDS: Final = 1.0
+TICK_SECONDS: Final = 1.0
+"""Seconds between two rounds of housekeeping of the caches."""
 
 _LOG: Final = get_logger(__name__)
 
@@ -246,7 +247,7 @@ class StoreFactory:
     async def _tick(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await until_tick(_TICK_SECONDS)
+            await until_tick(TICK_SECONDS)
             for store in tuple(self._stores.values()):
                 try:
                     if isinstance(store, CachedStore):

@@ -31,7 +31,7 @@ async def connected(*servers: str, deadline: float = 10, **options: Path | None)
 
 def _port(backend: EtcdBackend) -> int:
     """Return the port of the current server."""
-    return backend._servers.current._port
+    return int(backend.servers.current.authority.rpartition(":")[2])
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ async def test_writes_wait_for_a_connection(etcd: Etcd, prefix: str) -> None:
     async with Proxy(etcd.port) as proxy, connected(proxy.url) as backend:
         await proxy.cut()
         # A write that is sent before the client notices has an unknown outcome.
-        await until(lambda: not backend._servers.current.check_connected())
+        await until(lambda: not backend.servers.ready())
         writing = asyncio.ensure_future(backend.create(prefix + "b", b""))
         await asyncio.wait((writing,), timeout=0.1)
         assert not writing.done()

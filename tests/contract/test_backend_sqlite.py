@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.storage.backend import BackendError, CompactedError, KeyValue, ValueTooLargeError
+from apiext.storage.backend import BackendError, BackendEvent, CompactedError, KeyValue, ValueTooLargeError
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.sqlite import watch as sqlite_watch
@@ -20,7 +20,6 @@ from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 from tests.contract import sqlite_writer
 from tests.contract.sqlite_files import PREFIX, opened
 from tests.contract.watching import collect, first, watching, write
-from tests.support.event_loop import until
 
 
 async def test_starts_at_revision_1(path: Path) -> None:
@@ -207,12 +206,16 @@ async def test_releases_the_lock_after_a_failed_open(path: Path) -> None:
 
 async def test_bounds_the_buffer_of_a_slow_watch(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bound the buffer of a watch that is not read, and return all events in order once it is."""
-    monkeypatch.setattr(sqlite_watch, "_MAX_BUFFERED_EVENTS", 50)
+    monkeypatch.setattr(sqlite_watch, "MAX_BUFFERED_EVENTS", 50)
+    broadcaster = sqlite_watch.Broadcaster(1)
+    subscription = broadcaster.subscribe(PREFIX)
+    broadcaster.publish([BackendEvent(f"{PREFIX}{n}", 2, b"", None) for n in range(51)], 2)
+    assert subscription.lagging
+    assert subscription.take() == []
+    broadcaster.close()
     async with opened(path) as backend, watching(backend, PREFIX) as batches:
         await first(batches)
         results = await asyncio.gather(*(backend.create(f"{PREFIX}{n}", b"") for n in range(1000)))
-        (subscription,) = backend._broadcaster._subscriptions
-        assert len(subscription._events) <= 50 + 128
         events = await collect(batches, lambda events: len(events) == 1000)
         assert [event.revision for event in events] == sorted(result.revision for result in results)
         last = await backend.create(PREFIX + "last", b"")
@@ -221,7 +224,7 @@ async def test_bounds_the_buffer_of_a_slow_watch(path: Path, monkeypatch: pytest
 
 async def test_ends_a_watch_that_is_too_slow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise CompactedError from a watch whose next events were compacted."""
-    monkeypatch.setattr(sqlite_watch, "_MAX_BUFFERED_EVENTS", 5)
+    monkeypatch.setattr(sqlite_watch, "MAX_BUFFERED_EVENTS", 5)
     async with opened(path) as backend, watching(backend, PREFIX) as batches:
         await first(batches)
         await asyncio.gather(*(backend.create(f"{PREFIX}{n}", b"") for n in range(20)))
@@ -232,12 +235,18 @@ async def test_ends_a_watch_that_is_too_slow(path: Path, monkeypatch: pytest.Mon
 
 async def test_reports_progress_periodically(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Return progress batches to a watch without events."""
-    monkeypatch.setattr(sqlite_watch, "_PROGRESS_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_watch, "PROGRESS_SECONDS", 0.01)
     async with opened(path) as backend, watching(backend, PREFIX + "in/") as batches:
         await first(batches)
         beside = await backend.create(PREFIX + "a", b"")
         batch = await first(batches)
         assert (list(batch.events), batch.revision) == ([], beside.revision)
+
+
+def _rows(path: Path) -> int:
+    """Return the number of rows of the log."""
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT COUNT(*) FROM log").fetchone()[0])
 
 
 async def test_reuses_the_space_of_compacted_rows(path: Path) -> None:
@@ -248,8 +257,7 @@ async def test_reuses_the_space_of_compacted_rows(path: Path) -> None:
             for _ in range(40):
                 result = await backend.update(PREFIX + "a", b"x" * 20_000, expected=result.revision)
             await backend.compact(result.revision)
-        (rows,) = backend._reads._reader.execute("SELECT COUNT(*) FROM log").fetchone()
-        assert rows == 1
+        assert _rows(path) == 1
     assert size(path) < 60 * 20_000
 
 
@@ -258,13 +266,14 @@ async def test_continues_an_interrupted_compaction(path: Path) -> None:
     async with opened(path) as backend:
         result = await write(backend, PREFIX + "a", *(b"%d" % n for n in range(300)))
         compacting = asyncio.ensure_future(backend.compact(result.revision))
-        await until(lambda: backend._reads.compacted)
+        await asyncio.sleep(0)
+        with pytest.raises(CompactedError):
+            await backend.list(PREFIX, revision=1)
         compacting.cancel()
     async with opened(path) as backend:
         last = await backend.update(PREFIX + "a", b"last", expected=result.revision)
         await backend.compact(last.revision)
-        (rows,) = backend._reads._reader.execute("SELECT COUNT(*) FROM log").fetchone()
-        assert rows == 1
+        assert _rows(path) == 1
 
 
 async def test_compacts_by_age(path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from apiext.storage.backend import Guard, WriteResult
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
+from apiext.storage.replicas import server_keys
 from hack.lib.servers.etcd import Etcd
 
 DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
@@ -32,10 +33,12 @@ async def stranger(etcd: Etcd) -> AsyncIterator[EtcdBackend]:
 
 
 @pytest.fixture
-async def former(etcd: Etcd) -> AsyncIterator[EtcdBackend]:
+async def former(etcd: Etcd, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EtcdBackend]:
     """Yield a server of an earlier release, which keeps companions elsewhere."""
-    backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,)))
-    backend._companions._companions, backend._companions._former = FORMER, f"/nowhere/{uuid.uuid4().hex}/"
+    with monkeypatch.context() as patched:
+        patched.setattr(server_keys, "root", server_keys.former_root)
+        patched.setattr(server_keys, "former_root", lambda _: f"/nowhere/{uuid.uuid4().hex}/")
+        backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,)))
     yield backend
     await backend.close()
 

@@ -16,7 +16,7 @@ from hack.lib.servers.etcd import Etcd
 from tests.contract.proxy import Proxy
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, watching, widget
 from tests.support.captured_logs import logged
-from tests.support.event_loop import until
+from tests.support.event_loop import until, until_answered
 
 
 def _older(etcd: Etcd) -> tuple[bytes, bytes]:
@@ -98,11 +98,13 @@ async def test_follows_the_version_of_each_connection(etcd: Etcd, prefix: str) -
                     return False
                 return True
 
-            await until(lambda: len(backend._servers.connections()) == 2)
+            await until(lambda: len(backend.servers.connections()) == 2)
             assert not await requested()
             await two.cut()
             two.replaced = b"", b""
             await two.listen()
-            backend._servers._channels[1].check_connected()
-            await until(lambda: len(backend._servers.connections()) == 2 and backend._progress_reliable())
-            assert await requested()
+            if backend.servers.ready():
+                backend.servers.mark_failed(backend.servers.current)
+                backend.servers.ready()
+            await until(lambda: len(backend.servers.connections()) == 2)
+            await until_answered(requested)

@@ -7,39 +7,63 @@ import shutil
 import sqlite3
 import threading
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from apiext.storage.backend import CompactedError, UnavailableError
-from apiext.storage.sqlite import database_file
+from apiext.storage.sqlite import database_file, schema
 from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.storage.sqlite.database_file import StoreFile
 from apiext.storage.sqlite.errors import StoreFileError, StoreLostError
 from apiext.storage.sqlite.read_only import ReadOnlySQLite
-from tests.contract.sqlite_files import PREFIX, opened, short_deadline
+from tests.contract.sqlite_files import PREFIX, opened
+from tests.support.event_loop import advance, settle
 
 
-class _Unreadable:
-    """A connection to a file that was damaged while it was open."""
+class _Connection:
+    """A connection to a file that may be damaged while it is open."""
 
-    in_transaction = False
+    def __init__(self, whole: sqlite3.Connection) -> None:
+        self._whole = whole
+        self.is_damaged = False
 
-    def execute(self, _statement: str, _parameters: object = ()) -> None:
+    def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
         """Raise SQLite's error for a damaged file."""
-        raise sqlite3.DatabaseError("database disk image is malformed")
+        if self.is_damaged:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return self._whole.execute(statement, parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole, name)
+
+
+class _Slow(StoreFile):
+    """A file whose disk hangs while `awake` is not set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.awake = threading.Event()
+        self.awake.set()
+
+    def verify(self) -> None:
+        """Wait for the disk."""
+        self.awake.wait()
+        super().verify()
 
 
 async def test_fails_writes_to_a_damaged_file(tmp_path: Path) -> None:
     """Fail all writes with the reason when a transaction can not begin."""
-    backend = await SQLiteBackend.open(tmp_path / "store.db")
+    file = StoreFile(tmp_path / "store.db")
+    file.writer = cast("sqlite3.Connection", connection := _Connection(file.writer))
+    backend = SQLiteBackend(file, deadline=10)
     await backend.create(PREFIX + "a", b"1")
-    whole = backend._writer._connection
-    backend._writer._connection = cast("sqlite3.Connection", _Unreadable())
+    connection.is_damaged = True
     for name in "bc":
         async with asyncio.timeout(30):
             with pytest.raises(UnavailableError, match="malformed"):
                 await backend.create(PREFIX + name, b"")
-    backend._writer._connection = whole
+    connection.is_damaged = False
     assert (await backend.create(PREFIX + "d", b"")).succeeded
     await backend.close()
 
@@ -61,8 +85,11 @@ async def test_fails_writes_when_the_lock_stays(path: Path) -> None:
     async with opened(path) as backend:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with short_deadline(backend), pytest.raises(UnavailableError):
-                await backend.create(PREFIX + "a", b"")
+            writing = asyncio.ensure_future(backend.create(PREFIX + "a", b""))
+            await settle()
+            advance(11)
+            with pytest.raises(UnavailableError):
+                await writing
             other.execute("ROLLBACK")
         assert (await backend.create(PREFIX + "b", b"")).succeeded
         assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "b"]
@@ -70,24 +97,21 @@ async def test_fails_writes_when_the_lock_stays(path: Path) -> None:
 
 async def test_fails_writes_when_the_disk_hangs(path: Path) -> None:
     """Fail the writes of a commit that outlasts the deadline and those queued behind it; answer reads."""
-    async with opened(path) as backend:
+    file = _Slow(path)
+    async with opened(path, file=file) as backend:
         await backend.create(PREFIX + "a", b"1")
-        awake = threading.Event()
-
-        def hang() -> None:
-            awake.wait()
-
-        backend._writer._worker.run(hang, lambda _: None)
-        with short_deadline(backend):
-            writes = [asyncio.ensure_future(backend.create(PREFIX + name, b"")) for name in "bc"]
-            await asyncio.sleep(0)
-            writes.append(asyncio.ensure_future(backend.create(PREFIX + "d", b"")))
-            outcomes = await asyncio.gather(*writes, return_exceptions=True)
+        file.awake.clear()
+        writes = [asyncio.ensure_future(backend.create(PREFIX + name, b"")) for name in "bc"]
+        await settle()
+        writes.append(asyncio.ensure_future(backend.create(PREFIX + "d", b"")))
+        await settle()
+        advance(11)
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [UnavailableError] * 3
         told = [str(outcome).rpartition("; ")[2] for outcome in outcomes]
         assert told == [*["the outcome of the write is unknown: it may be stored"] * 2, "nothing was written"]
         assert (await backend.get(PREFIX + "a"))[0] is not None
-        awake.set()
+        file.awake.set()
         async with asyncio.timeout(30):
             assert (await backend.create(PREFIX + "e", b"")).succeeded
         assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + name for name in "abce"]
@@ -95,11 +119,12 @@ async def test_fails_writes_when_the_disk_hangs(path: Path) -> None:
 
 async def test_fails_writes_when_the_disk_is_full(path: Path) -> None:
     """Fail writes without effect while the disk is full, answer reads, and commit writes when there is space."""
-    async with opened(path) as backend:
+    file = StoreFile(path)
+    async with opened(path, file=file) as backend:
         await backend.create(PREFIX + "a", b"1")
         before = await backend.revision()
-        (pages,) = backend._file.writer.execute("PRAGMA page_count").fetchone()
-        backend._file.writer.execute(f"PRAGMA max_page_count = {pages + 2}")
+        (pages,) = file.writer.execute("PRAGMA page_count").fetchone()
+        file.writer.execute(f"PRAGMA max_page_count = {pages + 2}")
         outcomes = await asyncio.gather(
             backend.create(PREFIX + "b", b"1"), backend.create(PREFIX + "c", b"x" * 100_000), return_exceptions=True
         )
@@ -107,16 +132,17 @@ async def test_fails_writes_when_the_disk_is_full(path: Path) -> None:
         assert "full" in str(outcomes[1])
         assert await backend.revision() == before
         assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "a"]
-        backend._file.writer.execute("PRAGMA max_page_count = 1000000")
+        file.writer.execute("PRAGMA max_page_count = 1000000")
         assert (await backend.create(PREFIX + "c", b"x" * 100_000)).revision == before + 1
 
 
 async def test_readiness_follows_writes(path: Path) -> None:
     """Report that writes fail, with the reason, from the first failed write until the file takes writes again."""
-    async with opened(path) as backend:
+    file = StoreFile(path)
+    async with opened(path, file=file) as backend:
         await backend.create(PREFIX + "a", b"1")
         await backend.writable()
-        backend._file.writer.execute("PRAGMA query_only = ON")
+        file.writer.execute("PRAGMA query_only = ON")
         await backend.writable()
         with pytest.raises(UnavailableError, match="readonly"):
             await backend.create(PREFIX + "b", b"1")
@@ -124,10 +150,10 @@ async def test_readiness_follows_writes(path: Path) -> None:
             await backend.writable()
         await backend.healthy()
         assert (await backend.get(PREFIX + "a"))[0] is not None
-        backend._file.writer.execute("PRAGMA query_only = OFF")
+        file.writer.execute("PRAGMA query_only = OFF")
         await backend.writable()
         assert (await backend.create(PREFIX + "b", b"1")).succeeded
-        assert backend._reads.deleted_up_to() == 0
+        assert _deleted_up_to(path) == 0
 
 
 async def test_a_file_system_that_refuses_growth(path: Path) -> None:
@@ -159,7 +185,7 @@ async def test_a_damaged_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     _damage(path, b"b" * 4000)
     with pytest.raises(StoreFileError, match=r"damaged.*apiext restore"):
         await SQLiteBackend.open(path)
-    monkeypatch.setattr(database_file, "_MAX_CHECKED_BYTES", 0)
+    monkeypatch.setattr(database_file, "MAX_CHECKED_BYTES", 0)
     async with opened(path) as backend:
         for read in (backend.get(PREFIX + "b"), backend.list(PREFIX)):
             with pytest.raises(UnavailableError, match="malformed"):
@@ -177,7 +203,7 @@ async def test_a_damaged_page_that_the_start_needs(path: Path, monkeypatch: pyte
     async with opened(path) as backend:
         await backend.create(PREFIX + "a", b"1")
     _spoil(path, page)
-    monkeypatch.setattr(database_file, "_MAX_CHECKED_BYTES", 0)
+    monkeypatch.setattr(database_file, "MAX_CHECKED_BYTES", 0)
     for _ in range(2):
         with pytest.raises(StoreFileError, match=r"store\.db cannot be used: .*malformed; restore a backup"):
             await SQLiteBackend.open(path)
@@ -238,12 +264,12 @@ async def test_reads_and_watches_agree_on_a_lost_file(path: Path) -> None:
 async def test_a_folder_that_cannot_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Acknowledge what is on the disk if the file cannot be looked up, and write on afterwards."""
 
-    def refuse(_path: Path) -> None:
+    def refuse(_path: Path, **_: object) -> None:
         raise PermissionError
 
     async with opened(path) as backend:
         with monkeypatch.context() as patched:
-            patched.setattr(database_file, "_identity", refuse)
+            patched.setattr(Path, "stat", refuse)
             first = await backend.create(PREFIX + "a", b"1")
         second = await backend.create(PREFIX + "b", b"1")
 
@@ -355,9 +381,15 @@ async def test_a_crash_before_the_first_write(path: Path, caplog: pytest.LogCapt
         shutil.copyfile(f"{path}-wal", f"{crashed}-wal")
     async with opened(crashed) as backend:
         assert await backend.revision() == 2
-        assert backend._reads.deleted_up_to() == 0
+        assert _deleted_up_to(path) == 0
 
     assert "write-ahead log missing" not in caplog.text
+
+
+def _deleted_up_to(path: Path) -> int:
+    """Return the revision up to which compaction has deleted rows."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute(schema.DELETED_UP_TO).fetchone()[0])
 
 
 def _size(path: Path) -> int:

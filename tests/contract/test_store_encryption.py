@@ -127,7 +127,7 @@ async def test_values_with_a_lost_key(
     make_factory: MakeFactory, store: Store, codec: WidgetCodec, encryption: Encryption, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What cannot be decrypted fails as in the reference, and can be read once the key is back."""
-    monkeypatch.setattr(storage_factory, "_TICK_SECONDS", 0.01)
+    monkeypatch.setattr(storage_factory, "TICK_SECONDS", 0.01)
     created = await store.create("default/one", widget("default/one"), codec)
     encryption.replace(configuration(OTHER_KEY, IdentityProvider()))
     other = await make_factory(encryption=encryption)

@@ -283,9 +283,8 @@ def test_stops_gracefully_at_a_signal(tmp_path: Path, number: signal.Signals) ->
     rest = answer.read()
 
     assert rest.endswith(b"\n")
-    popen = server.process._popen
-    assert popen is not None
-    assert popen.wait(30) == 0
+    until(lambda: not server.process.running, "the end")
+    assert server.process.code() == 0
     watch.close()
     with server:
         assert server.request("GET", f"{NAMESPACES}/kept")[0] == 200

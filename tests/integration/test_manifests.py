@@ -139,7 +139,7 @@ def test_workers_have_cores_memory_and_time() -> None:
     assert parse_quantity(resources["requests"]["cpu"]).amount >= workers
     assert parse_quantity(resources["requests"]["memory"]).amount >= (173 + 92 * (workers - 1)) * 2**20
     assert parse_quantity(resources["limits"]["memory"]).amount >= workers * parse_quantity(single["resources"]["limits"]["memory"]).amount
-    assert probe["failureThreshold"] * probe["periodSeconds"] > (hung_workers._MOST_MISSED + 1) * hung_workers._INTERVAL
+    assert probe["failureThreshold"] * probe["periodSeconds"] > (hung_workers.MOST_MISSED + 1) * hung_workers.LOOK_SECONDS
     assert container["readinessProbe"] == single["readinessProbe"]
 
 

@@ -197,11 +197,9 @@ def test_a_silent_worker_shows(server: ApiextServer) -> None:
 
 def _is_answered(client: Client) -> bool:
     """Report whether a new connection is answered soon. It stays open, and later answers may take longer."""
-    client.close()
-    client._connection = client._connect()
-    client._connection.timeout = 5
+    client.reconnect(5)
     answered = client.ask("GET", f"{NAMESPACES}/default").status == 200
-    client._connection.sock.settimeout(60)
+    client.wait_for(60)
     return answered
 
 
@@ -238,7 +236,7 @@ def test_signals_reach_all_workers(etcd: Etcd, tmp_path: Path) -> None:
         server.process.signal(signal.SIGTERM)
         until(lambda: not server.process.running, "the end")
 
-    assert server.process._code() == 0
+    assert server.process.code() == 0
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 
@@ -319,7 +317,7 @@ def test_a_start_that_fails_says_why_once(etcd: Etcd, tmp_path: Path) -> None:
     server.process.start()
     until(lambda: not server.process.running, "the end")
 
-    assert server.process._code() == 1
+    assert server.process.code() == 1
     lines = [line for line in server.log.splitlines() if line.startswith("apiext: ")]
     assert len(lines) == 1
     assert "tracing" in lines[0]

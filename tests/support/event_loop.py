@@ -48,6 +48,13 @@ async def turns_of(job: Awaitable[object]) -> int:
     return count
 
 
+async def tasks_of(job: Awaitable[object]) -> set[asyncio.Task[object]]:
+    """Return the tasks that a job has started."""
+    before = asyncio.all_tasks()
+    await job
+    return asyncio.all_tasks() - before
+
+
 def advance(seconds: float) -> None:
     """Move the clock of the running event loop forward. Due timers run next."""
     loop = asyncio.get_running_loop()

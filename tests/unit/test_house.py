@@ -16,6 +16,11 @@ MAX_FILE: Final = 600
 MAX_FUNCTION: Final = 50
 SOURCES: Final = sorted(path for folder in ("apiext", "tests", "hack") for path in (ROOT / folder).rglob("*.py"))
 PACKAGE: Final = sorted((ROOT / "apiext").rglob("*.py"))
+TESTS: Final = [path for path in SOURCES if "tests" in path.relative_to(ROOT).parts and "hack" not in path.relative_to(ROOT).parts]
+"""All tests but those of hack/, which has no interface but its commands."""
+PATCHING: Final = frozenset({"getattr", "setattr", "delattr"})
+PRIVATE: Final = re.compile(r"(?:^|[.,] ?|import )(_[a-zA-Z]\w*)")
+"""A private name in a text: the name itself, after a dot as in the path of a module, or in the program of a process."""
 
 # The modules that may import a library: path prefixes below apiext/, without the suffix.
 HOMES: Final = {
@@ -154,6 +159,39 @@ def test_no_module_imports_private_names() -> None:
             found += [f"{_name(path)}: {name}" for name in names if re.search(r"(?:^|\.)_(?!_)", name)]
 
     assert found == []
+
+
+def test_tests_use_no_private_names() -> None:
+    """Use a room by its interface: import no private name of apiext, and patch none. Ruff checks attributes (SLF001)."""
+    private = set(_private_names())
+    found = []
+    for path in TESTS:
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("apiext"):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in PATCHING:
+                names = [str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and (node.value.isupper() or "apiext." in node.value):
+                names = PRIVATE.findall(node.value)
+            else:
+                continue
+            found += [f"{_name(path)}:{node.lineno} {name}" for name in names if name in private]
+
+    assert found == []
+
+
+def _private_names() -> Iterator[str]:
+    """Yield the private names of apiext: its functions, classes, variables and attributes."""
+    for path in PACKAGE:
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, Function | ast.ClassDef):
+                name = node.name
+            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+            else:
+                continue
+            if name.startswith("_") and not name.startswith("__"):
+                yield name
 
 
 def test_the_log_is_written_with_fields() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PLUGIN: Final = "buffered"
 _MOST_AT_ONCE: Final = 1000
-_MOST_SENDING: Final = 100
+MOST_SENDING: Final = 100
 """Batches that are sent at the same time; further events wait in the buffer, so that a server that does not answer fills no memory."""
 _CLOSE_SECONDS: Final = 30.0
 """Time to send the remaining events at the end."""
@@ -104,7 +104,7 @@ class BufferedBackend:
         try:
             if self._throttle is not None:
                 await self._throttle.take()
-            if len(self._sending) >= _MOST_SENDING:
+            if len(self._sending) >= MOST_SENDING:
                 await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._stats.lose(PLUGIN, len(batch), _TOO_LATE)

@@ -152,7 +152,7 @@ class RequestMetrics:
             if running is not None:
                 running.running -= 1
             if code:
-                _record(self._stats.find(labels_of(request)), code, time.perf_counter() - start)
+                record(self._stats.find(labels_of(request)), code, time.perf_counter() - start)
 
 
 def _is_unserved(error: errors.StatusError, info: RequestInfo) -> bool:
@@ -160,7 +160,8 @@ def _is_unserved(error: errors.StatusError, info: RequestInfo) -> bool:
     return error.code == 405 or (error.code == 404 and info.subresource not in _SUBRESOURCES)
 
 
-def _record(series: Series, code: int, seconds: float) -> None:
+def record(series: Series, code: int, seconds: float) -> None:
+    """Count a request of a series."""
     series.codes[code] = series.codes.get(code, 0) + 1
     series.buckets[bisect_left(DURATION_BUCKETS, seconds)] += 1
     series.seconds += seconds

@@ -45,8 +45,9 @@ class RequestInfoError(Exception):
 
 WITHOUT_QUERY: Final = frozenset({"POST", "PUT", "PATCH"})
 """Methods for which RequestInfo ignores the query."""
-_CACHED_PATHS: Final = 4096
-_CACHED_QUERIES: Final = 1024
+CACHED_PATHS: Final = 4096
+"""Paths without a query that are cached."""
+CACHED_QUERIES: Final = 1024
 """Paths with a query that are cached."""
 _MAX_CACHED_PATH: Final = 256
 """Characters."""
@@ -68,7 +69,7 @@ class WithRequestInfo(FilterStep):
         if method in WITHOUT_QUERY:
             path = path.partition("?")[0]
         key = (method, path)
-        cache, most = (self._with_query, _CACHED_QUERIES) if "?" in path else (self._cache, _CACHED_PATHS)
+        cache, most = (self._with_query, CACHED_QUERIES) if "?" in path else (self._cache, CACHED_PATHS)
         info = cache.get(key)
         if info is None:
             if len(request.raw_path) > _LONG_PATH:

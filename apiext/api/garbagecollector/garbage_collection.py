@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _TURN_SECONDS: Final = 15.0
 """Seconds between two looks at the lock: most of the time until a server takes over from one that is gone, as in the reference."""
-_PAUSES: Final = (0.2, 15.0)
+PAUSES: Final = (0.2, 15.0)
 """Seconds before the first retry while the store does not answer, and the longest before later ones."""
 
 
@@ -63,7 +63,7 @@ class GarbageCollection:
             await self._collect()
             return
         collecting: asyncio.Task[None] | None = None
-        backoff = Backoff(*_PAUSES)
+        backoff = Backoff(*PAUSES)
         try:
             while True:
                 try:
@@ -85,7 +85,7 @@ class GarbageCollection:
 
     async def _collect(self) -> None:
         """Collect until cancelled, with a new graph whenever changes were lost."""
-        backoff = Backoff(*_PAUSES)
+        backoff = Backoff(*PAUSES)
         while True:
             collector = self._current = self._make()
             try:

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 20
 """Objects processed at the same time, as in the reference."""
-_PAUSES: Final = (0.05, 60.0)
+PAUSES: Final = (0.05, 60.0)
 """Seconds before the first retry of an object, and the longest before later ones."""
 _MANY: Final = 50
 """Owners of an object from which on they are not read for each attempt at it, and attempts are at most one a second."""
-_MANY_SECONDS: Final = 1.0
+MANY_SECONDS: Final = 1.0
+"""Pause before the next attempt at an object with many owners."""
 _TOGETHER: Final = 8
 """Dependents orphaned at the same time."""
 _CONFLICTS: Final = 5
@@ -78,7 +79,7 @@ class GarbageCollector:
             key_field="key",
             retryable=FAILURES,
             workers=_WORKERS,
-            pauses=_PAUSES,
+            pauses=PAUSES,
         )
         self._checks = WorkQueue(
             self._check,
@@ -87,7 +88,7 @@ class GarbageCollector:
             key_field="owner",
             retryable=FAILURES,
             workers=_WORKERS,
-            pauses=_PAUSES,
+            pauses=PAUSES,
         )
         self.graph = Graph(kinds.locate, self._attempts.add, self._checks.add)
         self.builder = GraphBuilder(backend, root, self.graph, reach=reach, is_ignored=is_ignored)
@@ -126,7 +127,7 @@ class GarbageCollector:
         if owner.concerns_dependents:
             async for node in paced(list(owner.dependents)):
                 if len(node.owners) > _MANY:
-                    self._attempts.add_after(node.key, _MANY_SECONDS)
+                    self._attempts.add_after(node.key, MANY_SECONDS)
                 else:
                     self._attempts.add(node.key)
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from apiext.storage.backend import Backend, BackendEvent
 
 _LOG: Final = get_logger(__name__)
-_QUIET_SECONDS: Final = 5.0
+QUIET_SECONDS: Final = 5.0
 """Seconds until all objects are read if nothing needs it sooner: clients that list after a restart come first."""
-_PAUSES: Final = (0.2, 5.0)
+PAUSES: Final = (0.2, 5.0)
 """Seconds before the first retry of reading all objects, and the longest before later ones."""
 _UNRELIABLE_SECONDS: Final = 5.0
 """Seconds for the last changes to arrive from an etcd that does not report its progress reliably."""
@@ -124,9 +124,9 @@ class GraphBuilder:
     async def _build(self) -> None:
         """Read all objects soon, or at once when the collector may have work."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_QUIET_SECONDS):
+            async with asyncio.timeout(QUIET_SECONDS):
                 await self._wanted.wait()
-        backoff = Backoff(*_PAUSES)
+        backoff = Backoff(*PAUSES)
         while True:
             try:
                 await self._read_all()

@@ -49,15 +49,15 @@ _MAX_CHARACTERS: Final = 200
 """Characters of an object's error in a condition."""
 _MAX_FAILED: Final = 100
 """Failed objects after which a pass ends: the converter does not work."""
-_FIRST_CHECK_SECONDS: Final = 30.0
+FIRST_CHECK_SECONDS: Final = 30.0
 """Delay of the count for a definition without other stored versions: not during the start of the server."""
-_LAG_SECONDS: Final = 2.0
+LAG_SECONDS: Final = 2.0
 """Pause while a live server does not write the new version yet."""
-_TURN_SECONDS: Final = 15.0
+TURN_SECONDS: Final = 15.0
 """Pause while another server migrates."""
-_KEYS_SECONDS: Final = 60.0
+KEYS_SECONDS: Final = 60.0
 """Interval of looks whether the keys of an encrypted resource have changed."""
-_REPEAT_SECONDS: Final = 300.0
+REPEAT_SECONDS: Final = 300.0
 """Pause before failed objects are migrated, and rejected ones checked, again."""
 
 _LOG: Final = get_logger(__name__)
@@ -107,14 +107,12 @@ class AutomaticMigration:
         """The generation of keys for which no object was left that is stored in another way, by definition."""
         self._invalid: dict[str, Sequence[str]] = {}
         """The keys of objects that were invalid when this server checked them last, by definition."""
-        self._queue = WorkQueue(
-            self._sync, log=_LOG, event="storage migration failed, retrying", key_field="definition", retryable=FAILURES
-        )
+        self.queue = WorkQueue(self._sync, log=_LOG, event="storage migration failed, retrying", key_field="definition", retryable=FAILURES)
         self._follower = CatalogFollower(catalog, self._on_change)
 
     def start(self) -> None:
         """Migrate the objects of all definitions in the catalog, now and after each change."""
-        work = {"automatic-migration": self._queue.run()}
+        work = {"automatic-migration": self.queue.run()}
         if self._encryption is not None:
             work["automatic-migration-keys"] = self._follow_keys(self._encryption, self._encryption.generation)
         self._follower.start(work)
@@ -130,20 +128,20 @@ class AutomaticMigration:
         if new is None or not new.owns_objects or (old is not None and _triggers(old) == _triggers(new)):
             return
         if _old_stored_versions(new):
-            self._queue.add(new.name)
+            self.queue.add(new.name)
         elif len(new.versions) > 1 or self._is_encrypted(new):
-            self._queue.add_after(new.name, _FIRST_CHECK_SECONDS)
+            self.queue.add_after(new.name, FIRST_CHECK_SECONDS)
 
     async def _follow_keys(self, encryption: Encryption, known: int) -> None:
         """Enqueue the definitions of encrypted resources after each change of a known generation: a reload may name further resources."""
         while True:
-            await asyncio.sleep(_KEYS_SECONDS)
+            await asyncio.sleep(KEYS_SECONDS)
             if encryption.generation == known:
                 continue
             known = encryption.generation
             for definition in self._catalog.all():
                 if definition.owns_objects and self._is_encrypted(definition):
-                    self._queue.add(definition.name)
+                    self.queue.add(definition.name)
 
     async def _sync(self, name: str) -> float | None:
         """Migrate the objects of a definition; return the seconds until the next call, None for the next change."""
@@ -157,7 +155,7 @@ class AutomaticMigration:
         else:
             return self._next_look(definition)
         if not await self._lock.acquire():
-            return _TURN_SECONDS
+            return TURN_SECONDS
         try:
             again = await work(definition)
         finally:
@@ -169,7 +167,7 @@ class AutomaticMigration:
 
     def _next_look(self, definition: Definition) -> float | None:
         """Return the seconds until the next look whether keys have changed, None without encryption."""
-        return _KEYS_SECONDS if self._is_encrypted(definition) else None
+        return KEYS_SECONDS if self._is_encrypted(definition) else None
 
     def _has_new_keys(self, definition: Definition) -> bool:
         """Report whether objects may be stored with other keys than new ones, or in another way."""
@@ -188,7 +186,7 @@ class AutomaticMigration:
 
     async def _migrate(self, definition: Definition) -> float | None:
         if not await self._is_written_everywhere(definition):
-            return _LAG_SECONDS
+            return LAG_SECONDS
         keys = self._encryption.generation if self._encryption is not None else 0
         report = await self._rewrite(definition)
         if self._has_changed(definition):
@@ -198,14 +196,14 @@ class AutomaticMigration:
         left = await self._other_versions(definition)
         if report.is_complete and left and not report.failed:
             # objects of clients whose writes began before the change of the definition
-            return _LAG_SECONDS
+            return LAG_SECONDS
         if not await self._is_written_everywhere(definition):
-            return _LAG_SECONDS
+            return LAG_SECONDS
         await self._finish(definition, report, left)
         if report.rejected:
             # objects that earlier passes found invalid may still be invalid
             self._invalid[definition.name] = [*dict.fromkeys((*self._invalid.get(definition.name, ()), *report.rejected))]
-        return _REPEAT_SECONDS if left or report.rejected else None
+        return REPEAT_SECONDS if left or report.rejected else None
 
     async def _check_again(self, definition: Definition) -> float | None:
         """Check the invalid objects again, and update the condition. Check all objects if their keys are unknown."""
@@ -237,7 +235,7 @@ class AutomaticMigration:
             return existing if crd["status"] is existing["status"] else crd
 
         await self._update(definition, change)
-        return _REPEAT_SECONDS if report.rejected else None
+        return REPEAT_SECONDS if report.rejected else None
 
     async def _is_written_everywhere(self, definition: Definition) -> bool:
         """Report whether every live server writes the storage version."""

@@ -42,13 +42,13 @@ _WORKERS: Final = 5
 """Resources migrated at the same time."""
 _NO_NAMESPACE: Final = "@fake:svm_ns!"
 """A namespace that never exists: its list is empty, and has a revision. Lists of cluster-scoped objects ignore it."""
-_UNKNOWN_SECONDS: Final = 60
+UNKNOWN_SECONDS: Final = 60
 """Age at which a migration fails if its resource is not served."""
-_PAUSES: Final = (0.05, 5.0)
+PAUSES: Final = (0.05, 5.0)
 """Seconds before an interrupted migration goes on, at first and at most."""
-_LOOK_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 1.0
 """Pause before the next look for a resource that is not served yet."""
-_TURN_SECONDS: Final = 15.0
+TURN_SECONDS: Final = 15.0
 """Pause while another server leads."""
 
 
@@ -82,7 +82,7 @@ class MigrationController:
             key_field="migration",
             retryable=FAILURES,
             workers=_WORKERS,
-            pauses=_PAUSES,
+            pauses=PAUSES,
         )
         self._runs: dict[str, ResourcePatches] = {}
         """The current runs by the uid of their migration."""
@@ -135,7 +135,7 @@ class MigrationController:
         """Record the end of the finished migrations of a resource, and start its next one."""
         finished, following = migration_state.next_of(await self._running_and_next(resource))
         if (finished or following is not None) and not await self._leads():
-            return _TURN_SECONDS
+            return TURN_SECONDS
         for one in finished:
             await self._definitions.finish(resource_of(one), succeeded=migration_state.has_succeeded(one))
             await self._update(one, migration_state.ended)
@@ -162,7 +162,7 @@ class MigrationController:
         if migration is None or not is_running(migration) or is_finished(migration):
             return None
         if not await self._leads():
-            return _TURN_SECONDS
+            return TURN_SECONDS
         resource = self._resources.find(resource_of(migration))
         if resource is None:
             return await self._fail_unless_served(migration)
@@ -177,10 +177,10 @@ class MigrationController:
         return None
 
     async def _fail_unless_served(self, migration: Object) -> float | None:
-        """Fail a migration of a resource that is not served, after `_UNKNOWN_SECONDS`."""
+        """Fail a migration of a resource that is not served, after `UNKNOWN_SECONDS`."""
         age = datetime.now(UTC) - time.parse(migration["metadata"]["creationTimestamp"])
-        if age.total_seconds() < _UNKNOWN_SECONDS:
-            return _LOOK_SECONDS
+        if age.total_seconds() < UNKNOWN_SECONDS:
+            return LOOK_SECONDS
         began = bool(migration["status"].get("resourceVersion"))
         text = unhandled("unable to obtain GVR from discovery") if began else "resource does not exist in discovery"
         await self._fail(migration, text)

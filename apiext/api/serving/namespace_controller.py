@@ -44,10 +44,10 @@ _LOG: Final = get_logger(__name__)
 SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _CONTROLLER: Final = "kube-controller-manager"
 """The manager of the controller's fields."""
-_MIN_PAUSE_SECONDS: Final = 0.1
-_MAX_PAUSE_SECONDS: Final = 5.0
+MIN_PAUSE_SECONDS: Final = 0.1
+MAX_PAUSE_SECONDS: Final = 5.0
 """Seconds before the first retry and before later ones."""
-_ENSURE_SECONDS: Final = 60.0
+ENSURE_SECONDS: Final = 60.0
 """Seconds between two looks for missing system namespaces: `kube-node-lease` can be deleted."""
 _WORKERS: Final = 20
 """Namespaces to empty at the same time."""
@@ -184,7 +184,7 @@ class NamespaceController:
             key_field="namespace",
             retryable=FAILURES,
             workers=_WORKERS,
-            pauses=(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS),
+            pauses=(MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS),
         )
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -196,7 +196,7 @@ class NamespaceController:
         """
         for name in SYSTEM_NAMESPACES:
             await self._ensure(name)
-        pauses = (_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        pauses = (MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         watching = follow(self._namespaces.watch, self._on_event, log=_LOG, failed="namespace watch failed, retrying", pauses=pauses)
         self._tasks = [
             asyncio.create_task(watching, name="namespace-informer"),
@@ -210,7 +210,7 @@ class NamespaceController:
 
     async def _keep_system_namespaces(self) -> None:
         while True:
-            await until_tick(_ENSURE_SECONDS)
+            await until_tick(ENSURE_SECONDS)
             try:
                 for name in SYSTEM_NAMESPACES:
                     await self._ensure(name)

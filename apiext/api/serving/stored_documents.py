@@ -54,7 +54,7 @@ MAX_ENTRIES: Final = 1000
 _DEFAULT_ENTRIES: Final = 500
 _PIECE: Final = 50
 """Objects in memory at a time; fewer large ones."""
-_MAX_PAGE_BYTES: Final = 64 << 20
+MAX_PAGE_BYTES: Final = 64 << 20
 """Bytes of examined objects after which a page ends; reading them takes 0.1 s."""
 _ENCODED_BYTES: Final = 192 << 10
 """Bytes of an object to encode at a time, in a fraction of a millisecond. A multiple of 3, so that the texts can be joined."""
@@ -299,7 +299,7 @@ class _Pages:
     async def of(self, stored: StoredVersions) -> AsyncGenerator[Sequence[KeyValue]]:
         """Yield the page's objects in pieces that fit into memory. End the page early after much time or many bytes."""
         loop = asyncio.get_running_loop()
-        end, left, room, size = loop.time() + _PAGE_SECONDS, self.limit, _MAX_PAGE_BYTES, PageLimit()
+        end, left, room, size = loop.time() + _PAGE_SECONDS, self.limit, MAX_PAGE_BYTES, PageLimit()
         while left and room > 0 and loop.time() < end:
             pairs, self.after = await stored.page(self.after, min(left, _PIECE, size.keys))
             yield pairs

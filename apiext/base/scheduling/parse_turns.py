@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SLICE: Final = 0.002
+SLICE_SECONDS: Final = 0.002
 """Seconds of parsing in one iteration."""
 _AT_ONCE: Final = 1 << 18
 """Bytes received and parsed in one iteration before connections must wait for their turn: what one connection receives at once."""
@@ -53,7 +53,7 @@ class ParseTurns:
                 self._loop.call_soon(self._continue)
 
     def _parse_some(self) -> None:
-        end = time.perf_counter() + _SLICE
+        end = time.perf_counter() + SLICE_SECONDS
         for _ in range(_RESUMED):
             # a turn that it takes meanwhile finds the queue occupied
             try:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-_EXPECTED_SECONDS: Final = 0.25
+EXPECTED_SECONDS: Final = 0.25
 """How long after a small request more of them are expected."""
-_HOLD_SECONDS: Final = 0.005
+HOLD_SECONDS: Final = 0.005
 """How long a small request keeps long work waiting; most need less."""
 
 
@@ -22,7 +22,7 @@ class SmallRequests:
         """Create the counter. All times are seconds of the performance counter."""
         self._under_way: set[asyncio.Task[Any] | None] = set()
         """The tasks of these requests."""
-        self._latest = -_EXPECTED_SECONDS
+        self._latest = -EXPECTED_SECONDS
         self._held_since = 0.0
         self._free_from = 0.0
         """When long work may be held again."""
@@ -32,7 +32,7 @@ class SmallRequests:
     @property
     def expected(self) -> bool:
         """Report whether a small request has begun in the last 0.25 s."""
-        return time.perf_counter() < self._latest + _EXPECTED_SECONDS
+        return time.perf_counter() < self._latest + EXPECTED_SECONDS
 
     def note(self) -> None:
         """Expect more small requests for 0.25 s."""
@@ -59,10 +59,10 @@ class SmallRequests:
         if not self._under_way:
             return False
         now = time.perf_counter()
-        if now < self._free_from or now > self._latest + _HOLD_SECONDS:
+        if now < self._free_from or now > self._latest + HOLD_SECONDS:
             return False
         self._held_since, self._resume = now, resume
-        self._timer = asyncio.get_running_loop().call_later(_HOLD_SECONDS, self._release)
+        self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._release)
         return True
 
     def _release(self) -> None:

@@ -19,10 +19,11 @@ from apiext.base.scheduling.small_requests import SMALL_REQUESTS
 
 T = TypeVar("T")
 
-_SLICE_SECONDS: Final = 0.002
-_SHARED_SLICE_SECONDS: Final = 0.0001
+SLICE_SECONDS: Final = 0.002
+"""How long work holds the event loop before others have their turn."""
+SHARED_SLICE_SECONDS: Final = 0.0001
 """A slice while small requests come: one piece of a response. The pauses cost a few percent, which nobody pays for long work alone."""
-_SHORT_SLICE_SECONDS: Final = 0.0002
+SHORT_SLICE_SECONDS: Final = 0.0002
 """The first slice of work that begins while other work waits; enough for most."""
 
 
@@ -82,7 +83,7 @@ class Pace:
             turns = _TURNS[loop] = _Turns()
         self._turns = turns
         begun = time.perf_counter() if begun is None else begun
-        self.until = begun + (_SHORT_SLICE_SECONDS if turns else self._slice())
+        self.until = begun + (SHORT_SLICE_SECONDS if turns else self._slice())
         """When the slice ends, by the performance counter."""
 
     @property
@@ -103,7 +104,7 @@ class Pace:
 
     def _slice(self) -> float:
         shared = SMALL_REQUESTS.expected and not self._urgent
-        return _SHARED_SLICE_SECONDS if shared else _SLICE_SECONDS
+        return SHARED_SLICE_SECONDS if shared else SLICE_SECONDS
 
 
 async def paced(items: Iterable[T], *, urgent: bool = False) -> AsyncGenerator[T]:

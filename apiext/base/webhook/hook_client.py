@@ -63,7 +63,8 @@ _SCHEMES: Final = frozenset({"http", "https"})
 _ERRORS: Final = (CallFailedError, OSError, ValueError)
 _UNAUTHORIZED: Final = 401
 
-_RESOLV_CONF: Final = Path("/etc/resolv.conf")
+RESOLV_CONF: Final = Path("/etc/resolv.conf")
+"""The file with the name servers of the process."""
 _NAME_SERVER: Final = re.compile(r"^nameserver\s+(\S+)", re.MULTILINE)
 _CALLED: Final = re.compile(r"\('([^']+)', (\d+)")
 
@@ -108,7 +109,7 @@ class CallErrors:
 def unknown_host(host: str) -> str:
     """Describe a host that the DNS does not know, with the address of the first name server as Go's resolver does."""
     try:
-        found = _NAME_SERVER.search(_RESOLV_CONF.read_text())
+        found = _NAME_SERVER.search(RESOLV_CONF.read_text())
     except (OSError, ValueError):
         found = None
     if found is None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from apiext.base.webhook.clientcmd.credentials import Credential
     from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 
-_PROBE_AFTER: Final = 15
+PROBE_AFTER: Final = 15
 """Seconds without a byte until the kernel probes a connection."""
 _PROBE_INTERVAL: Final = 5
 _PROBES: Final = 3
-_UNANSWERED: Final = _PROBE_AFTER + _PROBES * _PROBE_INTERVAL
+_UNANSWERED: Final = PROBE_AFTER + _PROBES * _PROBE_INTERVAL
 """Seconds after which a connection breaks whose other end answers neither probes nor data. client-go takes 45, by pings of HTTP/2."""
 
 
@@ -119,7 +119,7 @@ def _probed_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (
-        (socket.TCP_KEEPIDLE, _PROBE_AFTER),
+        (socket.TCP_KEEPIDLE, PROBE_AFTER),
         (socket.TCP_KEEPINTVL, _PROBE_INTERVAL),
         (socket.TCP_KEEPCNT, _PROBES),
         (socket.TCP_USER_TIMEOUT, _UNANSWERED * 1000),

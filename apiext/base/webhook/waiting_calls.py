@@ -11,7 +11,7 @@ from apiext.base.meta import errors
 
 PATIENCE_SECONDS: Final = 5.0
 """Seconds without any answer; after them, only a limited number of requests may wait for the webhook."""
-_MAX_WAITING: Final = 64
+MAX_WAITING: Final = 64
 """Maximum of calls that wait for a webhook without answers: a third of the server's concurrent writes."""
 _RETRY_AFTER: Final = 1
 
@@ -43,7 +43,7 @@ class WaitingCalls:
         """
         if not self._running:
             self._silent_since = self._clock()
-        elif self._running >= _MAX_WAITING and self._clock() - self._silent_since > PATIENCE_SECONDS:
+        elif self._running >= MAX_WAITING and self._clock() - self._silent_since > PATIENCE_SECONDS:
             raise too_many_waiting()
         self._running += 1
         return self

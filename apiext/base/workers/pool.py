@@ -63,7 +63,7 @@ Ts = TypeVarTuple("Ts")
 
 _GRACE: Final = 1.0
 """Seconds in which a job may end after its caller was cancelled."""
-_BEGIN_SECONDS: Final = (1.0, 4.0, limits.MAX_JOB_SECONDS)
+BEGIN_SECONDS: Final = (1.0, 4.0, limits.MAX_JOB_SECONDS)
 """Seconds in which a process must begin a job before another one gets it: the machine may be busy."""
 _LOG: Final = get_logger(__name__)
 _TURN: Final[ContextVar[Turn]] = ContextVar("turn")
@@ -94,10 +94,14 @@ class WorkerPool:
         self.killed = 0
         """Processes that were killed in the middle of a job."""
         self._slots = FairSlots(slots=processes, waiting=waiting, long=long)
-        self._supply = ProcessSupply(preload, idle_seconds)
-        self._job_seconds = job_seconds
-        self._grace = grace
-        self._working: set[Worker] = set()
+        self.supply = ProcessSupply(preload, idle_seconds)
+        """The processes without a job."""
+        self.job_seconds = job_seconds
+        """Seconds of a job in a process."""
+        self.grace = grace
+        """Seconds in which a job may end after its caller was cancelled."""
+        self.working: set[Worker] = set()
+        """The processes with a job."""
         self._aside = 0
 
     @property
@@ -113,11 +117,11 @@ class WorkerPool:
     @property
     def inline_stretch(self) -> int:
         """Return the factor of the limits of inline work: greater than 1 while the start of a process is late."""
-        return limits.INLINE_STRETCH if self._supply.is_late else 1
+        return limits.INLINE_STRETCH if self.supply.is_late else 1
 
     def keep_ready(self) -> None:
         """Fork the template of processes from this one, which has done what jobs need, and keep a process ready from now on."""
-        self._supply.keep_ready()
+        self.supply.keep_ready()
 
     async def call(self, function: Callable[[*Ts], T], *args: *Ts, user: str = "", kind: Hashable = None) -> T:
         """Run a function of a module in a worker process and return its result. The job counts for `user`; "" is the server itself.
@@ -182,7 +186,7 @@ class WorkerPool:
         except BaseException:
             turn.end()
             raise
-        limit, token = asyncio.timeout(self._job_seconds), _TURN.set(turn)
+        limit, token = asyncio.timeout(self.job_seconds), _TURN.set(turn)
         turn.begin()
         try:
             async with limit:
@@ -194,16 +198,16 @@ class WorkerPool:
         finally:
             _TURN.reset(token)
             if worker.busy:
-                self._supply.do(self._finish(worker, job, turn))
+                self.supply.do(self._finish(worker, job, turn))
             else:
                 self._put_back(worker)
                 turn.end()
 
     async def _begun(self, job: Job, answers: Answers) -> Worker:
         """Return a process that has begun the job. One that does not is replaced: until then, a job has no effect."""
-        for patience in _BEGIN_SECONDS:
-            worker = await self._supply.take()
-            self._working.add(worker)
+        for patience in BEGIN_SECONDS:
+            worker = await self.supply.take()
+            self.working.add(worker)
             try:
                 async with asyncio.timeout(patience):
                     begun = await worker.begin(job, answers)
@@ -212,7 +216,7 @@ class WorkerPool:
                 self.killed += 1
                 worker.leaving = True
             except BaseException:
-                self._supply.do(self._finish(worker, job, None))
+                self.supply.do(self._finish(worker, job, None))
                 raise
             else:
                 if begun:
@@ -223,7 +227,7 @@ class WorkerPool:
     async def _finish(self, worker: Worker, job: Job, turn: Turn | None) -> None:
         """Wait a short time for the end of a cancelled job, then kill its process."""
         try:
-            async with asyncio.timeout(self._grace):
+            async with asyncio.timeout(self.grace):
                 await worker.settle()
         except TimeoutError:
             self.killed += 1
@@ -234,12 +238,12 @@ class WorkerPool:
             turn.end()
 
     def _put_back(self, worker: Worker) -> None:
-        self._working.discard(worker)
-        self._supply.put_back(worker)
+        self.working.discard(worker)
+        self.supply.put_back(worker)
 
     async def close(self) -> None:
         """End all processes; their jobs fail."""
-        await self._supply.close(self._working)
+        await self.supply.close(self.working)
 
 
 async def _awaited(waiting: Awaitable[T]) -> T:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_START_SECONDS: Final = 10.0
+START_SECONDS: Final = 10.0
 """Seconds in which a template must start a process; then another template does. It usually takes some milliseconds."""
 _TEMPLATES: Final = 3
 """Templates that are tried for one process."""
@@ -36,11 +36,12 @@ class ProcessSupply:
         """Start processes on demand until `keep_ready`. `preload` is a module for new templates."""
         self._preload = preload
         self._idle_seconds = idle_seconds
-        self._ready: Worker | None = None
+        self.ready: Worker | None = None
         """A process without any memory of jobs."""
-        self._idle: dict[Worker, asyncio.TimerHandle] = {}
+        self.idle: dict[Worker, asyncio.TimerHandle] = {}
         """Processes that have worked, with the timers of their ends."""
-        self._template: WorkerTemplate | None = None
+        self.template: WorkerTemplate | None = None
+        """What starts processes; None before the first one."""
         self._keeps = False
         self._preparing: asyncio.Task[None] | None = None
         self._late_at = 0.0
@@ -54,17 +55,17 @@ class ProcessSupply:
 
     @property
     def _has_process(self) -> bool:
-        return self._ready is not None or bool(self._idle)
+        return self.ready is not None or bool(self.idle)
 
     def keep_ready(self) -> None:
         """Fork the template, if there is none yet, and keep a process ready from now on."""
-        if self._template is None:
+        if self.template is None:
             try:
-                self._template = forked_template()
+                self.template = forked_template()
             except OSError as error:
                 _LOG.warning("template of worker processes not forked, starting its program", error=str(error))
-                self._template = spawned_template(self._preload)
-            self._template.on_loss = self._replace_template
+                self.template = spawned_template(self._preload)
+            self.template.on_loss = self._replace_template
         self._keeps = True
         self._prepare()
 
@@ -95,7 +96,7 @@ class ProcessSupply:
             self.do(self._end(worker))
             self._prepare()
         else:
-            self._idle[worker] = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, worker)
+            self.idle[worker] = asyncio.get_running_loop().call_later(self._idle_seconds, self._retire, worker)
 
     def do(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do work that `close` waits for."""
@@ -109,17 +110,17 @@ class ProcessSupply:
         self._closed = True
         if self._preparing is not None:
             self._preparing.cancel()
-        for timer in self._idle.values():
+        for timer in self.idle.values():
             timer.cancel()
-        ready = [self._ready] if self._ready is not None else []
-        ends = [asyncio.ensure_future(self._end(worker)) for worker in (*ready, *self._idle, *working)]
-        self._ready = None
-        self._idle.clear()
-        if self._template is not None:
+        ready = [self.ready] if self.ready is not None else []
+        ends = [asyncio.ensure_future(self._end(worker)) for worker in (*ready, *self.idle, *working)]
+        self.ready = None
+        self.idle.clear()
+        if self.template is not None:
             if ends:
                 await asyncio.wait(ends, timeout=_END_SECONDS)
-            await self._template.close()
-            self._template = None
+            await self.template.close()
+            self.template = None
         await asyncio.gather(*ends)
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -128,11 +129,11 @@ class ProcessSupply:
 
     def _take_present(self) -> Worker | None:
         """Return a process that has no job, if there is one: rather one that has worked, and keeps what it has compiled."""
-        if self._idle:
-            worker, timer = self._idle.popitem()
+        if self.idle:
+            worker, timer = self.idle.popitem()
             timer.cancel()
             return worker
-        ready, self._ready = self._ready, None
+        ready, self.ready = self.ready, None
         return ready
 
     def _prepare(self) -> None:
@@ -145,7 +146,7 @@ class ProcessSupply:
     async def _start_ready(self) -> None:
         while True:
             try:
-                self._ready = await self._start()
+                self.ready = await self._start()
             except OSError as error:
                 _LOG.warning("worker process not started, retrying", error=str(error), retry_after=_RETRY_SECONDS)
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -158,16 +159,16 @@ class ProcessSupply:
     async def _start(self) -> Worker:
         """Start a process, with another template if the present one is lost or does not answer. Raises OSError."""
         for _ in range(_TEMPLATES):
-            if self._template is None:
+            if self.template is None:
                 self._replace_template()
-            template = self._template
+            template = self.template
             if template is None:
                 break
             try:
-                async with asyncio.timeout(_START_SECONDS if template.ready else None):
+                async with asyncio.timeout(START_SECONDS if template.ready else None):
                     worker = await Worker.start(template)
             except (TimeoutError, TemplateLostError):
-                if self._template is template:
+                if self.template is template:
                     self._replace_template()
             else:
                 worker.on_loss = partial(self._on_loss, worker)
@@ -178,12 +179,12 @@ class ProcessSupply:
         """Start the program of a template. Raises OSError."""
         if self._closed:
             return
-        if (former := self._template) is not None:
-            self._template = None
+        if (former := self.template) is not None:
+            self.template = None
             _LOG.warning("template of worker processes lost, starting another one", pid=former.pid)
             self.do(former.close())
-        self._template = spawned_template(self._preload)
-        self._template.on_loss = self._replace_template
+        self.template = spawned_template(self._preload)
+        self.template.on_loss = self._replace_template
 
     async def _keep_started(self, starting: asyncio.Task[Worker]) -> None:
         """Keep the process of a job that was cancelled meanwhile."""
@@ -197,9 +198,9 @@ class ProcessSupply:
 
     def _on_loss(self, worker: Worker) -> None:
         """Replace a process that ended while it had no job."""
-        if worker is self._ready:
-            self._ready = None
-        elif (timer := self._idle.pop(worker, None)) is not None:
+        if worker is self.ready:
+            self.ready = None
+        elif (timer := self.idle.pop(worker, None)) is not None:
             timer.cancel()
         else:
             # its job notices
@@ -207,7 +208,7 @@ class ProcessSupply:
         self.put_back(worker)
 
     def _retire(self, worker: Worker) -> None:
-        del self._idle[worker]
+        del self.idle[worker]
         worker.leaving = True
         self.put_back(worker)
 

@@ -121,12 +121,12 @@ class Policy:
 
     async def _wait(self, name: str, *, denied: bool) -> None:
         async def holds() -> bool:
-            return await self._denies(name) is denied
+            return await self.denies(name) is denied
 
         state = "enforced" if denied else "lifted"
         await until(holds, lambda: f"ValidatingAdmissionPolicy {self.name} of the host is not {state}")
 
-    async def _denies(self, name: str) -> bool:
+    async def denies(self, name: str) -> bool:
         """Return whether the policy denies a ConfigMap of that name. Raises ApiError for any other response."""
         try:
             await self._host.post(_PROBE, {"metadata": {"name": name}})

@@ -38,7 +38,7 @@ from apiext.operator.host_definitions import ConditionReason, missing_versions
 
 _RETRY_SECONDS: Final = 30.0
 """Pause before a blocked hand-over is checked again."""
-_CLIENT_RESTART_SECONDS: Final = 5.0
+CLIENT_RESTART_SECONDS: Final = 5.0
 """Seconds in which all clients notice that they must list again, also those between two watches."""
 _BATCH_SIZE: Final = 500
 """Objects written to the host's etcd at once."""
@@ -155,7 +155,7 @@ async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
         versions = host_definitions.add_stored_versions(record.host_versions.get(name, ()))
         await host_definitions.amend(transition.clients.host, transition.group.crds[name], versions, status=True)
     await transition.report(ConditionReason.HANDING_OVER, "clients have to list again")
-    await asyncio.sleep(_CLIENT_RESTART_SECONDS)
+    await asyncio.sleep(CLIENT_RESTART_SECONDS)
     for name in leaving:
         await reset_watches(transition.clients.host, transition.group.crds[name])
     await transition.report(ConditionReason.HANDING_OVER, "the host starts to serve")

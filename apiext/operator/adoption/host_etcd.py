@@ -26,7 +26,7 @@ from apiext.storage.backend import Backend, BackendError, KeyValue, UnreadableVa
 from apiext.storage.etcd.config import EtcdConfig
 
 _CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
-_PAGE_SIZE: Final = 500
+PAGE_SIZE: Final = 500
 """Objects read at once."""
 _MAX_CONCURRENT_WRITES: Final = 32
 
@@ -90,7 +90,7 @@ class HostStore:
     async def _pages(self, prefix: str) -> AsyncGenerator[Sequence[KeyValue], None]:
         start, revision = "", 0
         while True:
-            page = await self._backend.list(prefix, start=start, revision=revision, limit=_PAGE_SIZE)
+            page = await self._backend.list(prefix, start=start, revision=revision, limit=PAGE_SIZE)
             revision = revision or page.revision
             yield page.items
             if not page.more:

@@ -13,7 +13,7 @@ TIMEOUT_SECONDS: Final = 60.0
 """Seconds after which `until` gives up."""
 _POLL_SECONDS: Final = 0.1
 _RETRIES: Final = 20
-_RETRY_SECONDS: Final = 0.25
+RETRY_SECONDS: Final = 0.25
 """Pause between two attempts of a call."""
 
 
@@ -43,5 +43,5 @@ async def retry_on_codes(call: Callable[[], Awaitable[T]], *, codes: Collection[
         except ApiError as error:
             if error.code not in codes:
                 raise
-        await asyncio.sleep(_RETRY_SECONDS)
+        await asyncio.sleep(RETRY_SECONDS)
     return await call()

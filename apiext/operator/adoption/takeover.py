@@ -39,7 +39,7 @@ from apiext.operator.host_definitions import ConditionReason, stored_versions
 
 _SERVES: Final = "apiext serves the group"
 _ADMISSION: Final = "/readyz/admission"
-_SETTLE_SECONDS: Final = 2.0
+SETTLE_SECONDS: Final = 2.0
 """Pause between two equal lists of the host: requests that were admitted before the policy was enforced end within it."""
 
 
@@ -250,7 +250,7 @@ async def _copy_until_equal(transition: Transition, resources: Mapping[str, Adop
         if all(name in last and last[name].source == one.source and not one.different for name, one in results.items()):
             break
         last = results
-        await asyncio.sleep(_SETTLE_SECONDS)
+        await asyncio.sleep(SETTLE_SECONDS)
     return {name: one.source for name, one in results.items()}
 
 

@@ -21,7 +21,7 @@ from apiext.operator.host_definitions import ConditionReason
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
 
-_CHECK_SECONDS: Final = 1.0
+CHECK_SECONDS: Final = 1.0
 """Interval of the check whether a take-over is still wanted."""
 
 
@@ -144,7 +144,7 @@ class Transition:
         """
         task = asyncio.create_task(work)
         try:
-            while not (await asyncio.wait((task,), timeout=_CHECK_SECONDS))[0]:
+            while not (await asyncio.wait((task,), timeout=CHECK_SECONDS))[0]:
                 await self.read()
                 if not self.is_still_wanted(names):
                     raise TransitionAbortedError

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 PATH: Final = "/convert"
 MAX_BYTES: Final = 64 << 20
 """Bytes of a review: more than the stored objects of a page of a list by far."""
-_MAX_BYTES_AT_ONCE: Final = 4 * MAX_BYTES
+MAX_BYTES_AT_ONCE: Final = 4 * MAX_BYTES
 """Bytes of all reviews under way. One that needs more is refused; kube-apiserver's own requests are limited."""
-_BODY_SECONDS: Final = 30.0
+BODY_SECONDS: Final = 30.0
 """Seconds for a body to arrive; kube-apiserver waits as long for the whole answer."""
 _FAILED: Final = "refused"
 
@@ -53,11 +53,11 @@ class ReviewHandler:
         if request.content_type != JSON:
             return text_reply(f"the body must be {JSON}", status=415)
         size = min(request.content_length or MAX_BYTES, MAX_BYTES)
-        if self._bytes + size > _MAX_BYTES_AT_ONCE:
+        if self._bytes + size > MAX_BYTES_AT_ONCE:
             return text_reply("too many reviews are under way", status=429, headers={"Retry-After": "1"})
         self._bytes += size
         try:
-            async with asyncio.timeout(_BODY_SECONDS):
+            async with asyncio.timeout(BODY_SECONDS):
                 data = await read_body(request, MAX_BYTES)
             found = await review.read_review(data)
             # nobody authenticates here: idle connections make room before those of kube-apiserver

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apiext.server.options.options import StorageOptions
     from apiext.storage.replicas.replica import ReplicaEncoding
 
-_MAX_DEFINITIONS: Final = 5000
+MAX_DEFINITIONS: Final = 5000
 """With more definitions, a server's record (some hundred KB) omits those with one version only."""
 
 
@@ -47,9 +47,9 @@ async def start_replicas(options: StorageOptions, name: str, catalog: Catalog, c
 
 
 def _encodings(catalog: Catalog, cache: ServingCache) -> dict[str, ReplicaEncoding]:
-    """Return the encodings in which this server writes instances, by definition. See _MAX_DEFINITIONS for omitted ones."""
+    """Return the encodings in which this server writes instances, by definition. See MAX_DEFINITIONS for omitted ones."""
     definitions = catalog.all()
-    is_short = len(definitions) <= _MAX_DEFINITIONS
+    is_short = len(definitions) <= MAX_DEFINITIONS
     return {one.name: cache.encoding(one) for one in definitions if is_short or len(one.versions) > 1}
 
 

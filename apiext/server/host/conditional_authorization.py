@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apiext.base.webhook.client import WebhookClient
 
 _LOG: Final = get_logger(__name__)
-_INTERVAL: Final = 30.0
+LOOK_SECONDS: Final = 30.0
 """Seconds between questions about the host's discovery: it may start again with the feature gate."""
 _ROUNDS: Final = 20
 """Questions about discovery for each one about metrics, which cost the host more."""
@@ -41,7 +41,7 @@ class HostConditions:
     async def follow(self) -> None:
         """Ask the host from time to time until cancelled."""
         while True:
-            await until_tick(_INTERVAL)
+            await until_tick(LOOK_SECONDS)
             before = self.reason
             await self.read()
             if self.reason and self.reason != before:

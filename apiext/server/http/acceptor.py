@@ -29,7 +29,7 @@ _HANDSHAKE_TIMEOUT: Final = 10.0
 """Seconds for the client's first message, and for the rest of the handshake."""
 _ACCEPTED_AT_ONCE: Final = 16
 """Connections accepted in a turn of the event loop: as many as take the time of a handshake."""
-_HANDSHAKE_INTERVAL: Final = 0.005
+HANDSHAKE_INTERVAL: Final = 0.005
 """Seconds of a turn of the event loop for which another handshake begins in the next one."""
 _FULL_INTERVAL: Final = 0.01
 """Seconds between looks for room for a new connection."""
@@ -213,7 +213,7 @@ class Acceptor:
 
     def _begin_handshakes(self) -> None:
         now = self._loop.time()
-        due, self._began = 1 + int((now - self._began) / _HANDSHAKE_INTERVAL), now
+        due, self._began = 1 + int((now - self._began) / HANDSHAKE_INTERVAL), now
         for _ in range(min(due, len(self._ready))):
             self._begin_handshake()
         if self._ready:

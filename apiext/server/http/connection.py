@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from apiext.server.http.request_parser import HeadLimits
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
 
-_LINGER: Final = 0.5
+LINGER_SECONDS: Final = 0.5
 """Seconds from an answer to the end of the connection while the client may still send; Go's rstAvoidanceDelay."""
-_STALL_TIMEOUT: Final = 60.0
+STALL_SECONDS: Final = 60.0
 """Seconds without progress after which the connection of a client that does not receive its answer is closed."""
 _SEARCHED: Final = 32 * 1024
 """Bytes in which lines are counted, and which are parsed at a time if these are few."""
@@ -131,13 +131,13 @@ class HTTPConnection(RequestLoop):
             self._unparsed = b""
             request.content.feed_eof()
             self.resume_transport()
-            await asyncio.sleep(_LINGER)
+            await asyncio.sleep(LINGER_SECONDS)
 
     async def refuse(self, error: HttpProcessingError) -> None:
         """Answer a malformed request. Wait: closing the connection while the client still sends would lose the answer."""
         if self.transport is not None:
             self.transport.write(_refusal(error))
-            await asyncio.sleep(_LINGER)
+            await asyncio.sleep(LINGER_SECONDS)
 
     def close_after_answer(self) -> None:
         """End the connection with the next answer."""
@@ -225,7 +225,7 @@ class HTTPConnection(RequestLoop):
         if now_unsent >= unsent:
             transport.abort()
         else:
-            self._stall_timer = asyncio.get_running_loop().call_later(_STALL_TIMEOUT, self._watch_progress, now_unsent)
+            self._stall_timer = asyncio.get_running_loop().call_later(STALL_SECONDS, self._watch_progress, now_unsent)
 
     def _stop_stall_timer(self) -> None:
         if self._stall_timer is not None:

@@ -11,7 +11,7 @@ from apiext.server.process_resources import share_of_open_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_PATIENCE: Final = 0.25
+PATIENCE_SECONDS: Final = 0.25
 """Seconds that a client has for its next message, even when there is no room: several round trips of an honest client."""
 _SHARE: Final = 4
 """One in so many of the process's descriptors is for them at most: files, processes and other clients need the others."""
@@ -77,10 +77,10 @@ class UnauthenticatedConnections:
         return len(self.members) < min(MAX_UNAUTHENTICATED_CONNECTIONS // self.processes, self._affordable)
 
     def make_room(self) -> bool:
-        """Close the longest waiting connections, each after _PATIENCE, until there is room for a new one. Return whether there is."""
+        """Close the longest waiting connections, each after PATIENCE_SECONDS, until a new one has room. Return whether it has."""
         while not self.has_room:
             longest = next(iter(self.waiting.items()), None)
-            if longest is None or asyncio.get_running_loop().time() - longest[1] < _PATIENCE:
+            if longest is None or asyncio.get_running_loop().time() - longest[1] < PATIENCE_SECONDS:
                 return False
             close = longest[0].close
             longest[0].leave()

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from apiext.server.multiprocess.scoreboard import Scoreboard
     from apiext.server.multiprocess.worker_slot import WorkerSlot
 
-_BEAT_SECONDS: Final = 5.0
+BEAT_SECONDS: Final = 5.0
 """Seconds between two signs of life."""
-_INTERVAL: Final = 10.0
+LOOK_SECONDS: Final = 10.0
 """Seconds between two looks."""
-_MOST_MISSED: Final = 9
+MOST_MISSED: Final = 9
 """Looks without a sign of life after which a worker hangs. A kubelet restarts the container earlier, unless its probe waits longer."""
 
 
@@ -35,7 +35,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         self._scoreboard.beat(self._worker)
-        self._timer = self._loop.call_later(_BEAT_SECONDS, self._beat)
+        self._timer = self._loop.call_later(BEAT_SECONDS, self._beat)
 
     def close(self) -> None:
         """Give no more signs."""
@@ -50,7 +50,7 @@ class HungWorkers:
         self._scoreboard = scoreboard
         self._seen: dict[tuple[int, int], tuple[int, int]] = {}
         """The last count and the missed looks, by worker and process."""
-        self.wake_at = time.monotonic() + _INTERVAL
+        self.wake_at = time.monotonic() + LOOK_SECONDS
         """When the next look is due (time.monotonic)."""
 
     def find(self) -> list[WorkerSlot]:
@@ -58,7 +58,7 @@ class HungWorkers:
         now = time.monotonic()
         if now < self.wake_at:
             return []
-        self.wake_at = now + _INTERVAL
+        self.wake_at = now + LOOK_SECONDS
         former, self._seen = self._seen, {}
         found = []
         for slot in self._slots:
@@ -68,6 +68,6 @@ class HungWorkers:
             known, missed = former.get(place, (-1, 0))
             missed = missed + 1 if known == beats else 0
             self._seen[place] = beats, missed
-            if missed == _MOST_MISSED:
+            if missed == MOST_MISSED:
                 found.append(slot)
         return found

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.steps import Steps
     from apiext.server.multiprocess.siblings import Siblings
 
-_SECONDS: Final = 4.0
+ANSWER_SECONDS: Final = 4.0
 """Time for the rows of another worker."""
 _QUESTION: Final = "flow-control"
 _PREFIX: Final = "/debug/api_priority_and_fairness/"
@@ -48,7 +48,7 @@ class WholeFlowControl:
         if not request.path.startswith(_PREFIX) or table not in {_LEVELS, _QUEUES, _REQUESTS}:
             return text_reply("404 page not found", status=404)
         details = bool(text(parse_query(request), "includeRequestDetails"))
-        answers = await self._siblings.ask(_QUESTION, seconds=_SECONDS, table=table, details=details)
+        answers = await self._siblings.ask(_QUESTION, seconds=ANSWER_SECONDS, table=table, details=details)
         found = [self._rows(table, details=details), *(_decoded(answer.data) for answer in answers if answer.data is not None)]
         lines = await in_slices(_table(table, found, details=details))
         # names that are not UTF-8 keep their bytes

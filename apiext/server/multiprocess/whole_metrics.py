@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apiext.server.multiprocess.siblings import Siblings
     from apiext.server.routes.metrics import Metrics
 
-_SECONDS: Final = 4.0
+ANSWER_SECONDS: Final = 4.0
 """Time for another worker to count; its former metrics count if it takes longer. Prometheus waits for 10 s."""
 _COUNT: Final = "metrics"
 _RESET: Final = "reset"
@@ -38,14 +38,14 @@ class WholeMetrics:
 
     async def text(self) -> bytes:
         """Return the metrics of all workers, and of those that do not answer the former ones."""
-        answers, _ = await asyncio.gather(self._siblings.ask(_COUNT, seconds=_SECONDS), self._count())
+        answers, _ = await asyncio.gather(self._siblings.ask(_COUNT, seconds=ANSWER_SECONDS), self._count())
         missing = sum(answer.data is None for answer in answers)
         return await asyncio.to_thread(self._render, missing)
 
     async def reset(self) -> None:
         """Implement MetricsSource.reset, in all workers."""
         self._siblings.tell_supervisor("reset")
-        await asyncio.gather(self._siblings.ask(_RESET, seconds=_SECONDS), self._own.reset())
+        await asyncio.gather(self._siblings.ask(_RESET, seconds=ANSWER_SECONDS), self._own.reset())
 
     async def _count(self) -> None:
         """Write the metrics of this worker into the ledger."""

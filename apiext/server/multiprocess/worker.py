@@ -42,7 +42,7 @@ _MAX_ERROR: Final = 4096
 _MESSAGE_BYTES: Final = 16
 
 
-_SECONDS: Final = 2.0
+ANSWER_SECONDS: Final = 2.0
 """Time for the checks of another worker. The probes of the manifests wait for 5 s."""
 _QUESTION: Final = "health"
 
@@ -71,7 +71,7 @@ class WholeHealth:
         names = sorted({check.name for check in self._own[endpoint].checks}.intersection(excluded))
         arguments = {"endpoint": endpoint, "excluded": names}
         key = endpoint, *names
-        answers = await self._asking.run(key, lambda: self._siblings.ask(_QUESTION, seconds=_SECONDS, **arguments))
+        answers = await self._asking.run(key, lambda: self._siblings.ask(_QUESTION, seconds=ANSWER_SECONDS, **arguments))
         return {answer.number: answer for answer in answers}
 
     async def _answer(self, arguments: dict[str, Any]) -> bytes:

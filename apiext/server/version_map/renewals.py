@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 _LOG: Final = get_logger(__name__)
-_DEBOUNCE_SECONDS: Final = 0.25
+DEBOUNCE_SECONDS: Final = 0.25
 """Pause before a renewal, in which more changes come. A reader that waits for the renewal ends it."""
 _SHARE: Final = 10.0
 """A renewal is followed by a pause of so many times its processor time, up to the longest pause."""
 _LONGEST_PAUSE_SECONDS: Final = 5.0
-_TICK_SECONDS: Final = 2.0
+TICK_SECONDS: Final = 2.0
 """Seconds between renewals without a known change: conversions, and changes of a store without a watch, are not reported."""
 
 
@@ -42,7 +42,7 @@ class Renewals:
 
     async def current(self) -> None:
         """Wait until a renewal that has begun after the latest known change has ended, or all work."""
-        is_old = self._begun == self._ended and asyncio.get_running_loop().time() >= self._begun_at + _TICK_SECONDS
+        is_old = self._begun == self._ended and asyncio.get_running_loop().time() >= self._begun_at + TICK_SECONDS
         wanted = self._begun + (self._dirty.is_set() or is_old or not self._begun)
         while self._ended < wanted and not self._stopped:
             if self._begun < wanted:
@@ -72,8 +72,8 @@ class Renewals:
             self._renewed.set()
             self._renewed = asyncio.Event()
             await asyncio.sleep(min(_SHARE * (time.thread_time() - before), _LONGEST_PAUSE_SECONDS))
-            await _waited(self._hurried, _DEBOUNCE_SECONDS)
-            await _waited(self._dirty, _TICK_SECONDS)
+            await _waited(self._hurried, DEBOUNCE_SECONDS)
+            await _waited(self._dirty, TICK_SECONDS)
 
 
 async def _waited(event: asyncio.Event, seconds: float) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     FindProgress = Callable[[str], MigrationProgress | None]
     """Returns the progress of the migration with a uid, None if this server does not run it."""
 
-_PATIENCE_SECONDS: Final = 0.5
+PATIENCE_SECONDS: Final = 0.5
 """Seconds for which the map waits for the first lists of configurations. Writes wait longer."""
 
 _WEBHOOKS: Final = {phase: f"{phase}webhookconfigurations" for phase in AdmissionPhase}
@@ -214,7 +214,7 @@ class FactFinder:
         source, guards = self._sources.configurations, None
         if source is not None and self._finds_guards:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_PATIENCE_SECONDS):
+                async with asyncio.timeout(PATIENCE_SECONDS):
                     guards = await guards_of(source, definition)
             self._finds_guards = guards is not None
         return guards

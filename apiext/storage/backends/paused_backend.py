@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from apiext.storage.backend import Backend, Guard, KeyValue, RangeResult, WatchBatch, WriteResult
 
-_PATIENCE_SECONDS: Final = 10.0
+PATIENCE_SECONDS: Final = 10.0
+"""Seconds that calls wait for the end of the pause."""
 
 
 class PausedBackend:
@@ -35,7 +36,7 @@ class PausedBackend:
 
     async def _continued(self) -> Backend:
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 return await asyncio.shield(self._next)
         except TimeoutError as error:
             raise UnavailableError(f"{self._reason}: the objects are being read again") from error

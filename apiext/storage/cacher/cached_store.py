@@ -49,7 +49,7 @@ _NO_PROGRESS: Final = "a watch stream was requested by the client but the requir
 """The reference's answer. client-go then lists."""
 _RETRY_AFTER: Final = 1
 """Seconds until a client repeats a watch that needed the store while the store did not answer."""
-_CONVERTED_AT_ONCE: Final = 1500
+CONVERTED_AT_ONCE: Final = 1500
 """Objects that a new watch converts before it looks for failures: as many batches as are converted at a time."""
 
 
@@ -233,9 +233,9 @@ class CachedStore(Writer):
         if await self.cache.sorted_view(view, EVERYTHING) is not None:
             return
         missing = await view.unready(self.cache.range(scope))
-        for first in range(0, len(missing), _CONVERTED_AT_ONCE):
+        for first in range(0, len(missing), CONVERTED_AT_ONCE):
             found: list[CorruptObjectError] = []
-            for shown in await view.items(missing[first : first + _CONVERTED_AT_ONCE]):
+            for shown in await view.items(missing[first : first + CONVERTED_AT_ONCE]):
                 if isinstance(shown, errors.StatusError):
                     raise _initializing(shown)
                 if isinstance(shown, CorruptObjectError):

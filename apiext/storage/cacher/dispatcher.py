@@ -19,7 +19,7 @@ from apiext.storage.rendering.watch_queue import WatchQueue
 _BEFORE_END_SECONDS: Final = 2.0
 _PAUSE_SECONDS_PER_WATCHER: Final = 100e-6
 _MAX_PAUSE_SECONDS: Final = 0.02
-_SILENCE: Final = 10
+SILENT_PAUSES: Final = 10
 """Silence, in pauses, after which the dispatcher sends the next change at once."""
 
 
@@ -47,7 +47,7 @@ class Dispatcher:
         self._interval = bookmark_interval
         self._groups: dict[str, WatcherGroups] = {}
         self._bookmarks: dict[WatchQueue[Any], _Bookmarks] = {}
-        self._watchers = 0
+        self.watchers = 0
         self._sender = Sender(self._groups, self._finish)
         self._pending: list[ObjectChange] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -58,7 +58,7 @@ class Dispatcher:
         # a new watcher's initial state includes pending changes
         self._flush()
         self._groups.setdefault(interest.scope, WatcherGroups(self.shards)).join(watch, interest, self._sender.number)
-        self._watchers += 1
+        self.watchers += 1
         if interest.selection.shard is not None:
             self.shards.watches += 1
             self.shards.is_used = True
@@ -69,7 +69,7 @@ class Dispatcher:
         groups = self._groups.get(interest.scope)
         if groups is None or not groups.leave(watch, interest):
             return
-        self._watchers -= 1
+        self.watchers -= 1
         self.shards.watches -= interest.selection.shard is not None
         if not groups:
             del self._groups[interest.scope]
@@ -88,7 +88,7 @@ class Dispatcher:
             self._timer = loop.call_later(self._pause(), self._flush)
 
     def _pause(self) -> float:
-        return min(_MAX_PAUSE_SECONDS, _PAUSE_SECONDS_PER_WATCHER * self._watchers)
+        return min(_MAX_PAUSE_SECONDS, _PAUSE_SECONDS_PER_WATCHER * self.watchers)
 
     def _flush(self) -> None:
         """Send the pending changes."""
@@ -98,8 +98,8 @@ class Dispatcher:
         if not self._pending:
             return
         changes, self._pending = self._pending, []
-        self._silent_from = asyncio.get_running_loop().time() + _SILENCE * self._pause()
-        self._sender.send(changes, self._watchers)
+        self._silent_from = asyncio.get_running_loop().time() + SILENT_PAUSES * self._pause()
+        self._sender.send(changes, self.watchers)
 
     def schedule_bookmarks(self, watch: WatchQueue[Any], interest: Interest, *, sent: int, timeout: float) -> None:
         """Schedule a watcher's bookmarks after revision `sent`: one an interval, and one shortly before its timeout (seconds; 0: none)."""

@@ -26,12 +26,15 @@ from apiext.storage.backend import (
 
 MAX_WAIT: Final = 3.0
 """Seconds that a read waits for the caches to reach a revision."""
-_PROGRESS_AFTER_SECONDS: Final = 0.005
-_PROGRESS_INTERVAL_SECONDS: Final = 0.1
-_IDLE_PROGRESS_SECONDS: Final = 60.0
+PROGRESS_AFTER_SECONDS: Final = 0.005
+"""Seconds that a reader waits for a revision until progress is requested."""
+PROGRESS_INTERVAL_SECONDS: Final = 0.1
+"""Seconds between two requests while readers wait."""
+IDLE_PROGRESS_SECONDS: Final = 60.0
 """Seconds without a new revision until progress is requested for no reader. etcd reports it by itself every 10 minutes only."""
-_MIN_RETRY_SECONDS: Final = 0.2
-_MAX_RETRY_SECONDS: Final = 5.0
+MIN_RETRY_SECONDS: Final = 0.2
+MAX_RETRY_SECONDS: Final = 5.0
+"""Pauses after a failed list or watch: the first one, and the longest."""
 _CHUNK_EVENTS: Final = 64
 
 _LOG: Final = get_logger(__name__)
@@ -72,7 +75,7 @@ class BackendFeed:
         self._idle_progress: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] | None = None
-        self._backoff = Backoff(_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS)
+        self._backoff = Backoff(MIN_RETRY_SECONDS, MAX_RETRY_SECONDS)
         self.on_lost: Callable[[str], None] = lambda _reason: None
         """Called with the reason when the watch finds that the store's data was replaced."""
         self.revision = 0
@@ -214,11 +217,11 @@ class BackendFeed:
                     await follower.reload(revision, anew=anew)
                 self._report(())
             except BackendError as error:
-                _LOG.warning("store list failed, retrying", error=str(error), retry_after=_MIN_RETRY_SECONDS)
-                await asyncio.sleep(_MIN_RETRY_SECONDS)
+                _LOG.warning("store list failed, retrying", error=str(error), retry_after=MIN_RETRY_SECONDS)
+                await asyncio.sleep(MIN_RETRY_SECONDS)
             except Exception:  # noqa: BLE001 - as in _run: the feed must go on
                 _LOG.exception("store list processing failed, retrying", revision=self.revision)
-                await asyncio.sleep(_MIN_RETRY_SECONDS)
+                await asyncio.sleep(MIN_RETRY_SECONDS)
             else:
                 if anew:
                     self.revision = revision
@@ -257,7 +260,7 @@ class BackendFeed:
         """Request progress while readers wait: writes outside the prefix cause no event."""
         try:
             # events of writes inside the prefix usually arrive sooner
-            await asyncio.sleep(_PROGRESS_AFTER_SECONDS)
+            await asyncio.sleep(PROGRESS_AFTER_SECONDS)
             while self._waiting:
                 try:
                     await self._backend.request_progress()
@@ -266,7 +269,7 @@ class BackendFeed:
                     return
                 except BackendError as error:
                     _LOG.warning("store progress request failed, retrying", error=str(error))
-                await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)
+                await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
         finally:
             self._progress = None
 
@@ -274,7 +277,7 @@ class BackendFeed:
         """Request progress now and then: without it bookmarks stay behind writes outside the prefix, until their revision is compacted."""
         while True:
             before = self.revision
-            await asyncio.sleep(_IDLE_PROGRESS_SECONDS)
+            await asyncio.sleep(IDLE_PROGRESS_SECONDS)
             if self.revision == before:
                 with contextlib.suppress(BackendError):
                     await self._backend.request_progress()

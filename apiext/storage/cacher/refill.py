@@ -21,7 +21,8 @@ from apiext.storage.rendering.stored_entry import StoredEntry
 
 MAX_SECONDS: Final = 10.0
 """Seconds of one read. A cache of 32 MiB takes about one second."""
-_PROGRESS_INTERVAL_SECONDS: Final = 0.05
+PROGRESS_INTERVAL_SECONDS: Final = 0.05
+"""Seconds between two requests for progress."""
 _FIRST_REVISION: Final = 1
 """Nothing is stored at this revision. A watch from it gets 410, as in the reference."""
 
@@ -129,7 +130,7 @@ class HistoryRefill:
     async def _ask_for_progress(self) -> None:
         """Request progress: there may be no change before the history's, and etcd drops requests while a watch catches up."""
         while True:
-            await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)
+            await asyncio.sleep(PROGRESS_INTERVAL_SECONDS)
             with suppress(BackendError):
                 await self._backend.request_progress()
 

@@ -18,7 +18,7 @@ _MAX_INDEXES: Final = 4
 """Maximum number of indexes. Every change updates each of them."""
 _MAX_REQUIREMENTS: Final = 16
 """Requirements of a selector to look up in the indexes."""
-_FEW: Final = 32
+FEW_ITEMS: Final = 32
 """Items that need no index."""
 _MANY: Final = 512
 """Items from an index that justify a second one, which may have fewer."""
@@ -114,7 +114,7 @@ class SelectorIndexes:
 
     def missing(self, selection: Selection, size: int) -> _Subject | None:
         """Return the label or field to index for a selection among `size` items, None if no index is worth it."""
-        if size <= _FEW:
+        if size <= FEW_ITEMS:
             return None
         candidates = self.candidates(selection)
         if candidates is not None and (len(candidates) <= _MANY or len(self._indexes) >= _MAX_INDEXES):

@@ -53,9 +53,9 @@ class EtcdBackend:
         """
         self._config = config
         self._support = ProgressSupport()
-        self._servers = Servers(config)
-        self._calls = Calls(self._servers, config.deadline, config.attempt_timeout)
-        self._streams = RangeStreams(self._servers, min(config.attempt_timeout, config.deadline))
+        self.servers = Servers(config)
+        self._calls = Calls(self.servers, config.deadline, config.attempt_timeout)
+        self._streams = RangeStreams(self.servers, min(config.attempt_timeout, config.deadline))
         self._compaction = _CompactionClock()
         self._cluster = Cluster()
         self._watchers: set[Watcher] = set()
@@ -74,9 +74,9 @@ class EtcdBackend:
         try:
             await backend._latest(backend._probe_key, deadline=config.connect_timeout)
         except UnavailableError as error:
-            reason = backend._servers.current.last_error
+            reason = backend.servers.current.last_error
             await backend.close()
-            raise UnavailableError(f"etcd cannot be reached at {backend._servers}: {reason or error}") from error
+            raise UnavailableError(f"etcd cannot be reached at {backend.servers}: {reason or error}") from error
         except BaseException:
             await backend.close()
             raise
@@ -157,10 +157,10 @@ class EtcdBackend:
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """See `Backend.watch`. The stream's window blocks etcd while the reader is slow; etcd then reads from its log."""
-        self._servers.raise_if_closed()
+        self.servers.raise_if_closed()
         seconds = min(self._config.attempt_timeout, self._config.deadline)
         watcher = Watcher(
-            *(self._servers, self._cluster, prefix, start, seconds), previous=previous, may_request_progress=self._progress_reliable
+            *(self.servers, self._cluster, prefix, start, seconds), previous=previous, may_request_progress=self._progress_reliable
         )
         self._watchers.add(watcher)
         try:
@@ -172,14 +172,14 @@ class EtcdBackend:
 
     async def request_progress(self) -> None:
         """See `Backend.request_progress`."""
-        self._servers.raise_if_closed()
-        if not await self._support.reliable_soon(self._servers.connections()):
+        self.servers.raise_if_closed()
+        if not await self._support.reliable_soon(self.servers.connections()):
             raise ProgressUnreliableError("the version of an etcd server is unknown, or it answers progress requests too early")
         for watcher in tuple(self._watchers):
             watcher.request_progress()
 
     def _progress_reliable(self) -> bool:
-        return self._support.reliable(self._servers.connections())
+        return self._support.reliable(self.servers.connections())
 
     def revision(self) -> Coroutine[Any, Any, int]:
         """See `Backend.revision`."""
@@ -230,7 +230,7 @@ class EtcdBackend:
     async def close(self) -> None:
         """See `Backend.close`."""
         await self._support.close()
-        await self._servers.close()
+        await self.servers.close()
 
 
 class _CompactionClock:

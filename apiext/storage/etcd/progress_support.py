@@ -26,7 +26,8 @@ _ATTEMPT_SECONDS: Final = 5.0
 _FIRST_ANSWER_SECONDS: Final = 0.5
 """Seconds that a caller waits for the first answers."""
 _MIN_PAUSE_SECONDS: Final = 0.01
-_MAX_PAUSE_SECONDS: Final = 15.0
+MAX_PAUSE_SECONDS: Final = 15.0
+"""Longest pause before a server that has not returned its version is asked again."""
 _VERSION: Final = re.compile(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-)?")
 _Version = tuple[int, int, int, bool]
 """Major, minor, patch, and whether it is a release: a prerelease sorts before it."""
@@ -80,7 +81,7 @@ class ProgressSupport:
             _start(self._repeat(channel, connection), self._repeating)
 
     async def _repeat(self, channel: Channel, connection: Connection) -> None:
-        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        backoff = Backoff(_MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
         answered = False
         while not answered and not connection.closed:
             await backoff.pause()

@@ -22,7 +22,7 @@ _OPEN: Final = b"open\n"
 """Mark in the file of the lock while the store is open, and after a crash."""
 _SKIPPED_REVISIONS: Final = 10**9
 """More than a write-ahead log can hold."""
-_MAX_CHECKED_BYTES: Final = 16 << 20
+MAX_CHECKED_BYTES: Final = 16 << 20
 """Larger files are not checked page by page at the start; for this size the check takes some 20 ms."""
 _CACHE_KIB: Final = 4 << 10
 """Page cache of a connection. The system caches the file, too: random updates in 78 MB cost the same with four times as much."""
@@ -291,7 +291,7 @@ def _prepare(path: Path, writer: sqlite3.Connection) -> None:
         raise StoreFileError(f"{path} is not a store: it is another program's SQLite database")
     if not new and version != schema.VERSION:
         raise StoreFileError(f"{path} has format {version}; this version of apiext reads format {schema.VERSION}")
-    if not new and path.stat().st_size <= _MAX_CHECKED_BYTES:
+    if not new and path.stat().st_size <= MAX_CHECKED_BYTES:
         (finding,) = writer.execute("PRAGMA quick_check(1)").fetchone()
         if finding != "ok":
             raise StoreFileError(f"{path} is damaged: {' '.join(finding.split())}; restore a backup (apiext restore)")

@@ -11,12 +11,12 @@ from apiext.storage.backend import BackendEvent, CompactedError, HistoryLostErro
 from apiext.storage.sqlite.errors import translate
 from apiext.storage.sqlite.reads import Reads
 
-_MAX_BUFFERED_EVENTS: Final = 4096
-_MAX_BUFFERED_BYTES: Final = 8 << 20
+MAX_BUFFERED_EVENTS: Final = 4096
+MAX_BUFFERED_BYTES: Final = 8 << 20
 """Limits of the buffer of one watch. All watches share the values."""
 _REPLAYED_REVISIONS: Final = 100
 """Revisions to read from the log before other tasks run."""
-_PROGRESS_SECONDS: Final = 5.0
+PROGRESS_SECONDS: Final = 5.0
 """Seconds between progress batches to watches without events."""
 
 
@@ -52,7 +52,7 @@ class Subscription:
                 self._bytes += len(event.value or b"")
         if len(buffer) == before:
             return
-        if len(buffer) > _MAX_BUFFERED_EVENTS or self._bytes > _MAX_BUFFERED_BYTES:
+        if len(buffer) > MAX_BUFFERED_EVENTS or self._bytes > MAX_BUFFERED_BYTES:
             self.lagging = True
             self._events, self._bytes = [], 0
         self.wake()
@@ -119,7 +119,7 @@ class Broadcaster:
         for subscription in self._subscriptions:
             subscription.add(events, revision)
         if self._timer is None and self._subscriptions:
-            self._timer = self._loop.call_later(_PROGRESS_SECONDS, self._tick)
+            self._timer = self._loop.call_later(PROGRESS_SECONDS, self._tick)
 
     def request_progress(self) -> None:
         """Request a progress batch of every watch."""

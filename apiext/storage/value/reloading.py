@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS: Final = 10.0
 """Interval of looks at the file. The reference's is a minute."""
-_LEAST_HEALTH_SECONDS: Final = 10.0
+LEAST_HEALTH_SECONDS: Final = 10.0
 """Seconds that new plugins have to become healthy."""
 _HEALTH_INTERVAL_SECONDS: Final = 0.1
 _MIN_RETRY_SECONDS: Final = 0.5
@@ -99,7 +99,7 @@ class EncryptionReloader:
         seconds = 2 * sum(provider.timeout for provider in kms_providers(self._encryption.configuration))
         try:
             if plugins is not None:
-                await _until_healthy(plugins, max(_LEAST_HEALTH_SECONDS, 2 * sum(one.timeout for one in kms_providers(configuration))))
+                await _until_healthy(plugins, max(LEAST_HEALTH_SECONDS, 2 * sum(one.timeout for one in kms_providers(configuration))))
             previous = self._encryption.replace(configuration, plugins)
         except BaseException:
             if plugins is not None:

@@ -29,7 +29,7 @@ def lost_by_writes(judged: CompiledDefinition, reads: Mapping[str, Object], writ
 
     `reads` has the object in each served version, `writes` its writes.
     """
-    if _is_same_everywhere(judged, reads, writes):
+    if is_same_everywhere(judged, reads, writes):
         return []
     found: dict[Group, None] = {}
     for name, write in writes.items():
@@ -49,7 +49,7 @@ def lost_by_writes(judged: CompiledDefinition, reads: Mapping[str, Object], writ
     return list(found)
 
 
-def _is_same_everywhere(judged: CompiledDefinition, reads: Mapping[str, Object], writes: Mapping[str, Writes]) -> bool:
+def is_same_everywhere(judged: CompiledDefinition, reads: Mapping[str, Object], writes: Mapping[str, Writes]) -> bool:
     """Return whether all versions have all fields of an object and the same defaults: then no write loses anything."""
     if judged.storage not in reads or len(writes) != len(reads):
         return False

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apiext.base.webhook.pager import Json, Page
 
 _TIMEOUT_SECONDS: Final = 60.0
-_PAUSES_SECONDS: Final = (1.0, 2.0, 4.0)
+PAUSES_SECONDS: Final = (1.0, 2.0, 4.0)
 """Pauses before further attempts after an answer that asks for it."""
 _DEFAULT: Final = "~/.kube/config"
 _PAGES: Final = PageSize(first=PAGE_SIZE // 5, max=PAGE_SIZE, target_bytes=8 << 20)
@@ -107,7 +107,7 @@ class ClusterConnection:
 
     async def _ask(self, path: str) -> tuple[int, Json, int]:
         """Return code, content and size of an answer. Try again after one that asks for it, or without one."""
-        for pause in (*_PAUSES_SECONDS, 0.0):
+        for pause in (*PAUSES_SECONDS, 0.0):
             try:
                 code, data = await self._client.ask(path)
             except WebhookError as error:

@@ -95,7 +95,7 @@ class Process:
         deadline = time.monotonic() + timeout
         while True:
             if not self.running:
-                raise ProcessError(f"{self.name} ended with {self._code()}: {self.tail()}")
+                raise ProcessError(f"{self.name} ended with {self.code()}: {self.tail()}")
             with contextlib.suppress(OSError):
                 if ready():
                     return
@@ -143,7 +143,8 @@ class Process:
             return ""
         return "\n".join(text.splitlines()[-lines:])
 
-    def _code(self) -> int | None:
+    def code(self) -> int | None:
+        """Return the exit code, None before the end."""
         return None if self._popen is None else self._popen.poll()
 
 

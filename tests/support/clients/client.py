@@ -67,6 +67,16 @@ class Client:
         """Close the connection. The next request opens another."""
         self._connection.close()
 
+    def reconnect(self, seconds: float) -> None:
+        """Use another connection, and wait so long for answers on it."""
+        self.close()
+        self._connection = self._connect()
+        self._connection.timeout = seconds
+
+    def wait_for(self, seconds: float) -> None:
+        """Wait so long for further answers on the open connection."""
+        self._connection.sock.settimeout(seconds)
+
     def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, streams: bool = True) -> Reply:
         """Send a request and return the response. Send a body other than bytes as JSON.
 

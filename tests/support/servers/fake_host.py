@@ -114,6 +114,8 @@ class FakeHost:
 
     async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
         seen = int(request.query["resourceVersion"])
+        if seen > self.revision:
+            return _json({"message": f"Too large resource version: {seen}, current: {self.revision}", "code": 504}, 504)
         response = web.StreamResponse()
         await response.prepare(request)
         while seen + 1 >= self._oldest:

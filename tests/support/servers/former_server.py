@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from apiext.storage.backend import Backend
 from apiext.storage.replicas.call_folder import CallFolder
 from apiext.storage.replicas.replica import Replica, ReplicaEncoding
+from tests.support.event_loop import tasks_of
 
 FOLDER = "/registry/apiext.dev/"
 
@@ -23,7 +24,7 @@ class FormerServer:
 
     async def start(self) -> None:
         """Record the server."""
-        await self.folder.start()
+        self._tasks = await tasks_of(self.folder.start())
 
     async def roll_call(self, seconds: float = 5) -> Sequence[Replica]:
         """Return the servers that this one sees."""
@@ -35,5 +36,5 @@ class FormerServer:
 
     def kill(self) -> None:
         """End without notice."""
-        assert self.folder._task is not None
-        self.folder._task.cancel()
+        for task in self._tasks:
+            task.cancel()

@@ -20,19 +20,19 @@ class MemoryApi(ApiClient):
         self.calls: list[tuple[str, str]] = []
         self.down = False
         self.refused: dict[tuple[str, str], ApiError] = {}
-        self._revision = 100
+        self.revision = 100
 
     def put_in(self, path: str, found: Json) -> Json:
         """Store an object at a path, as if another client had written it."""
-        self._revision += 1
+        self.revision += 1
         stored = copy.deepcopy(found)
         before = self.objects.get(path)
-        uid = before["metadata"]["uid"] if before else f"uid-{self._revision}"
+        uid = before["metadata"]["uid"] if before else f"uid-{self.revision}"
         stored["metadata"] = {
             "name": path.rpartition("/")[2],
             "uid": uid,
             **stored.get("metadata", {}),
-            "resourceVersion": str(self._revision),
+            "resourceVersion": str(self.revision),
         }
         self.objects[path] = stored
         return copy.deepcopy(stored)
@@ -45,7 +45,8 @@ class MemoryApi(ApiClient):
         """Return the write calls, except those of events."""
         return [call for call in self.calls if call[0] != "GET" and "/events" not in call[1]]
 
-    async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+    async def call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+        """Implement ApiClient.call."""
         path = urlsplit(path).path
         self.calls.append((method, path))
         if self.down:
@@ -57,7 +58,7 @@ class MemoryApi(ApiClient):
     def _answer(self, method: str, path: str, body: Any) -> Json:
         found = self.objects.get(path)
         if method == "GET" and found is None and path.endswith("s"):
-            return {"items": list(self.under(path).values()), "metadata": {"resourceVersion": str(self._revision)}}
+            return {"items": list(self.under(path).values()), "metadata": {"resourceVersion": str(self.revision)}}
         if method == "POST":
             return self._created(path, body)
         if found is None:

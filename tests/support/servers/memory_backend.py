@@ -25,13 +25,13 @@ class MemoryBackend:
     def __init__(self) -> None:
         self._revision = 1
         self._log: list[BackendEvent] = []
-        self._state: dict[str, KeyValue] = {}
+        self.state: dict[str, KeyValue] = {}
         self._compacted = 0
         self._aged = 0
         self._news = asyncio.Condition()
         self._progress = 0
         self._waiting = 0
-        self._closed = False
+        self.is_closed = False
         self._epoch = 0
         self.calls: dict[str, int] = {}
         self.gate = asyncio.Event()
@@ -45,7 +45,7 @@ class MemoryBackend:
     async def _enter(self, call: str) -> None:
         self.calls[call] = self.calls.get(call, 0) + 1
         await self.gate.wait()
-        if self.broken or self._closed:
+        if self.broken or self.is_closed:
             raise UnavailableError("the backend is broken")
 
     async def _tell(self) -> None:
@@ -55,7 +55,7 @@ class MemoryBackend:
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """Implement Backend.get."""
         await self._enter("get")
-        return self._state.get(key), self._revision
+        return self.state.get(key), self._revision
 
     def _at(self, revision: int) -> dict[str, KeyValue]:
         state: dict[str, KeyValue] = {}
@@ -75,7 +75,7 @@ class MemoryBackend:
             raise FutureRevisionError(self._revision)
         if revision and revision < self._compacted:
             raise CompactedError(self._compacted)
-        state = self._at(revision) if revision else self._state
+        state = self._at(revision) if revision else self.state
         found = sorted(key for key in state if key.startswith(prefix) and key >= start)
         items = [state[key] for key in (found[:limit] if limit else found)]
         return RangeResult(items=items, revision=self._revision, count=len(found))
@@ -89,21 +89,22 @@ class MemoryBackend:
         return (await self.list(prefix)).count
 
     def _stands_at(self, key: str) -> int:
-        pair = self._state.get(key)
+        pair = self.state.get(key)
         return pair.revision if pair else 0
 
-    async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
+    async def write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
+        """Create, update or, with no value, delete a key."""
         await self._enter("write")
-        previous = self._state.get(key)
+        previous = self.state.get(key)
         if self._stands_at(key) != expected:
             return WriteResult(succeeded=False, revision=self._revision, current=previous)
         if guard is not None and self._stands_at(guard.key) != guard.expected:
             return WriteResult(succeeded=False, revision=self._revision, current=None, guard_failed=True)
         self._revision += 1
         if value is None:
-            self._state.pop(key)
+            self.state.pop(key)
         else:
-            self._state[key] = KeyValue(key, value, self._revision)
+            self.state[key] = KeyValue(key, value, self._revision)
         self._log.append(BackendEvent(key=key, revision=self._revision, value=value, previous=previous))
         revision = self._revision
         await self._tell()
@@ -111,15 +112,15 @@ class MemoryBackend:
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.create."""
-        return await self._write(key, value, 0, guard)
+        return await self.write(key, value, 0, guard)
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.update."""
-        return await self._write(key, value, expected, guard)
+        return await self.write(key, value, expected, guard)
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.delete."""
-        return await self._write(key, None, expected, guard)
+        return await self.write(key, None, expected, guard)
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """Implement Backend.watch."""
@@ -131,7 +132,7 @@ class MemoryBackend:
             yield WatchBatch(events=[], revision=sent)
         progress = self._progress
         epoch = self._epoch
-        while not self._closed:
+        while not self.is_closed:
             if self.broken:
                 raise UnavailableError("the backend is broken")
             if self._epoch != epoch:
@@ -206,7 +207,7 @@ class MemoryBackend:
 
     async def go_back(self, revision: int) -> None:
         """Restore the data of a revision. As in etcd, open watches break, and others from future revisions wait."""
-        self._state = self._at(revision)
+        self.state = self._at(revision)
         self._log = [event for event in self._log if event.revision <= revision]
         self._revision = revision
         await self.change(broken=True)
@@ -214,5 +215,5 @@ class MemoryBackend:
 
     async def close(self) -> None:
         """Implement Backend.close."""
-        self._closed = True
+        self.is_closed = True
         await self._tell()

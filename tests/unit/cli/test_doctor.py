@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from apiext.cli import doctor as command
 from apiext.cli.doctor import doctor
+from apiext.operator.checks import sequence
 from apiext.operator.checks.sequence import Report
 from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, broken, ok
 from tests.support.builders.kubeconfigs import write_kubeconfig
@@ -35,7 +35,7 @@ def _found(monkeypatch: pytest.MonkeyPatch, report: Report) -> None:
     async def examine(*_arguments: object) -> Report:
         return report
 
-    monkeypatch.setattr(command, "_examine", examine)
+    monkeypatch.setattr(sequence, "examine", examine)
 
 
 def _run(*arguments: str) -> object:

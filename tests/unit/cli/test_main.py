@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from apiext import __version__
 from apiext.cli.flags import FLAGS
 from apiext.cli.main import main
-from apiext.cli.serve import _short, _welcome, serve
+from apiext.cli.serve import serve, startup_message
 
 HEAVY = [
     *("aiohttp", "cryptography", "grpc", "kubernetes", "kopf", "jsonschema", "structlog", "rich", "yaml"),
@@ -104,7 +103,7 @@ def test_prints_the_startup_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print the address, what is served, and the next command to type."""
     monkeypatch.setenv("HOME", "/home/ann")
 
-    text = _welcome({"address": "https://a:1", "kubeconfig": "/home/ann/k"}, 0.3)
+    text = startup_message({"address": "https://a:1", "kubeconfig": "/home/ann/k"}, 0.3)
 
     assert text.splitlines() == [
         "apiext is ready (0.30 s). Ctrl-C stops it.",
@@ -119,4 +118,4 @@ def test_shortens_paths_for_the_shell(monkeypatch: pytest.MonkeyPatch, path: str
     """Print the home directory as `~` only where a shell expands it."""
     monkeypatch.setenv("HOME", "/home/ann")
 
-    assert _short(Path(path)) == shown
+    assert f"  kubeconfig  {shown}" in startup_message({"kubeconfig": path}, 0.3).splitlines()

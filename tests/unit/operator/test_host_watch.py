@@ -113,8 +113,8 @@ def _resource(plural: str) -> Json:
 @pytest.fixture
 async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Host]:
     """Provide a watched host with a definition and an APIService."""
-    monkeypatch.setattr(host_watch, "_RESTART_SECONDS", 0.05)
-    monkeypatch.setattr(host_watch, "_RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr(host_watch, "RESTART_SECONDS", 0.05)
+    monkeypatch.setattr(host_watch, "RETRY_SECONDS", (0.0,))
     host = Host()
     host.objects = {"customresourcedefinitions": [crd()], "apiservices": [api_service()]}
     async with host.running():

@@ -143,7 +143,7 @@ async def test_starts_over_after_a_failure(caplog: pytest.LogCaptureFixture) -> 
 
 async def test_leads_again_without_election(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lead again after a failure, and after an end, until cancelled."""
-    monkeypatch.setattr("apiext.operator.leader_lease._SESSION_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("apiext.operator.leader_lease.SESSION_RETRY_SECONDS", 0.01)
     times, done = 0, asyncio.Event()
 
     async def lead() -> None:

@@ -32,7 +32,7 @@ class Session:
 
     async def verify(self) -> int:
         """Verify the state; return the number of requested restarts."""
-        await self._session._verify_watch()
+        await self._session.verify_watch()
         return self.restarts
 
     def _restart(self) -> None:
@@ -62,6 +62,6 @@ async def test_restarts_the_watch_after_a_missed_deletion(session: Session) -> N
 
 async def test_restarts_the_watch_after_a_restore(session: Session) -> None:
     """Request a restart if the host's resourceVersion is lower than those of the state."""
-    session.host._revision = 3
+    session.host.revision = 3
 
     assert await session.verify() == 1

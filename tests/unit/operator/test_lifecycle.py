@@ -10,7 +10,7 @@ from apiext.cli.operate import operate
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
 from apiext.operator.leader_lease import NAME
 from apiext.operator.leader_session import missing_permissions, required_permissions
-from apiext.operator.lifecycle import _Operator
+from apiext.operator.lifecycle import OperatorProcess
 from apiext.operator.options import read_options
 from tests.support.servers.memory_api import Json, MemoryApi
 from tests.unit.operator.parts import GROUP, crd
@@ -21,22 +21,23 @@ class Allowing(MemoryApi):
 
     def __init__(self, *refused: tuple[str, str]) -> None:
         super().__init__()
-        self._not_allowed = set(refused)
+        self.not_allowed = set(refused)
         self.asked: list[Json] = []
 
-    async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+    async def call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+        """Answer reviews of access, and other requests as a host."""
         if path.endswith("/selfsubjectaccessreviews"):
             attributes = body["spec"]["resourceAttributes"]
             self.asked.append(attributes)
-            return {"status": {"allowed": (attributes["verb"], attributes["resource"]) not in self._not_allowed}}
-        return await super()._call(method, path, body, headers=headers)
+            return {"status": {"allowed": (attributes["verb"], attributes["resource"]) not in self.not_allowed}}
+        return await super().call(method, path, body, headers=headers)
 
 
 async def test_retries_until_the_host_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raise kopf's TemporaryError with the reason and a growing delay until the host answers; then call back once."""
     host, facts = MemoryApi(), list[dict[str, str]]()
     options = read_options(operate.make_context("operate", ["--service=a/b"]).params)
-    operator = _Operator(options, host, started=facts.append)
+    operator = OperatorProcess(options, host, started=facts.append)
     failures = [ApiError("refused"), ApiError('User "x" cannot list resource "apiservices"', code=403)]
 
     async def get(path: str) -> Json:
@@ -60,10 +61,10 @@ async def test_retries_until_the_host_answers(monkeypatch: pytest.MonkeyPatch) -
 async def test_shows_its_status() -> None:
     """Show the reasons of conditions, and whether the host is listed and the leader is known."""
     host = MemoryApi()
-    operator = _Operator(read_options(operate.make_context("operate", ["--service=a/b"]).params), host)
-    alone = _Operator(read_options(operate.make_context("operate", ["--service=a/b", "--no-leader-elect"]).params), host)
-    operator._state.crds.update(crd())
-    operator._state.crds.update(crd(plural="gadgets") | {"status": {"conditions": [{"type": CONDITION, "reason": "Serving"}]}})
+    operator = OperatorProcess(read_options(operate.make_context("operate", ["--service=a/b"]).params), host)
+    alone = OperatorProcess(read_options(operate.make_context("operate", ["--service=a/b", "--no-leader-elect"]).params), host)
+    operator.state.crds.update(crd())
+    operator.state.crds.update(crd(plural="gadgets") | {"status": {"conditions": [{"type": CONDITION, "reason": "Serving"}]}})
 
     assert operator.condition_reasons() == {f"gadgets.{GROUP}": "Serving"}
     assert (operator.is_synced, operator.knows_leader, operator.is_leader) == (False, False, False)
@@ -84,5 +85,5 @@ async def test_reports_missing_permissions() -> None:
     lease = next(one for one in host.asked if one["resource"] == "leases")
     assert (lease["namespace"], lease["name"]) == ("here", NAME)
     host.down = True
-    host._not_allowed = set()
+    host.not_allowed = set()
     assert await missing_permissions(host, "here") == []

@@ -93,10 +93,10 @@ async def test_reads_the_ca_file_again(tmp_path: Path, caplog: pytest.LogCapture
 
     for text in ("rubbish", "rubbish"):
         path.write_text(text)
-        authorities._read()
+        authorities.read()
     assert authorities.bundle == first
     assert [line["event"] for line in logged(caplog)] == ["invalid CA bundle file, keeping the last bundle"]
 
     path.write_text(first + second)
-    authorities._read()
+    authorities.read()
     assert await authorities.changed(first) == read_ca_bundle(path) == first + second

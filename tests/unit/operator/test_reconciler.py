@@ -9,6 +9,7 @@ from apiext.base.meta import host_annotations
 from apiext.operator import reconciler
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError, Clients
+from apiext.operator.apiservices.registrar import Registrar
 from apiext.operator.group_state import Desired, GroupState, Routing, condition_of
 from apiext.operator.host_definitions import ConditionReason
 from apiext.operator.reconciler import Reconciler
@@ -55,6 +56,10 @@ class Bench:
             self.watched.api_services.update(self.host.put_in(f"{API_SERVICES}/{found['metadata']['name']}", found))
         for found in definitions:
             self.watched.definitions.update(self.apiext.put_in(f"{CRDS}/{found['metadata']['name']}", found))
+
+    def registrar(self) -> Registrar:
+        """Return the writer of APIServices."""
+        return Registrar(self.clients, self.watched, EventRecorder(self.host, instance="me"), lambda: TARGET)
 
     async def reconcile(self) -> float | None:
         """Reconcile once."""
@@ -295,7 +300,7 @@ async def test_reports_definitions_of_both_once(bench: Bench) -> None:
 async def test_reads_and_routes_for_steps(bench: Bench) -> None:
     """Read the present group for a step, and write all its APIServices."""
     bench.has(crd(), api_services=(api_service(),), definitions=(mirror(),))
-    registrar = bench.reconciler._registrar
+    registrar = bench.registrar()
     bench.host.put_in(WIDGETS, crd("v1", "v2"))
     bench.apiext.objects.clear()
 
@@ -311,4 +316,4 @@ async def test_reports_foreign_api_services_to_steps(bench: Bench) -> None:
     """Raise the reason if a foreign APIService prevents the routing."""
     bench.has(crd(), api_services=(api_service(labels={}, service={"namespace": "a", "name": "b", "port": 1}),), definitions=(mirror(),))
     with pytest.raises(ApiError, match="points at Service a/b"):
-        await bench.reconciler._registrar.route(GROUP, Routing.APIEXT)
+        await bench.registrar().route(GROUP, Routing.APIEXT)

@@ -122,7 +122,7 @@ def test_many_properties_are_made_one_by_one(monkeypatch: pytest.MonkeyPatch) ->
 
     many = outcome()
     nodes = CompiledSchema(schema).structural.properties["spec"].properties
-    monkeypatch.setattr(model, "_MANY", 10_000)
+    monkeypatch.setattr(model, "MANY_PROPERTIES", 10_000)
 
     assert outcome() == many
     assert many[0] == ["spec.n.z", "spec.unknown"]

@@ -39,17 +39,17 @@ def test_aiohttp_is_not_imported_before(module: str) -> None:
 
 _PARTS: Final = """
 import sys
-from apiext.server.aiohttp_import import _PACKAGE, _WEB, import_aiohttp
+from apiext.server.aiohttp_import import PACKAGE, WEB, import_aiohttp
 
 import_aiohttp()
 import apiext.server.lifecycle
 from aiohttp import web
 import aiohttp
 
-early = {name: getattr(web, name) for name in _WEB} | {name: getattr(aiohttp, name) for name in _PACKAGE}
+early = {name: getattr(web, name) for name in WEB} | {name: getattr(aiohttp, name) for name in PACKAGE}
 client = "aiohttp.client" in sys.modules or "aiohttp.web_app" in sys.modules
 web.Application, aiohttp.ClientSession
-late = {name: getattr(web, name) for name in _WEB} | {name: getattr(aiohttp, name) for name in _PACKAGE}
+late = {name: getattr(web, name) for name in WEB} | {name: getattr(aiohttp, name) for name in PACKAGE}
 print(client, early == late, aiohttp.ClientSession is sys.modules["aiohttp.client"].ClientSession, hasattr(aiohttp, "nothing"))
 print(aiohttp.__version__, hasattr(web, "nothing"), aiohttp.web is web, aiohttp.connector.__name__)
 """

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.server.api import _builtins
+from apiext.server.api import enabled_builtins
 from apiext.server.options.feature_gates import parse_feature_gates
 from apiext.server.options.options import KubeconfigSource, ServerOptions, ServingOptions, StorageOptions
 
@@ -37,4 +37,4 @@ def test_groups(tmp_path: Path, gates: list[str], host: KubeconfigSource | None,
         host=host,
     )
 
-    assert [str(builtin.group_version) for builtin in _builtins(options)] == expected
+    assert [str(builtin.group_version) for builtin in enabled_builtins(options)] == expected

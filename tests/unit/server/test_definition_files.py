@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from apiext.base.meta.encoding.json_codec import Object
+from apiext.base.meta.gvk import GroupResource
 from apiext.resources.conversion.known import KnownConversions
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.definitions.sources.conversion_files import ConversionFiles
 from apiext.resources.definitions.sources.directory import BlockedError, DirectorySource
 from apiext.server.definition_files import DefinitionFiles
-from apiext.storage.factory import StoreFactory
 from apiext.storage.stored_bytes.version_counts import StoredCounts, StoredVersions
 from tests.support.builders.crds import crd, version, widget
 from tests.support.captured_logs import logged
-from tests.support.event_loop import until
+from tests.support.event_loop import advance, until
 from tests.support.servers.in_process import CRDS, InProcess
 
 ONE = f"{CRDS}/widgets.example.com"
@@ -104,17 +104,19 @@ async def test_validates_a_blocked_definition_once(source: DirectorySource, widg
 
 
 @pytest.mark.usefixtures("source")
-async def test_counts_again_after_a_while(widgets: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_counts_again_after_a_while(widgets: InProcess) -> None:
     """Scan the store for objects that block a file once, and later again."""
     scans: list[str] = []
-    stores, scan = StoreFactory(widgets.backend, watch_cache=False, compaction_interval=0), StoredVersions._scan
-    writer = DefinitionFiles(widgets.definitions.scopes[""], widgets.workers, widgets.catalog, stores.stored_versions, migrates=False)
 
-    async def counted(stored: StoredVersions) -> StoredCounts:
-        scans.append(stored._prefix)
-        return await scan(stored)
+    class Counted(StoredVersions):
+        async def counts(self) -> StoredCounts:
+            scans.append("")
+            return await super().counts()
 
-    monkeypatch.setattr(StoredVersions, "_scan", counted)
+    def stored(resource: GroupResource) -> StoredVersions:
+        return Counted(backend=widgets.backend, prefix=widgets.stores.key_prefix(resource), resource=resource)
+
+    writer = DefinitionFiles(widgets.definitions.scopes[""], widgets.workers, widgets.catalog, stored, migrates=False)
     definition = canonical(_crd("v1", "v1"))
 
     async def blocked() -> str:
@@ -125,8 +127,7 @@ async def test_counts_again_after_a_while(widgets: InProcess, monkeypatch: pytes
     for _ in range(3):
         assert "(1 of v2)" in await blocked()
     assert len(scans) == 1
-    (rejected,) = writer._rejected.values()
-    rejected._count_at = 0.0
+    advance(11)
     await blocked()
     assert len(scans) == 2
 

@@ -47,7 +47,7 @@ async def _searches(monkeypatch: pytest.MonkeyPatch, sizes: Iterable[tuple[int, 
         found.append(looks)
         before_search = False
 
-    monkeypatch.setattr(process_resources, "_INTERVAL", 0.0001)
+    monkeypatch.setattr(process_resources, "LOOK_SECONDS", 0.0001)
     monkeypatch.setattr(process_resources, "resident_bytes", resident)
     monkeypatch.setattr(process_resources, "trimmer", lambda: search)
     monkeypatch.setattr(process_resources, "FullCollections", lambda: SimpleNamespace(look=lambda _: None))
@@ -111,7 +111,7 @@ async def test_needs_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only collect cycles with a C library that cannot return memory."""
     asked: list[None] = []
     looks: list[int] = []
-    monkeypatch.setattr(process_resources, "_INTERVAL", 0.0001)
+    monkeypatch.setattr(process_resources, "LOOK_SECONDS", 0.0001)
     monkeypatch.setattr(process_resources, "resident_bytes", partial(next, chain([100 << 20], repeat(200 << 20))))
     monkeypatch.setattr(process_resources, "trimmer", lambda: asked.append(None))
     monkeypatch.setattr(process_resources, "FullCollections", lambda: SimpleNamespace(look=looks.append))

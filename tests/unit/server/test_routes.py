@@ -10,7 +10,7 @@ from aiohttp.test_utils import make_mocked_request
 from apiext import __version__
 from apiext.api.endpoints.request import INFO
 from apiext.api.endpoints.responsewriters.response import Reply
-from apiext.api.filters.metrics import Labels, RequestStats, _record
+from apiext.api.filters.metrics import Labels, RequestStats, record
 from apiext.api.filters.request_info import request_info
 from apiext.api.flowcontrol.phase import Phase
 from apiext.base.meta.errors import StatusError
@@ -252,8 +252,8 @@ async def test_renders_metrics() -> None:
     site = _Site()
     series = site.stats.find(Labels("WATCH", "g", "v1", "ws", "", "cluster"))
     series.running = 2
-    _record(series, 200, 0.03)
-    _record(series, 200, 100.0)
+    record(series, 200, 0.03)
+    record(series, 200, 100.0)
 
     status, body = await site.get("/metrics")
 
@@ -294,7 +294,7 @@ async def test_renders_certificate_expirations() -> None:
 async def test_resets_metrics() -> None:
     """Reset the counters of finished requests, but not of current ones."""
     site = _Site()
-    _record(site.stats.find(Labels("GET", "g", "v1", "ws", "", "cluster")), 200, 0.03)
+    record(site.stats.find(Labels("GET", "g", "v1", "ws", "", "cluster")), 200, 0.03)
     site.stats.find(Labels("WATCH", "g", "v1", "ws", "", "cluster")).running = 2
 
     answer = await site.get("/metrics", method="DELETE")

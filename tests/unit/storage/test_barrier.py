@@ -16,7 +16,7 @@ _PATIENCE = 1000.0
 @pytest.fixture(autouse=True)
 def patient_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let readers wait for the request under way until the test moves the clock."""
-    monkeypatch.setattr(barriers, "_PATIENCE_SECONDS", _PATIENCE)
+    monkeypatch.setattr(barriers, "PATIENCE_SECONDS", _PATIENCE)
 
 
 @pytest.fixture

@@ -3,19 +3,23 @@
 import asyncio
 import gc
 import logging
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from apiext.base.meta import limits
+from apiext.base.meta import errors, limits
 from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.errors import StatusError
 from apiext.base.meta.gvk import GroupResource
 from apiext.storage import factory as factories
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher import history
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import EventType, ListOptions, Store, VersionMatch
+from apiext.storage.interface import EventType, Item, ListOptions, Store, VersionMatch
 from apiext.storage.rendering import watch_queue
+from apiext.storage.write_guards import WriteGuard
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
 from tests.support.event_loop import Clock, settle
 from tests.support.servers.memory_backend import MemoryBackend
@@ -31,12 +35,18 @@ async def test_returns_one_store_for_a_resource(factory: StoreFactory, store: Ca
     assert factory.store(WIDGETS) is not store
 
 
+def _refuse(_value: bytes | None) -> None:
+    raise errors.bad_request("refused")
+
+
 async def test_counts_without_a_store(backend: MemoryBackend, writer: Store, codec: WidgetCodec) -> None:
     """Count the stored objects of a resource without creating its store: the first call of `store` decides its guard."""
     await writer.create("a/x", widget("a/x"), codec)
     async with running_stores(backend) as other:
         assert await other.count(WIDGETS) == 1
-        assert not other._stores
+        store = other.store(WIDGETS, cast("WriteGuard", SimpleNamespace(decide=_refuse)))
+        with pytest.raises(StatusError, match="refused"):
+            await store.create("a/y", widget("a/y"), codec)
 
 
 async def test_feeds_all_caches_from_one_watch(backend: MemoryBackend, factory: StoreFactory, codec: WidgetCodec) -> None:
@@ -130,7 +140,7 @@ async def test_sends_a_bookmark_before_the_end(store: CachedStore, codec: Widget
             await store.cache.tick()
             clock.now += 0.2
             await store.cache.tick()
-        assert seen_revisions(reader) == [last.revision]
+        assert await seen_revisions(reader) == [last.revision]
 
 
 async def test_sends_no_bookmark_of_a_missed_change(store: CachedStore, codec: WidgetCodec, clock: Clock) -> None:
@@ -141,19 +151,18 @@ async def test_sends_no_bookmark_of_a_missed_change(store: CachedStore, codec: W
     async with watching(store, codec, "a/", resource_version=start, allow_bookmarks=True) as reader:
         clock.now += 61
         await store.cache.tick()
-        assert seen_revisions(reader) == []
         last = await store.create("b/y", widget("b/y"), codec)
         await store.list("", codec, ListOptions())
         clock.now += 61
         await store.cache.tick()
-        assert seen_revisions(reader) == [last.revision]
+        assert await seen_revisions(reader) == [last.revision]
 
 
-def seen_revisions(reader: Reader) -> list[int]:
-    """Return the revisions of the queued events."""
-    queue = reader.watch
-    assert isinstance(queue, watch_queue.WatchQueue)
-    return [event.revision for batch, _ in queue._batches for event in batch]
+async def seen_revisions(reader: Reader) -> list[int]:
+    """End a watch, and return the revisions of the events before."""
+    assert isinstance(reader.watch, watch_queue.WatchQueue)
+    reader.watch.finish()
+    return [event.revision for event in await reader.rest()]
 
 
 async def test_sends_bookmarks_without_a_cache(backend: MemoryBackend, codec: WidgetCodec) -> None:
@@ -182,8 +191,8 @@ async def test_ends_a_slow_watcher(store: CachedStore, codec: WidgetCodec, monke
             await store.create(f"a/{number:02}", widget(f"a/{number:02}"), codec)
             assert [key for _, key, _ in await fast.take(1)] == [f"a/{number:02}"]
         assert await slow.rest() == []
-        assert store.cache.dispatcher._watchers == 1
-    assert store.cache.dispatcher._watchers == 0
+        assert store.cache.dispatcher.watchers == 1
+    assert store.cache.dispatcher.watchers == 0
 
 
 async def test_releases_objects_of_past_lists(
@@ -192,34 +201,39 @@ async def test_releases_objects_of_past_lists(
     """Release the objects of the last list when the history has dropped their deletions, and list again."""
     monkeypatch.setattr(history, "MIN_CHANGES", 2)
     for number in range(5):
-        await store.create(f"a/{number}", widget(f"a/{number}"), codec)
+        await store.create(f"released/{number}", widget(f"released/{number}"), codec)
     await store.list("", codec, ListOptions())
     for number in range(4):
-        await store.delete(f"a/{number}", codec)
-    await store.get("a/4", codec)
-    (sorted_view,) = store.cache._sorted_views.values()
+        await store.delete(f"released/{number}", codec)
+    await store.get("released/4", codec)
     kept = []
     for seconds in (0, history.KEPT_SECONDS + 1):
         clock.now += seconds
         await store.cache.tick()
-        kept.append(len(sorted_view.items))
+        kept.append({item.key for item in _items("released/")})
 
-    assert kept == [5, 0]
-    assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["a/4"]
-    assert len(sorted_view.items) == 1
+    # the history still has the last two deletions
+    assert [len(keys) for keys in kept] == [5, 3]
+    assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["released/4"]
+
+
+def _items(prefix: str) -> list[Item]:
+    """Return the rendered objects in memory below a prefix, which no other test uses."""
+    return [found for found in gc.get_objects() if isinstance(found, Item) and found.key.startswith(prefix)]
 
 
 async def test_drops_renderings_with_their_codec(store: CachedStore) -> None:
     """Drop the renderings of a codec that is garbage, and keep the objects."""
     codec, other = WidgetCodec(), WidgetCodec("v2")
     for number in range(5):
-        await store.create(f"a/{number}", widget(f"a/{number}"), codec)
+        await store.create(f"dropped/{number}", widget(f"dropped/{number}"), codec)
     await store.list("", codec, ListOptions())
     await store.list("", other, ListOptions())
+    rendered = len(_items("dropped/"))
     del other
     gc.collect()
     await store.cache.tick()
-    assert all(entry._more is None for entry in store.cache.entries.values())
+    assert (rendered, len(_items("dropped/"))) == (10, 5)
     first = [item.data for item in (await store.list("", codec, ListOptions())).items]
     del codec
     gc.collect()
@@ -279,7 +293,7 @@ async def test_close_ends_watches(backend: MemoryBackend, codec: WidgetCodec, wa
 
 async def test_housekeeping_survives_a_failing_cache(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Send the bookmarks of other caches after the housekeeping of one failed."""
-    monkeypatch.setattr(factories, "_TICK_SECONDS", 0.001)
+    monkeypatch.setattr(factories, "TICK_SECONDS", 0.001)
     seen = asyncio.Event()
 
     def fail() -> None:

@@ -17,7 +17,7 @@ from apiext.storage.errors import KeyExistsError, KeyNotFoundError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EVERYTHING, EventType, ListOptions, Selection, Store, WatchOptions
 from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, where, widget
-from tests.support.event_loop import settle
+from tests.support.event_loop import advance, settle
 from tests.support.servers.memory_backend import MemoryBackend
 from tests.support.servers.stores import direct_store
 
@@ -92,8 +92,8 @@ async def play(script: list[tuple[Any, ...]], *, watch_cache: bool) -> None:
             await clients[-1].start(store, codec, by_list=step[2])
     last = await writer.create("a/last", widget("a/last"), codec)
     if isinstance(store, CachedStore):
-        await store._feed.wait(last.revision)
-        store.cache.dispatcher._flush()
+        await factory.reach(last.revision)
+        advance(1)
     await settle(50)
     for client in clients:
         assert client.task is not None
@@ -146,6 +146,6 @@ def _quiet() -> Iterator[None]:
 @given(script=st.lists(steps, max_size=25))
 def test_informers_reach_the_listed_state(*, watch_cache: bool, script: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Reach the state of a list in informers of all scopes, over broken watches and compactions."""
-    for name in ("_MIN_RETRY_SECONDS", "_MAX_RETRY_SECONDS", "_PROGRESS_AFTER_SECONDS", "_PROGRESS_INTERVAL_SECONDS"):
+    for name in ("MIN_RETRY_SECONDS", "MAX_RETRY_SECONDS", "PROGRESS_AFTER_SECONDS", "PROGRESS_INTERVAL_SECONDS"):
         monkeypatch.setattr(feed, name, 0.0001)
     asyncio.run(play(script, watch_cache=watch_cache))

@@ -162,7 +162,7 @@ async def test_follows_another_server(backend: MemoryBackend) -> None:
 
 async def test_repeats_until_the_store_can_be_read(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stay unready, and refuse calls, while the replaced data cannot be read; go on afterwards."""
-    monkeypatch.setattr(paused_backend, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(paused_backend, "PATIENCE_SECONDS", 0.01)
     async with serving(backend) as server:
         await server.widgets.create("a/x", widget("a/x"), CODEC)
         await server.names()
@@ -204,7 +204,11 @@ async def test_an_old_answer_is_no_alarm(backend: MemoryBackend) -> None:
     late.gate.clear()
     asking = asyncio.create_task(measured.revision())
     await until(lambda: late.calls.get("revision") == 1)
-    measured._newest = 100
+    measured.inner = backend
+    for number in range(99):
+        await backend.create(f"/registry/{number}", b"")
+    await measured.revision()
+    measured.inner = late
     late.gate.set()
 
     assert await asking == 1

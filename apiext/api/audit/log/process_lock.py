@@ -17,13 +17,13 @@ class ProcessLock:
     def __init__(self, descriptor: int) -> None:
         """Create the lock in a worker. `descriptor` is the one that all workers inherited."""
         # locks belong to an open file, and all workers would share the inherited one
-        self._descriptor = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+        self.descriptor = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
 
     @contextmanager
     def held(self) -> Generator[None]:
         """Wait for the lock and hold it while the block runs."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)

@@ -31,13 +31,13 @@ _Wait = tuple[asyncio.Future[bool], bool]
 """A future with the outcome of a batch, and its result if the batch cannot be written."""
 PLUGIN: Final = "log"
 _COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
-_LINGER: Final = 0.05
+LINGER_SECONDS: Final = 0.05
 """Seconds in which lines are collected for one write while no request waits."""
 _MOST_AT_ONCE: Final = 2048
 _MOST_BYTES: Final = 1024 * 1024
 """Lines of one write. A line with a large object is written by itself."""
-_BACKLOG: Final = 10_000
-_BACKLOG_BYTES: Final = 16 * 1024 * 1024
+BACKLOG: Final = 10_000
+BACKLOG_BYTES: Final = 16 * 1024 * 1024
 """Unwritten lines, and bytes of them, above which the thread is far behind."""
 _MOST_ENDED: Final = 64
 """Requests whose lines are made at once. With more, their text would be in memory that the C library gets from the system each time."""
@@ -48,11 +48,12 @@ _CLOSE_SECONDS: Final = 30.0
 
 _QUICK_BYTES: Final = 64 * 1024
 """Lines that the event loop writes to a file: some 20 µs, less than a change to the thread and back."""
-_SLOW: Final = 0.005
+SLOW_WRITE_SECONDS: Final = 0.005
 """Seconds from which a write on the event loop is slow. A busy machine makes single ones slow, a slow disk all of them."""
-_SLOW_SHARE: Final = 0.01
+SLOW_SHARE: Final = 0.01
 """The part of the time that slow writes may take, with those of the last seconds; the thread does the others."""
-_SLOW_SECONDS: Final = 2.0
+SLOW_WINDOW_SECONDS: Final = 2.0
+"""The last seconds: what slow writes took before them does not count."""
 _SLOW_PAUSE: Final = 30.0
 """The most seconds in which the thread does all writes."""
 
@@ -70,8 +71,8 @@ class QuickWrites:
 
     def note(self, begun: float, ended: float) -> None:
         """Take the times of a write, in seconds of the event loop."""
-        if ended - begun > _SLOW:
-            due = max(self._allowed_from, ended - _SLOW_SECONDS) + (ended - begun) / _SLOW_SHARE
+        if ended - begun > SLOW_WRITE_SECONDS:
+            due = max(self._allowed_from, ended - SLOW_WINDOW_SECONDS) + (ended - begun) / SLOW_SHARE
             self._allowed_from = min(due, ended + _SLOW_PAUSE)
 
 
@@ -131,7 +132,7 @@ class LogWriter:
     @property
     def is_behind(self) -> bool:
         """Return whether the thread is far behind."""
-        return self._queued - self._done > _BACKLOG or self._queued_bytes - self._done_bytes > _BACKLOG_BYTES
+        return self._queued - self._done > BACKLOG or self._queued_bytes - self._done_bytes > BACKLOG_BYTES
 
     def receive(self, context: RequestFacts) -> None:
         """Write the event of a request's arrival when the request ends, at the latest soon."""
@@ -183,7 +184,7 @@ class LogWriter:
         """Write what is collected, and the arrivals of requests that run, soon."""
         if not self.lingering:
             self.lingering = True
-            self._loop.call_later(_LINGER, self._end_linger)
+            self._loop.call_later(LINGER_SECONDS, self._end_linger)
 
     def _make(self) -> None:
         """Make the lines of the requests that have ended."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.request import RequestInfo, UserInfo
 
 GROUP: Final = "rbac.authorization.k8s.io"
-_MAX_GRANTS: Final = 10_000
+MAX_GRANTS: Final = 10_000
 """Kept grants; with more, all are made anew."""
 _DENIED: Final = Verdict(Decision.NO_OPINION)
 _Subject = tuple[str, str]
@@ -160,7 +160,7 @@ class RolePolicy:
             key = (user.name, user.groups, info.verb, info.path)
         grant = self._grants.get(key)
         if grant is None:
-            if len(self._grants) >= _MAX_GRANTS:
+            if len(self._grants) >= MAX_GRANTS:
                 self._grants.clear()
             grant = self._grants[key] = self._grant(user, info)
         return (grant.named and grant.named.get(info.name)) or grant.every or grant.denied

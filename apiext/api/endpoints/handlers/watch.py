@@ -71,7 +71,7 @@ async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery, shard
             return await serve_frames(request, running, encoder.line, seconds, binary=media.type != JSON)
         content_type = _STREAM_TYPES.get(media.type) or f"{media.type};stream=watch"
         compressed = scope.watches.compresses and query.send_initial_events is True and query.allow_bookmarks
-        return await _serve(request, running, encoder, seconds, content_type, compressed=compressed and _accepts_gzip(request))
+        return await serve_stream(request, running, encoder, seconds, content_type, compressed=compressed and _accepts_gzip(request))
     finally:
         running.close()
         scope.watches.discard(running)
@@ -109,9 +109,10 @@ def _accepts_gzip(request: web.BaseRequest) -> bool:
     return accepts_gzip(request) and not is_added_by_proxy(request)
 
 
-async def _serve(
+async def serve_stream(
     request: web.BaseRequest, running: Watch, encoder: EventEncoder, seconds: float, content_type: str, *, compressed: bool = False
 ) -> web.StreamResponse:
+    """Send the events of a watch until it ends, the client disconnects, or so many seconds are over."""
     stream = ResponseStream(content_type=content_type, headers=_GZIP if compressed else NO_HEADERS)
     await stream.prepare(request)
     timer = asyncio.get_running_loop().call_later(seconds, running.close)

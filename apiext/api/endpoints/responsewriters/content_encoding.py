@@ -33,9 +33,9 @@ Share = Callable[[Hashable, Encode], Awaitable[Sequence[bytes]]]
 """Returns the result of the second argument. Responses with an equal first argument share it."""
 
 
-_INLINE_BYTES: Final = 64 * 1024
+INLINE_BYTES: Final = 64 * 1024
 """Bytes above which a worker process makes CBOR, YAML and indented JSON."""
-_SEARCHED_BYTES: Final = 1024 * 1024
+SEARCHED_BYTES: Final = 1024 * 1024
 """Bytes up to which the event loop searches for numbers, for 3 ms at most."""
 _OTHER_FORMS: Final = frozenset({CBOR, YAML})
 _LIST_NAMES: Final = (b"items", b"rows")
@@ -74,7 +74,7 @@ async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequen
         parts = await _untyped(request, parts)
         if media.type == JSON and not media.pretty:
             return parts
-    if sum(map(len, parts)) <= _INLINE_BYTES:
+    if sum(map(len, parts)) <= INLINE_BYTES:
         return [formatted(b"".join(parts), media)]
 
     async def made_from(data: bytes) -> bytes:
@@ -109,9 +109,9 @@ async def _untyped(request: web.BaseRequest, parts: Sequence[bytes]) -> Sequence
 
     async def made_from(data: bytes) -> bytes:
         await pace.checkpoint()
-        if len(data) <= _SEARCHED_BYTES and not json_codec.may_be_typed(data):
+        if len(data) <= SEARCHED_BYTES and not json_codec.may_be_typed(data):
             return data
-        if len(data) <= _INLINE_BYTES:
+        if len(data) <= INLINE_BYTES:
             return json_codec.untyped(data)
         return await request[WORKERS].call(json_codec.untyped, data, user=request[USER].name)
 

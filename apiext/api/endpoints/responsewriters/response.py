@@ -92,7 +92,7 @@ class Reply(_Framed):
         self.status = status
         self.parts: Sequence[bytes] = (body,) if isinstance(body, bytes) else body
         self._type = content_type
-        self._extra_headers = headers
+        self.extra_headers = headers
         self._written = False
 
     @property
@@ -114,7 +114,7 @@ class Reply(_Framed):
         self.keep_alive = keep_alive = request.keep_alive and self.keep_alive is not False
         kind = f"Content-Type: {self._type}\r\n" if length and self._type else ""
         size = "" if status in _BODILESS else f"Content-Length: {length}\r\n"
-        head = _head(request, status, self._extra_headers, kind + size, keep_alive=keep_alive)
+        head = _head(request, status, self.extra_headers, kind + size, keep_alive=keep_alive)
         writer = request.writer
         if length <= PIECE_BYTES or request.method == "HEAD":
             data = head if request.method == "HEAD" else b"".join((head, *self.parts))
@@ -184,7 +184,7 @@ class ResponseStream(_Framed):
         super().__init__()
         self.status = status
         self._type = content_type
-        self._extra_headers = headers
+        self.extra_headers = headers
         self._to: AbstractStreamWriter | None = None
         self._framed = False
 
@@ -207,7 +207,7 @@ class ResponseStream(_Framed):
             size = "Transfer-Encoding: chunked\r\n" if self._framed else ""
             self._to = request.writer
             body = f"Content-Type: {self._type}\r\n{size}"
-            await self._to.write(_head(request, self.status, self._extra_headers, body, keep_alive=self.keep_alive))
+            await self._to.write(_head(request, self.status, self.extra_headers, body, keep_alive=self.keep_alive))
         return self._to
 
     async def write(self, data: bytes) -> None:  # type: ignore[override]

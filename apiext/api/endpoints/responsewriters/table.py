@@ -28,7 +28,7 @@ from apiext.storage.interface import Item
 METADATA: Final = "Metadata"
 NONE: Final = "None"
 OBJECT: Final = "Object"
-_STEP_BYTES: Final = 16 * 1024
+STEP_BYTES: Final = 16 * 1024
 """Bytes of objects to encode between two checks of the clock."""
 _LARGE_BYTES: Final = 512
 """Average size from which items are not joined before the response is: copying them takes longer."""
@@ -342,7 +342,7 @@ async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -
     pace: Pace | None = None
     size = work = 0
     for item in items:
-        if work > _STEP_BYTES:
+        if work > STEP_BYTES:
             work = 0
             if pace is None:
                 pace = Pace()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _IDLE_SECONDS: Final = 90.0
 """Seconds that an idle connection stays open, as in Go."""
-_CLOSE_SECONDS: Final = 1.0
+CLOSE_SECONDS: Final = 1.0
 """Seconds for servers to take the end of TLS."""
 
 
@@ -141,6 +141,6 @@ class ConnectionPool:
         for connection in idle:
             connection.close()
         if idle:
-            await asyncio.wait([connection.lost for connection in idle], timeout=_CLOSE_SECONDS)
+            await asyncio.wait([connection.lost for connection in idle], timeout=CLOSE_SECONDS)
         for connection in idle:
             connection.abort()

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 100
-"""Definitions to finalize at the same time. Each may wait for its instances for `_TIMEOUT` seconds."""
+"""Definitions to finalize at the same time. Each may wait for its instances for `TIMEOUT_SECONDS` seconds."""
 _MIN_PAUSE_SECONDS: Final = 0.05
 _MAX_PAUSE_SECONDS: Final = 5.0
 """Seconds between checks for remaining instances, and before retries: doubled each time, from the first to the second."""
-_TIMEOUT: Final = 60.0
+TIMEOUT_SECONDS: Final = 60.0
 """Seconds after which the condition reports remaining instances."""
 
 
@@ -132,9 +132,9 @@ class Finalizer:
             raise
 
     async def _wait_until_deleted(self, definition: Definition) -> None:
-        """Wait until no instance is left. Raises RequeueError after `_TIMEOUT` seconds."""
+        """Wait until no instance is left. Raises RequeueError after `TIMEOUT_SECONDS` seconds."""
         loop, backoff = asyncio.get_running_loop(), Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        deadline = loop.time() + _TIMEOUT
+        deadline = loop.time() + TIMEOUT_SECONDS
         while await self._instances.namespaces(definition):
             if loop.time() >= deadline:
                 raise RequeueError("context deadline exceeded")

@@ -13,7 +13,7 @@ from apiext.base.meta.encoding import json_codec
 if TYPE_CHECKING:
     from apiext.schema.model import Props
 
-_MAX_KNOWN: Final = 1000
+MAX_KNOWN: Final = 1000
 """Schemas of a kind: as many as a large cluster has. Each takes some 150 bytes."""
 
 
@@ -39,7 +39,7 @@ class KnownSchemas:
 
     def add(self, of: bytes) -> None:
         """Add a digest, in place of the one that was used least recently if there are too many."""
-        if len(self._digests) >= _MAX_KNOWN:
+        if len(self._digests) >= MAX_KNOWN:
             del self._digests[next(iter(self._digests))]
         self._digests[of] = None
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from apiext.schema.model import Props
 
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
-_JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
-_UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-_UNSUPPORTED_IF_PRESENT: Final = ("$ref", "additionalItems", "dependencies")
+JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
+UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+UNSUPPORTED_IF_PRESENT: Final = ("$ref", "additionalItems", "dependencies")
 """Unsupported fields that are rejected even if empty or false."""
 
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
@@ -150,8 +150,8 @@ class _SchemaValidator:
             self.errors.append(field.not_supported(path.child("type"), node["type"], TYPES))
         if node.get("default") is not None and position.no_defaults is not None:
             self.errors.append(field.forbidden(path.child("default"), f"must not be set {position.no_defaults}"))
-        for key in _UNSUPPORTED:
-            if node.get(key) or (key in _UNSUPPORTED_IF_PRESENT and node.get(key) is not None):
+        for key in UNSUPPORTED:
+            if node.get(key) or (key in UNSUPPORTED_IF_PRESENT and node.get(key) is not None):
                 self.errors.append(field.forbidden(path.child(key), f"{key} is not supported"))
         if node.get("type") == "null":
             detail = "type cannot be set to null, use nullable as an alternative"
@@ -189,7 +189,7 @@ def _other_children(node: Props, path: Path, position: Position) -> Iterator[tup
     clause_position = replace(position, rules=None)
     if node.get("not") is not None:
         yield node["not"], path.child("not"), clause_position
-    for key in _JUNCTORS:
+    for key in JUNCTORS:
         for index, clause in enumerate(node.get(key) or ()):
             yield clause, path.child(key).index(index), clause_position
     for name, child in (node.get("definitions") or {}).items():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
 _SINGLE: Final = ("not", "additionalProperties", "additionalItems")
-_WITH_SCHEMAS: Final = frozenset({"items", *JUNCTORS, *_MAPS, *_SINGLE})
+WITH_SCHEMAS: Final = frozenset({"items", *JUNCTORS, *_MAPS, *_SINGLE})
 
 
 def openapi_schema(validation: Props | None) -> Props | None:
@@ -55,7 +55,7 @@ def nodes(root: Props | None) -> Iterator[Props]:
         if not isinstance(node, Mapping):
             continue
         yield node
-        if _WITH_SCHEMAS.isdisjoint(node):
+        if WITH_SCHEMAS.isdisjoint(node):
             continue
         children: list[Any] = [node.get(name) for name in _SINGLE]
         items = node.get("items")

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _RECORD: Final = "event-expiry"
 _MAX_INTERVAL_SECONDS: Final = 60.0
 """Longest time between two sweeps. The reference's leases also end up to a minute late."""
-_MIN_INTERVAL_SECONDS: Final = 1.0
+MIN_INTERVAL_SECONDS: Final = 1.0
+"""Shortest time between two sweeps."""
 _INTERVAL_SHARE: Final = 0.05
 """Time between two sweeps as a share of the limit."""
 _FIRST_SWEEP_SECONDS: Final = 5.0
@@ -67,7 +68,7 @@ class EventExpiry:
 
     async def run(self) -> None:
         """Sweep periodically until cancelled. The next sweep retries a failed one."""
-        interval = max(_MIN_INTERVAL_SECONDS, min(_MAX_INTERVAL_SECONDS, self._ttl * _INTERVAL_SHARE))
+        interval = max(MIN_INTERVAL_SECONDS, min(_MAX_INTERVAL_SECONDS, self._ttl * _INTERVAL_SHARE))
         pause = min(interval, _FIRST_SWEEP_SECONDS)
         while True:
             await asyncio.sleep(pause)

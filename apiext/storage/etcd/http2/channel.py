@@ -16,9 +16,10 @@ from apiext.storage.etcd.http2.streams import DuplexStream, download, duplex, un
 
 _MIN_PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 2.0
-_CONNECT_SECONDS: Final = 5.0
+CONNECT_SECONDS: Final = 5.0
 """Seconds for all addresses of a server to accept a connection and send SETTINGS, in equal parts."""
-_MIN_ADDRESS_SECONDS: Final = 1.0
+MIN_ADDRESS_SECONDS: Final = 1.0
+"""The least part of it for one address."""
 _Address = tuple[int, int, int, Any]
 """Family, type, protocol and socket address."""
 
@@ -106,14 +107,14 @@ class Channel:
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         while not self._closed:
             try:
-                async with asyncio.timeout(_CONNECT_SECONDS):
+                async with asyncio.timeout(CONNECT_SECONDS):
                     addresses = await self._resolve()
             except TimeoutError:
                 self.last_error, addresses = f"no address of {self._host} in time", []
             except (OSError, UnicodeError) as error:
                 self.last_error, addresses = error_text(error), []
             for address in addresses:
-                if await self._try(address, max(_CONNECT_SECONDS / len(addresses), _MIN_ADDRESS_SECONDS)):
+                if await self._try(address, max(CONNECT_SECONDS / len(addresses), MIN_ADDRESS_SECONDS)):
                     return
             await backoff.pause()
 

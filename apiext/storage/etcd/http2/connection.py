@@ -35,7 +35,7 @@ _GOAWAY_SECONDS: Final = 1.0
 """Seconds for sending GOAWAY before a connection closes."""
 _SETTINGS: Final = {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: WINDOW_BYTES}
 
-_INTERVAL_SECONDS: Final = 10.0
+INTERVAL_SECONDS: Final = 10.0
 """Seconds of silence before a ping. etcd allows one ping in 5 s, and none without an open call."""
 _ACK_DELAY_SECONDS: Final = 0.2
 """Seconds until an acknowledgement. etcd sends a ping with the first request after each acknowledgement, to measure bandwidth: an
@@ -61,7 +61,7 @@ class Keepalive:
 
     def start(self) -> None:
         """Start the timer."""
-        self._timer = self._loop.call_later(_INTERVAL_SECONDS, self._tick)
+        self._timer = self._loop.call_later(INTERVAL_SECONDS, self._tick)
 
     def stop(self) -> None:
         """Stop all timers."""

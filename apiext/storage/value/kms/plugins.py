@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apiext.storage.value.transformer import Transformer
 
 _HEALTHY_SECONDS: Final = 20.0
-_UNHEALTHY_SECONDS: Final = 3.0
+UNHEALTHY_SECONDS: Final = 3.0
 """How long the result of a probe is used."""
 _PROBE_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 10.0
@@ -50,7 +50,7 @@ class Probe:
                     self._error = error
                 else:
                     self._error = None
-                self._until = self._clock() + (_UNHEALTHY_SECONDS if self._error is not None else _HEALTHY_SECONDS)
+                self._until = self._clock() + (UNHEALTHY_SECONDS if self._error is not None else _HEALTHY_SECONDS)
             return "" if self._error is None else str(self._error)
 
 

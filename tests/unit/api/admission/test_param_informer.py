@@ -70,7 +70,7 @@ async def test_selects_by_labels() -> None:
 async def test_selects_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give way to other tasks while a selector is tried on many objects."""
     # fast machines need only two slices of the usual length
-    monkeypatch.setattr("apiext.base.scheduling.time_slice._SLICE_SECONDS", 0.0002)
+    monkeypatch.setattr("apiext.base.scheduling.time_slice.SLICE_SECONDS", 0.0002)
     informer = ParamInformer(typed=True)
     informer.replaced([reduce(_object(f"o{number}")) for number in range(10_000)])
 

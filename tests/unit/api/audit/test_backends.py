@@ -185,7 +185,7 @@ async def test_large_objects() -> None:
 async def test_slow_webhook() -> None:
     """Bound the batches that are sent at the same time; others wait in the buffer, and are lost when it is full."""
     stats, answer = AuditStats(), asyncio.Event()
-    most = buffered_backend._MOST_SENDING
+    most = buffered_backend.MOST_SENDING
     sent: list[int] = []
     full = asyncio.Event()
 

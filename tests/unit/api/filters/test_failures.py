@@ -15,6 +15,7 @@ from apiext.api.filters.metrics import RequestStats
 from apiext.api.filters.request_deadline import RequestDeadline
 from apiext.base.meta import errors
 from apiext.base.meta.request import UserInfo
+from tests.support.event_loop import advance, settle
 from tests.unit.api.filters.conftest import Make, failing, hangs, hello
 
 ORDINARY_USER = UserInfo("ann", ("system:authenticated",))
@@ -172,14 +173,21 @@ async def test_does_not_limit_watches(exchange: Make) -> None:
 
 
 async def test_shares_deadlines(exchange: Make) -> None:
-    """Cancel all current requests of a group at their shared deadline, and no finished ones."""
-    chain = RequestDeadline(hangs, maximum=0.02, stats=RequestStats())
-    chain._reads.span = 0.01
-
-    tasks = [asyncio.create_task(exchange().through(ErrorRendering(chain))) for _ in range(3)]
+    """Cancel all current requests that came within a second at their shared deadline."""
+    chain, tasks = RequestDeadline(hangs, maximum=10, stats=RequestStats()), []
+    for _ in range(3):
+        tasks.append(asyncio.create_task(exchange().through(ErrorRendering(chain))))
+        await settle()
+        advance(0.3)
+    for seconds in (0.3, 9.5):
+        advance(seconds)
+        await settle()
+    early = [task.done() for task in tasks]
+    advance(1)
     done = await asyncio.gather(*tasks)
 
-    assert [each.status for each in done] == [504, 504, 504]
+    assert early == [False] * 3
+    assert [each.status for each in done] == [504] * 3
 
 
 async def test_leaves_no_cancellation_behind(exchange: Make) -> None:

@@ -59,6 +59,7 @@ class Objects(ServedObjects):
 
     def __init__(self, backend: Backend) -> None:
         super().__init__(cast("Any", Kinds()), backend, cast("Any", None))
+        self.backend = backend
         self.deleted: list[tuple[str, str]] = []
         """Names with propagation policies."""
         self.patches = 0
@@ -73,9 +74,9 @@ class Objects(ServedObjects):
         self.patches += 1
         changed = {member: value for member, value in {**found.metadata, **metadata}.items() if value is not None}
         if "deletionTimestamp" in changed and not changed.get("finalizers"):
-            await self._backend.delete(found.key, expected=found.revision)
+            await self.backend.delete(found.key, expected=found.revision)
         else:
-            await self._backend.update(found.key, json_codec.dumps({"metadata": changed}), expected=found.revision)
+            await self.backend.update(found.key, json_codec.dumps({"metadata": changed}), expected=found.revision)
 
     async def delete(self, found: LatestObject, policy: str) -> None:
         """Implement ServedObjects.delete."""
@@ -84,7 +85,7 @@ class Objects(ServedObjects):
         wanted = {"Foreground": ["foregroundDeletion"], "Orphan": ["orphan"]}.get(policy, [])
         finalizers = others + wanted
         if not finalizers:
-            await self._backend.delete(found.key, expected=found.revision)
+            await self.backend.delete(found.key, expected=found.revision)
             return
         metadata = {**found.metadata, "finalizers": finalizers, "deletionTimestamp": DELETED}
-        await self._backend.update(found.key, json_codec.dumps({"metadata": metadata}), expected=found.revision)
+        await self.backend.update(found.key, json_codec.dumps({"metadata": metadata}), expected=found.revision)

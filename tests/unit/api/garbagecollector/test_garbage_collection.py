@@ -35,7 +35,7 @@ class Lock:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let turns follow each other without a pause."""
     monkeypatch.setattr(garbage_collection, "until_tick", lambda _seconds: settle(2))
-    monkeypatch.setattr(garbage_collection, "_PAUSES", (0, 0))
+    monkeypatch.setattr(garbage_collection, "PAUSES", (0, 0))
 
 
 @pytest.mark.parametrize(

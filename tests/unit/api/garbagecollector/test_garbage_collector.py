@@ -24,9 +24,9 @@ ORPHAN: Final[dict[str, Any]] = {"deleting": True, "finalizers": ("orphan",)}
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read all objects and retry without a pause."""
-    monkeypatch.setattr(graph_builder, "_QUIET_SECONDS", 0)
-    monkeypatch.setattr(graph_builder, "_PAUSES", (0, 0))
-    monkeypatch.setattr(garbage_collector, "_PAUSES", (0.001, 0.001))
+    monkeypatch.setattr(graph_builder, "QUIET_SECONDS", 0)
+    monkeypatch.setattr(graph_builder, "PAUSES", (0, 0))
+    monkeypatch.setattr(garbage_collector, "PAUSES", (0.001, 0.001))
 
 
 class Invalid:
@@ -174,7 +174,6 @@ async def test_waits_for_kinds() -> None:
         assert await collection.left() == ["things/a/child"]
 
         collection.kinds.places["v1", "Late"] = collection.kinds.places["v1", "Thing"]
-        collection.objects.__dict__["_kinds"] = collection.kinds
         collection.graph.locate_again("v1", "Late")
 
         assert await collection.left() == []
@@ -237,7 +236,7 @@ async def test_reports_owners_of_other_namespaces() -> None:
 @pytest.mark.parametrize("count, deleted", [(60, True), (limits.MAX_OWNERS, True), (limits.MAX_OWNERS + 1, False)])
 async def test_many_owners(monkeypatch: pytest.MonkeyPatch, count: int, deleted: bool) -> None:  # noqa: FBT001 -- a parameter
     """Read each owner once; more owners than are followed keep the object, without the references to those that are gone."""
-    monkeypatch.setattr(garbage_collector, "_MANY_SECONDS", 0)
+    monkeypatch.setattr(garbage_collector, "MANY_SECONDS", 0)
     backend = MemoryBackend()
     many = [owner(f"gone-{number}") for number in range(count)]
     await backend.create(f"{THINGS}a/child", thing("child", *many))

@@ -11,6 +11,7 @@ import pytest
 from apiext.api.migration import automatic_migration
 from apiext.api.migration.automatic_migration import CONDITION, AutomaticMigration
 from apiext.base.meta import host_annotations, limits
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.resources.definitions.controllers.status_writer import StatusWriter
 from apiext.resources.managedfields.field_manager import SERVER
 from apiext.storage.replicas.lock import ReplicaLock
@@ -18,7 +19,7 @@ from apiext.storage.replicas.replica import ReplicaEncoding
 from apiext.storage.replicas.roll_call import Replicas
 from tests.support.builders.crds import crd, version
 from tests.support.conversion_webhook import Answer, Call, ConversionWebhook, Json, Reply, converting, failing
-from tests.support.event_loop import until
+from tests.support.event_loop import tasks_of, until
 from tests.support.servers.in_process import CRDS, InProcess
 
 NAME = "widgets.example.com"
@@ -39,8 +40,8 @@ def _schema() -> dict[str, Any]:
 async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[InProcess]:
     """Yield a server with widgets of two versions, the second of which has a stricter schema."""
     monkeypatch.setattr(limits, "MIGRATED_PER_SECOND", 1_000_000)
-    monkeypatch.setattr(automatic_migration, "_LAG_SECONDS", 0.01)
-    monkeypatch.setattr(automatic_migration, "_TURN_SECONDS", 0.01)
+    monkeypatch.setattr(automatic_migration, "LAG_SECONDS", 0.01)
+    monkeypatch.setattr(automatic_migration, "TURN_SECONDS", 0.01)
     async with InProcess() as running:
         await running.define(crd("widgets", version("v1", storage=True, schema=_schema()), version("v2", schema=STRICT)))
         yield running
@@ -99,7 +100,7 @@ async def _create(server: InProcess, *names: str, size: str = "m") -> None:
 
 def _stored(server: InProcess) -> dict[str, Any]:
     """Return the stored objects by name."""
-    pairs = {key: pair for key, pair in server.backend._state.items() if key.startswith(PREFIX)}
+    pairs = {key: pair for key, pair in server.backend.state.items() if key.startswith(PREFIX)}
     return {key.rpartition("/")[2]: json.loads(pair.value) if pair.value[:1] == b"{" else pair.value for key, pair in pairs.items()}
 
 
@@ -175,14 +176,20 @@ async def test_leaves_the_status_of_mirrors_to_the_host(server: InProcess, migra
     await _flip(server)
     migration = migrate()
     await until(lambda: {obj["apiVersion"] for obj in _stored(server).values()} == {"example.com/v2"})
-    await migration._queue.join()
+    await migration.queue.join()
     assert _stored_versions(server) == ["v1", "v2"]
 
 
-async def _assert_waits(server: InProcess, other: Replicas) -> None:
-    """Assert that nothing is rewritten until another server has been asked several times."""
-    called = other._folder._called
-    await until(lambda: other._folder._called > called + 5)
+async def _assert_waits(server: InProcess) -> None:
+    """Assert that nothing is rewritten until other servers have been asked several times."""
+    asked: set[int] = set()
+
+    def is_asked_again() -> bool:
+        call = server.backend.state.get("/registry/apiext/replicas/call")
+        asked.add(call.revision if call else 0)
+        return len(asked) > 6
+
+    await until(is_asked_again)
     assert _stored(server)["a"]["apiVersion"] == "example.com/v1"
 
 
@@ -195,7 +202,7 @@ async def test_waits_for_every_server(server: InProcess, migrate: Migrate) -> No
     await _create(server, "a")
     await _flip(server)
     migrate(own)
-    await _assert_waits(server, other)
+    await _assert_waits(server)
 
     encodings[NAME] = ReplicaEncoding("v2", 10**6)
     await until(lambda: _stored_versions(server) == ["v2"])
@@ -206,16 +213,15 @@ async def test_waits_for_every_server(server: InProcess, migrate: Migrate) -> No
 async def test_continues_the_work_of_a_dead_server(server: InProcess, migrate: Migrate) -> None:
     """Wait while another live server migrates, and take over when it is gone."""
     other, own = _replicas(server, is_sole=False), _replicas(server, is_sole=False)
-    await other.start()
+    tasks = await tasks_of(other.start())
     await own.start()
     assert await ReplicaLock(server.backend, "/registry", other, "migration").acquire()
     await _create(server, "a")
     await _flip(server)
     migrate(own)
-    await _assert_waits(server, other)
+    await _assert_waits(server)
 
-    assert other._folder._task is not None
-    other._folder._task.cancel()
+    await end_tasks(*tasks)
     await until(lambda: _stored_versions(server) == ["v2"])
     await own.close()
 
@@ -244,17 +250,16 @@ async def test_notices_repaired_objects(server: InProcess, migrate: Migrate, mon
     await _flip(server)
     migration = migrate()
     await until(lambda: _condition(server))
-    monkeypatch.setattr(automatic_migration, "_REPEAT_SECONDS", 0.01)
+    monkeypatch.setattr(automatic_migration, "REPEAT_SECONDS", 0.01)
     if restarted:
         await migration.close()
-        monkeypatch.setattr(automatic_migration, "_FIRST_CHECK_SECONDS", 0.01)
+        monkeypatch.setattr(automatic_migration, "FIRST_CHECK_SECONDS", 0.01)
         migration = migrate()
     else:
-        migration._queue.add(NAME)
+        migration.queue.add(NAME)
     patch = {"size": "m"}
     await _patch(server, patch, f"{BASE}/one")
     await until(lambda: "rejects (1): default/two (" in (_condition(server) or {})["message"])
-    assert migration._invalid == {NAME: ["default/two"]}
     await _patch(server, patch, f"{BASE}/two")
 
     await until(lambda: _condition(server) is None)
@@ -294,7 +299,7 @@ async def test_loses_no_write(server: InProcess, migrate: Migrate) -> None:
 
 async def test_finds_objects_that_no_entry_names(server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rewrite objects of another version also where storedVersions was pruned too early."""
-    monkeypatch.setattr(automatic_migration, "_FIRST_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(automatic_migration, "FIRST_CHECK_SECONDS", 0.0)
     await _create(server, "a")
     await _flip(server)
     prune = {"status": {"storedVersions": ["v2"]}}
@@ -311,7 +316,7 @@ async def test_leaves_terminating_definitions_alone(server: InProcess, migrate: 
     await _flip(server)
     await server.ask("DELETE", ONE)
     migration = migrate()
-    await migration._queue.join()
+    await migration.queue.join()
     assert _stored(server)["a"]["apiVersion"] == "example.com/v1"
 
 
@@ -331,7 +336,7 @@ async def test_converts_with_a_webhook(
     server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch, webhook: ConversionWebhook
 ) -> None:
     """Convert in batches; keep the version of objects that the webhook refuses, and finish when it does not any more."""
-    monkeypatch.setattr(automatic_migration, "_REPEAT_SECONDS", 0.01)
+    monkeypatch.setattr(automatic_migration, "REPEAT_SECONDS", 0.01)
     await _create(server, *(f"w{number:03}" for number in range(250)))
     webhook.answer = _refusing("w007", "w120")
     await _patch(server, {"spec": {"conversion": webhook.conversion()}})
@@ -356,7 +361,7 @@ async def test_converts_with_a_webhook(
 
 async def test_forgets_failures_of_objects_that_are_gone(server: InProcess, migrate: Migrate, monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the condition about an object once it is deleted, also if nothing else is left to rewrite."""
-    monkeypatch.setattr(automatic_migration, "_REPEAT_SECONDS", 0.01)
+    monkeypatch.setattr(automatic_migration, "REPEAT_SECONDS", 0.01)
     await _create(server, "a")
     pair, _ = await server.backend.get(f"{PREFIX}default/a")
     assert pair is not None
@@ -383,7 +388,7 @@ async def test_repeats_no_pass_for_changed_conditions(server: InProcess, migrate
     await _flip(server)
     migration = migrate()
     await until(lambda: _condition(server))
-    await migration._queue.join()
+    await migration.queue.join()
     before, condition = len(webhook.calls), _condition(server)
     assert condition is not None
     assert len(condition["message"]) < 300
@@ -392,6 +397,6 @@ async def test_repeats_no_pass_for_changed_conditions(server: InProcess, migrate
     other = {"type": "Other", "status": "True", "reason": "A", "message": ""}
     status = {"status": {"conditions": [*conditions, other]}}
     await _patch(server, status, f"{ONE}/status")
-    await migration._queue.join()
+    await migration.queue.join()
     assert len(webhook.calls) == before
     assert _condition(server) == condition

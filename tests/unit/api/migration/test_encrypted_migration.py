@@ -28,7 +28,7 @@ def encryption() -> Encryption:
 async def server(encryption: Encryption, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[InProcess]:
     """Yield a server with encrypted widgets of one version, which looks often whether keys have changed."""
     monkeypatch.setattr(limits, "MIGRATED_PER_SECOND", 1_000_000)
-    for name in ("_FIRST_CHECK_SECONDS", "_KEYS_SECONDS", "_LAG_SECONDS", "_TURN_SECONDS"):
+    for name in ("FIRST_CHECK_SECONDS", "KEYS_SECONDS", "LAG_SECONDS", "TURN_SECONDS"):
         monkeypatch.setattr(automatic_migration, name, 0.01)
     async with InProcess(encryption=encryption) as running:
         await running.define(crd("widgets", version("v1", storage=True)))
@@ -39,7 +39,7 @@ async def server(encryption: Encryption, monkeypatch: pytest.MonkeyPatch) -> Asy
 
 def values(server: InProcess) -> list[bytes]:
     """Return the stored values of objects."""
-    return [pair.value for key, pair in server.backend._state.items() if key.startswith(PREFIX)]
+    return [pair.value for key, pair in server.backend.state.items() if key.startswith(PREFIX)]
 
 
 def keys(server: InProcess) -> set[bytes]:
@@ -52,11 +52,11 @@ async def test_automatic_migration(server: InProcess, migrate: Migrate, encrypti
     migrate()
     encryption.replace(configuration(OTHER_KEY, KEY))
     await until(lambda: keys(server) == {b"key2"})
-    before = [pair.revision for key, pair in server.backend._state.items() if key.startswith(PREFIX)]
+    before = [pair.revision for key, pair in server.backend.state.items() if key.startswith(PREFIX)]
     encryption.replace(configuration(OTHER_KEY))
 
     assert [item["metadata"]["name"] for item in (await server.ask("GET", BASE)).json["items"]] == ["a", "b"]
-    assert [pair.revision for key, pair in server.backend._state.items() if key.startswith(PREFIX)] == before
+    assert [pair.revision for key, pair in server.backend.state.items() if key.startswith(PREFIX)] == before
 
 
 async def test_resource_that_is_encrypted_later(server: InProcess, migrate: Migrate, encryption: Encryption) -> None:

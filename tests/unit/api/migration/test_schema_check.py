@@ -3,12 +3,18 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from apiext.api.migration import schema_check
 from apiext.base.meta import field
 from apiext.base.meta.field import Path
 
 
-async def test_quotes_no_values() -> None:
+async def _performed(_workers: object, scope: Any, execute: Any, call: Any) -> Any:
+    return await execute(scope, call)
+
+
+async def test_quotes_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Name fields and rules without the values of the object, which not every reader of a definition may read."""
     size = Path("spec", "size")
     errors = [
@@ -18,9 +24,9 @@ async def test_quotes_no_values() -> None:
         field.duplicate(Path("spec", "items").index(1), {"name": "S3CRET"}),
     ]
     scope: Any = SimpleNamespace(rest=SimpleNamespace(strategy=SimpleNamespace(validate=lambda *_: errors)))
-    call: Any = SimpleNamespace(context=None, data=b"{}")
+    monkeypatch.setattr(schema_check, "perform", _performed)
 
-    shown = await schema_check._validate(cast("Any", scope), call)
+    shown = await schema_check.problems(cast("Any", None), scope, cast("Any", SimpleNamespace(key="a", data=b"{}")))
 
     assert shown == (
         '[spec.size: Invalid value: should match \'^a$\', spec.size: Unsupported value: supported values: "a", "b", '

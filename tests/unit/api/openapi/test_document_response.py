@@ -32,7 +32,7 @@ def test_returns_the_whole_document() -> None:
     reply = _ask(Range="bytes=0-1")
 
     assert (reply.status, _body(reply)) == (200, BODY)
-    assert reply._extra_headers == {"Last-Modified": TIME, "Etag": '"A"', "Cache-Control": "public"}
+    assert reply.extra_headers == {"Last-Modified": TIME, "Etag": '"A"', "Cache-Control": "public"}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_evaluates_conditions(header: str, text: str, code: int) -> None:
 
 def test_headers_of_unmet_conditions() -> None:
     """Keep the ETag alone with 304, and answer other methods with the document."""
-    assert _ask(If_None_Match="*")._extra_headers == {"Etag": '"A"', "Cache-Control": "public"}
+    assert _ask(If_None_Match="*").extra_headers == {"Etag": '"A"', "Cache-Control": "public"}
     assert _ask("POST", If_None_Match='"A"').status == 200
 
 
@@ -67,5 +67,5 @@ def test_compresses() -> None:
     whole = _ask(body=large, compress=True, Accept_Encoding="gzip")
     head = _ask("HEAD", body=large, compress=True, Accept_Encoding="gzip")
 
-    assert (gzip.decompress(_body(whole)), whole._extra_headers["Content-Encoding"]) == (large, "gzip")
-    assert [one._extra_headers.get("Content-Encoding") for one in (head, _ask(body=large, Accept_Encoding="gzip"))] == [None, None]
+    assert (gzip.decompress(_body(whole)), whole.extra_headers["Content-Encoding"]) == (large, "gzip")
+    assert [one.extra_headers.get("Content-Encoding") for one in (head, _ask(body=large, Accept_Encoding="gzip"))] == [None, None]

@@ -31,7 +31,7 @@ async def test_common_patterns_stay_on_the_event_loop(server: InProcess, monkeyp
     await server.define(definition("^[a-z]{1,63}$"))
 
     assert (await server.ask("POST", BASE, widget(s0="abc"))).status == 201
-    assert not server.workers._supply._idle
+    assert not server.workers.supply.idle
 
 
 async def test_costly_patterns_are_compiled_in_workers(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ async def test_costly_patterns_are_compiled_in_workers(server: InProcess, monkey
 
     assert (refused.status, created.status, patched.status) == (422, 201, 200)
     assert compiled == []
-    assert len(server.workers._supply._idle) == 1
+    assert len(server.workers.supply.idle) == 1
 
 
 async def test_many_small_patterns_move_to_a_worker(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,14 +59,14 @@ async def test_many_small_patterns_move_to_a_worker(server: InProcess, monkeypat
     monkeypatch.setattr("apiext.base.scheduling.inline_work.MAX_INLINE_SECONDS", 0)
     await server.define(definition("a", "b"))
 
-    assert len(server.workers._supply._idle) == 1
+    assert len(server.workers.supply.idle) == 1
 
 
 async def test_a_hostile_match_ends_at_the_deadline(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answer other requests while a text is matched for seconds, and 504 at the deadline, when the worker is killed."""
     await server.define(definition("a{1000}" * 120))
-    monkeypatch.setattr(server.workers, "_job_seconds", 0.5)
-    monkeypatch.setattr(server.workers, "_grace", 0.0)
+    monkeypatch.setattr(server.workers, "job_seconds", 0.5)
+    monkeypatch.setattr(server.workers, "grace", 0.0)
 
     write = asyncio.create_task(server.ask("POST", BASE, widget(s0="a" * 30_000)))
     meanwhile = []

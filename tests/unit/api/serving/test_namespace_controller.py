@@ -20,8 +20,8 @@ WIDGETS = "/apis/example.com/v1/namespaces/{}/widgets"
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry without a delay."""
-    monkeypatch.setattr(namespace_controller, "_MIN_PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(namespace_controller, "_MAX_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(namespace_controller, "MIN_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(namespace_controller, "MAX_PAUSE_SECONDS", 0.001)
 
 
 def _widget(name: str, *finalizers: str) -> dict[str, object]:
@@ -186,7 +186,7 @@ async def test_admits_each_deletion() -> None:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for system namespaces without a delay."""
-    monkeypatch.setattr(namespace_controller, "_ENSURE_SECONDS", 0.01)
+    monkeypatch.setattr(namespace_controller, "ENSURE_SECONDS", 0.01)
 
 
 @pytest.mark.usefixtures("often")

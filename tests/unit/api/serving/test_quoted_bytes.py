@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from apiext.base.meta.errors import public_text
+from apiext.base.meta.errors import StatusError, public_text
 from apiext.base.meta.gvk import GroupResource
 from apiext.resources.registry.errors import interpret
 from apiext.storage.corrupt_objects import Corruption
@@ -48,12 +48,13 @@ def test_public_texts() -> None:
     error = CorruptObjectError("/registry/example.com/widgets/a", f"object not decodable revision=5: 'Kind' is missing in '{SECRET}'")
     resource, corruption = GroupResource("example.com", "widgets"), Corruption(GroupResource("example.com", "widgets"))
     corruption.add(error)
-    listed = corruption._status()
+    with pytest.raises(StatusError) as listed:
+        corruption.check()
     answers = [interpret(error, resource=resource, operation=operation, name="a") for operation in ("get", "update")]
 
-    texts = [public_text(one) for one in (error, listed, *answers)]
+    texts = [public_text(one) for one in (error, listed.value, *answers)]
     assert all(SECRET not in text and "object not decodable revision=5" in text and "widgets/a" in text for text in texts)
-    assert all(SECRET in str(one) for one in (error, listed, *answers))
+    assert all(SECRET in str(one) for one in (error, listed.value, *answers))
     assert public_text(ValueError("plain")) == "plain"
 
 

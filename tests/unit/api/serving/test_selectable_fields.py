@@ -62,7 +62,7 @@ async def test_uses_the_index(server: InProcess, monkeypatch: pytest.MonkeyPatch
     crd = widget_crd()
     crd["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.size"}]
     await server.define(crd)
-    monkeypatch.setattr(selector_indexes, "_FEW", 0)
+    monkeypatch.setattr(selector_indexes, "FEW_ITEMS", 0)
     path = f"{BASE}/default/widgets"
     for size in SIZES:
         assert (await server.ask("POST", path, widget(size, size=size))).status == 201

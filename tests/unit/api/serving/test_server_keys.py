@@ -179,4 +179,4 @@ async def test_an_existing_definition_among_records() -> None:
         await until_answered(is_gone)
 
         assert (answers, changed.status, deleted.status) == ([404, 404], 200, 200)
-        assert {key: found.value for key in records if (found := server.backend._state.get(key))} == records
+        assert {key: found.value for key in records if (found := server.backend.state.get(key))} == records

@@ -2,13 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from apiext.api.serving.storage_version_updater import StorageVersionUpdater
-from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STORAGE_VERSIONS
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, STORAGE_VERSIONS, BuiltinResource
+from apiext.base.meta.gvk import GroupVersionKind
+from apiext.resources.definitions.definition import Definition
 from apiext.storage.replicas.identity_lease import IdentityLease
+from apiext.storage.replicas.replica import ReplicaEncoding
 from tests.support.builders.crds import crd, version
 from tests.support.servers.in_process import CRDS, InProcess
 
@@ -17,10 +21,20 @@ ONE = f"{CRDS}/widgets.example.com"
 NAME = "example.com.widgets"
 
 
-async def _start(server: InProcess, name: str, stack: AsyncExitStack) -> StorageVersionUpdater:
-    builtins = (NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSIONS)
+class _Older:
+    """Stands in for the serving cache of a server that writes another version."""
+
+    def encoding(self, definition: Definition) -> ReplicaEncoding:
+        """Return the encoding of a definition's objects."""
+        return ReplicaEncoding("v0", definition.revision)
+
+
+async def _start(
+    server: InProcess, name: str, stack: AsyncExitStack, *more: BuiltinResource, cache: _Older | None = None
+) -> StorageVersionUpdater:
+    builtins = (NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSIONS, *more)
     lease = IdentityLease(server.backend, "/registry", name)
-    updater = StorageVersionUpdater(server.storage_versions, builtins, server.catalog, server.cache, lease)
+    updater = StorageVersionUpdater(server.storage_versions, builtins, server.catalog, cast("Any", cache or server.cache), lease)
     await updater.start()
     stack.push_async_callback(updater.close)
     return updater
@@ -57,10 +71,9 @@ UNSET = ("AllEncodingVersionsEqual", "False", "CommonEncodingVersionUnset", "Com
 
 async def test_reports_builtin_resources(server: InProcess, stack: AsyncExitStack) -> None:
     """Report built-in resources as the reference does."""
-    updater = await _start(server, "apiserver-a", stack)
-    await updater._queue.join()
+    await _start(server, "apiserver-a", stack)
 
-    definitions = await _status(server, "apiextensions.k8s.io.customresourcedefinitions")
+    definitions = await _until_common(server, "apiextensions.k8s.io.customresourcedefinitions", "apiextensions.k8s.io/v1beta1")
     assert definitions["storageVersions"] == [
         {
             "apiServerID": "apiserver-a",
@@ -70,7 +83,7 @@ async def test_reports_builtin_resources(server: InProcess, stack: AsyncExitStac
         }
     ]
     assert (definitions["commonEncodingVersion"], _condition(definitions)) == ("apiextensions.k8s.io/v1beta1", SET)
-    assert (await _status(server, "core.namespaces"))["commonEncodingVersion"] == "v1"
+    await _until_common(server, "core.namespaces", "v1")
     assert "managedFields" not in (await server.ask("GET", f"{BASE}/core.namespaces")).json["metadata"]
 
 
@@ -102,12 +115,9 @@ async def test_servers_agree(server: InProcess, stack: AsyncExitStack) -> None:
     await server.define(crd())
     await _until_common(server, NAME, "example.com/v1")
     async with AsyncExitStack() as short:
-        second = await _start(server, "apiserver-b", short)
-        await second._queue.join()
-        status = await _status(server, NAME)
+        await _start(server, "apiserver-b", short, cache=_Older())
+        status = await _until_common(server, NAME, None)
         assert [one["apiServerID"] for one in status["storageVersions"]] == ["apiserver-a", "apiserver-b"]
-        await second._put(NAME, {"encodingVersion": "example.com/v0", "decodableVersions": ["example.com/v0"]})
-        status = await _status(server, NAME)
         assert ("commonEncodingVersion" in status, _condition(status)) == (False, UNSET)
         await updater.collect()
         assert len((await _status(server, NAME))["storageVersions"]) == 2
@@ -122,6 +132,7 @@ async def test_deletes_what_only_dead_servers_reported(server: InProcess, stack:
     """Delete a StorageVersion whose last entry is that of a dead server."""
     updater = await _start(server, "apiserver-a", stack)
     async with AsyncExitStack() as short:
-        await (await _start(server, "apiserver-b", short))._put("other.things", {"encodingVersion": "v1", "decodableVersions": ["v1"]})
+        await _start(server, "apiserver-b", short, replace(NAMESPACES, kind=GroupVersionKind("other", "v1", "Thing"), plural="things"))
+        await _until_common(server, "other.things", "other/v1")
     await updater.collect()
     assert await _status(server, "other.things") is None

@@ -142,7 +142,7 @@ async def test_shows_stored_bytes(server: InProcess) -> None:
 
 async def test_pages_are_limited_by_bytes(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """End a page when its objects have many bytes; the next one continues. Show the bytes of a large object."""
-    monkeypatch.setattr(stored_documents, "_MAX_PAGE_BYTES", 3 << 20)
+    monkeypatch.setattr(stored_documents, "MAX_PAGE_BYTES", 3 << 20)
     for number in range(20):
         await server.backend.create(f"{PREFIX}large-{number:02}", b"%03d" % number * 400_000)
     pages: list[list[str]] = []

@@ -2,7 +2,10 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,11 +13,14 @@ from apiext.base.scheduling import inline_work
 from apiext.base.scheduling.inline_work import HeavyWorkError, InlineWork, bounded, current_work
 
 _LOOP, _THREAD = "MainThread", "bounded_0"
+_LATER = count(1)
 
 
 @pytest.fixture(autouse=True)
-def _own_thread() -> None:
-    inline_work._jobs.cache_clear()
+def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget between tests whose work was long."""
+    later = next(_LATER)
+    monkeypatch.setattr(inline_work, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later))
 
 
 class _Work:

@@ -36,9 +36,9 @@ class Things:
 @pytest.mark.parametrize("kind, count, step", [(GradualList, 5000, 256), (GradualListOfLarge, 5, 1)])
 async def test_frees_in_slices(monkeypatch: pytest.MonkeyPatch, kind: type[GradualList[Freed]], count: int, step: int) -> None:
     """Let other tasks run between the objects of a long list; a copy of the list keeps them."""
-    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(time_slice, "_SHORT_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SHARED_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SHORT_SLICE_SECONDS", 0.0)
     things = Things()
     long = things.make(count, kind)
     copy = long[:]

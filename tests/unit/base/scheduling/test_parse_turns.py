@@ -12,7 +12,7 @@ from tests.support.event_loop import until
 
 async def test_connections_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse a part of each connection in order; those with more go to the end."""
-    monkeypatch.setattr(parse_turns, "_SLICE", 60.0)
+    monkeypatch.setattr(parse_turns, "SLICE_SECONDS", 60.0)
     turns = ParseTurns(asyncio.get_running_loop())
     parsed: list[str] = []
 
@@ -74,6 +74,6 @@ async def test_the_event_loop_turns_between_slices(monkeypatch: pytest.MonkeyPat
 
 async def test_few_connections_continue_to_receive_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave some connections to the next iteration although parsing takes no time: what they receive next is decrypted at once."""
-    monkeypatch.setattr(parse_turns, "_SLICE", 60.0)
+    monkeypatch.setattr(parse_turns, "SLICE_SECONDS", 60.0)
 
     assert await _parsed(10) == [2, 4, 6, 8, 10]

@@ -8,7 +8,7 @@ import pytest
 
 from apiext.base.meta.steps import Steps, at_once
 from apiext.base.scheduling import small_requests, time_slice
-from apiext.base.scheduling.small_requests import SMALL_REQUESTS
+from apiext.base.scheduling.small_requests import SmallRequests
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.time_slice import Pace, in_slices, paced
 from tests.support.event_loop import settle
@@ -25,9 +25,9 @@ def counting(count: int, log: list[str], name: str) -> Steps[int]:
 @pytest.fixture(autouse=True)
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pause after every step."""
-    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(time_slice, "_SHORT_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SHARED_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SHORT_SLICE_SECONDS", 0.0)
 
 
 async def test_returns_the_result() -> None:
@@ -66,35 +66,42 @@ async def test_one_slice_in_each_iteration() -> None:
     assert max(after - before for before, after in pairwise(sizes)) == 1
 
 
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> SmallRequests:
+    """Forget the small requests so far."""
+    requests = SmallRequests()
+    monkeypatch.setattr(time_slice, "SMALL_REQUESTS", requests)
+    return requests
+
+
 async def test_short_slices_while_small_requests_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pause sooner after a small request has come; urgent work does not."""
-    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 1000.0)
-    monkeypatch.setattr(small_requests, "_EXPECTED_SECONDS", 1000.0)
-    monkeypatch.setattr(SMALL_REQUESTS, "_latest", -math.inf)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 1000.0)
+    monkeypatch.setattr(small_requests, "EXPECTED_SECONDS", 1000.0)
+    requests = _fresh(monkeypatch)
     pace, urgent = Pace(), Pace(urgent=True)
     due = [pace.due, urgent.due]
 
-    SMALL_REQUESTS.note()
+    requests.note()
     for each in (pace, urgent):
         await each.pause()
 
     assert [*due, pace.due, urgent.due] == [False, False, True, False]
-    monkeypatch.setattr(SMALL_REQUESTS, "_latest", -math.inf)
+    _fresh(monkeypatch)
     await pace.pause()
     assert not pace.due
 
 
 async def test_work_waits_for_small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do no work while a small request is under way, and continue at its end."""
-    monkeypatch.setattr(small_requests, "_HOLD_SECONDS", 1000.0)
-    monkeypatch.setattr(SMALL_REQUESTS, "_free_from", 0.0)
+    monkeypatch.setattr(small_requests, "HOLD_SECONDS", 1000.0)
+    requests = _fresh(monkeypatch)
     log: list[str] = []
     work = asyncio.create_task(in_slices(counting(3, log, "a")))
     await asyncio.sleep(0)
-    SMALL_REQUESTS.begin()
+    requests.begin()
     await settle()
     held = "".join(log)
-    SMALL_REQUESTS.end()
+    requests.end()
     await work
 
     assert (held, "".join(log)) == ("a", "aaa")
@@ -102,11 +109,11 @@ async def test_work_waits_for_small_requests(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_small_request_does_not_hold_its_own_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Continue the work of a request that was taken for a small one, while nothing else is under way."""
-    monkeypatch.setattr(small_requests, "_HOLD_SECONDS", 1000.0)
-    monkeypatch.setattr(SMALL_REQUESTS, "_free_from", 0.0)
-    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(small_requests, "HOLD_SECONDS", 1000.0)
+    requests = _fresh(monkeypatch)
+    monkeypatch.setattr(time_slice, "SHARED_SLICE_SECONDS", 0.0)
     log: list[str] = []
-    SMALL_REQUESTS.begin()
+    requests.begin()
 
     await in_slices(counting(3, log, "a"))
 

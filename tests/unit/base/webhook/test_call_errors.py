@@ -21,6 +21,6 @@ def test_unknown_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configur
     path = tmp_path / "resolv.conf"
     if configuration is not None:
         path.write_text(configuration)
-    monkeypatch.setattr(call_errors, "_RESOLV_CONF", path)
+    monkeypatch.setattr(call_errors, "RESOLV_CONF", path)
 
     assert call_errors.unknown_host("a.example.com") == f"dial tcp: lookup a.example.com{place}: no such host"

@@ -84,7 +84,7 @@ async def test_reports_a_refusing_proxy(tmp_path: Path) -> None:
 
 async def test_notices_that_the_other_end_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Break a watch whose server vanishes without closing the connection, long before the silence of the watch ends."""
-    monkeypatch.setattr(transport, "_PROBE_AFTER", 1)
+    monkeypatch.setattr(transport, "PROBE_AFTER", 1)
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setblocking(False)
     client = WebhookClient(_endpoint(tmp_path, server=f"http://127.0.0.1:{listener.getsockname()[1]}"))

@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 import pytest
 
@@ -191,7 +191,7 @@ async def test_a_process_that_died_while_idle_is_replaced(pool: WorkerPool) -> N
     """Run a job in a new process if the idle one is gone."""
     pid, _ = await pool.call(joined)
     os.kill(pid, signal.SIGKILL)
-    await until(lambda: not pool._supply._idle)
+    await until(lambda: not pool.supply.idle)
 
     assert (await pool.call(joined))[0] != pid
 
@@ -268,7 +268,7 @@ async def test_idle_processes_end() -> None:
     pid, _ = await pool.call(joined)
 
     await until(lambda: ended(pid))
-    assert not pool._supply._idle
+    assert not pool.supply.idle
     await pool.close()
 
 
@@ -286,15 +286,24 @@ async def test_close_ends_running_jobs() -> None:
     assert refused.code == 503
 
 
+class _Held(Worker):
+    transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the connection."""
+        self.transport = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
+
+
 async def test_processes_end_with_the_server() -> None:
     """End a process in the middle of a job when its connection closes, as it does when the server is killed."""
     template = forked_template()
-    worker = await Worker.start(template)
+    worker = await _Held.start(template)
+    assert isinstance(worker, _Held)
     assert await worker.begin(Job(endless, (), asks=False), {})
     running = asyncio.ensure_future(worker.run())
 
-    assert worker._transport is not None
-    worker._transport.abort()
+    worker.transport.abort()
 
     with pytest.raises(StatusError, match="unexpectedly"):
         await running

@@ -30,13 +30,13 @@ async def pool() -> AsyncIterator[WorkerPool]:
 
 def ready(pool: WorkerPool) -> int:
     """Return the process that is ready, 0 if there is none."""
-    worker = pool._supply._ready
+    worker = pool.supply.ready
     return 0 if worker is None else worker.pid
 
 
 def template(pool: WorkerPool) -> int:
     """Return the template."""
-    found = pool._supply._template
+    found = pool.supply.template
     assert found is not None
     return found.pid
 
@@ -87,9 +87,9 @@ async def test_a_killed_process_is_replaced_without_a_request(pool: WorkerPool, 
 
 async def test_the_process_of_a_killed_job_is_replaced_without_a_request(pool: WorkerPool) -> None:
     """Have a process ready after a job was killed."""
-    pool._grace = 0.0
+    pool.grace = 0.0
     job = await begun(pool)
-    (worker,) = pool._working
+    (worker,) = pool.working
     job.cancel()
 
     await until(lambda: ended(worker.pid))
@@ -99,7 +99,7 @@ async def test_the_process_of_a_killed_job_is_replaced_without_a_request(pool: W
 
 async def test_a_job_does_not_wait_for_a_stopped_process(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a job to another process if the one that is ready does not begin it, and end that one."""
-    monkeypatch.setattr(pool_module, "_BEGIN_SECONDS", (0.0, 60.0))
+    monkeypatch.setattr(pool_module, "BEGIN_SECONDS", (0.0, 60.0))
     stopped = ready(pool)
     paused(stopped)
 
@@ -109,7 +109,7 @@ async def test_a_job_does_not_wait_for_a_stopped_process(pool: WorkerPool, monke
 
 async def test_another_template_starts_what_a_stopped_one_does_not(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Start the program of a template if the present one does not answer."""
-    monkeypatch.setattr(process_supply, "_START_SECONDS", 0.01)
+    monkeypatch.setattr(process_supply, "START_SECONDS", 0.01)
     stopped = template(pool)
     paused(stopped)
     job = await begun(pool)
@@ -137,7 +137,7 @@ async def test_limits_of_inline_work_grow_while_a_start_is_late(pool: WorkerPool
 
 async def test_the_deadline_of_a_job_does_not_count_the_start(pool: WorkerPool) -> None:
     """Begin to count when the process has begun the job."""
-    pool._job_seconds = 5.0
+    pool.job_seconds = 5.0
     paused(template(pool))
     os.kill(ready(pool), signal.SIGKILL)
     await until(lambda: not ready(pool))

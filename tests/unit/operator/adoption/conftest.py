@@ -13,7 +13,7 @@ from tests.unit.operator.adoption.world import World
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apiext.operator.adoption.polling._RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.polling.RETRY_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
         yield HostStore(worlds[-1].backend, "/registry")
 
     monkeypatch.setattr(HostStore, "open", opened)
-    monkeypatch.setattr("apiext.operator.adoption.takeover._SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr("apiext.operator.adoption.handover._CLIENT_RESTART_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.takeover.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.handover.CLIENT_RESTART_SECONDS", 0.0)
     monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 30.0)
     return make

@@ -179,7 +179,7 @@ async def test_rejects_the_etcd_of_another_cluster(one: World) -> None:
     """Write nothing to an etcd without the host's definition."""
     before = one.at_host()
     key = "/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com"
-    one._put(key, {"metadata": {"name": "widgets.example.com", "uid": "of-another-cluster"}})
+    one.put(key, {"metadata": {"name": "widgets.example.com", "uid": "of-another-cluster"}})
     unlabel(one)
 
     with pytest.raises(ApiError, match="it is another cluster's"):
@@ -191,7 +191,7 @@ async def test_rejects_the_etcd_of_another_cluster(one: World) -> None:
 async def test_rejects_encrypted_objects(one: World) -> None:
     """Overwrite nothing if the host's objects are encrypted, because they cannot be compared."""
     unlabel(one)
-    pair = one.backend._state["/registry/example.com/widgets/ns0/o03"]
+    pair = one.backend.state["/registry/example.com/widgets/ns0/o03"]
     await one.backend.update(pair.key, b"k8s:enc:aescbc:v1:key1:...", expected=pair.revision)
 
     with pytest.raises(ApiError, match="the host encrypts what it stores of widgets"):
@@ -260,7 +260,7 @@ async def test_replaces_copies_in_a_dropped_version(world: Make) -> None:
 
     assert_handed_over(one)
     assert one.at_host() == OBJECTS
-    versions = [json.loads(pair.value).get("apiVersion") for key, pair in one.backend._state.items() if "/widgets/" in key]
+    versions = [json.loads(pair.value).get("apiVersion") for key, pair in one.backend.state.items() if "/widgets/" in key]
     assert set(versions) == {"example.com/v1"}
 
 

@@ -33,7 +33,7 @@ async def test_writes_values_as_the_host_does(backend: MemoryBackend) -> None:
 
 async def test_reads_objects_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read objects page by page in the order of their keys."""
-    monkeypatch.setattr("apiext.operator.adoption.host_etcd._PAGE_SIZE", 2)
+    monkeypatch.setattr("apiext.operator.adoption.host_etcd.PAGE_SIZE", 2)
     backend = MemoryBackend()
     for name in "abcde":
         await backend.create(f"{PREFIX}{name}", b'{"metadata":{"name":"%s"}}' % name.encode())
@@ -107,7 +107,7 @@ def encrypted(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> Memory
     """Return the stored values of the etcd of a host that encrypts."""
 
     async def connect(_config: EtcdConfig) -> MemoryBackend:
-        backend._closed = False
+        backend.is_closed = False
         return backend
 
     monkeypatch.setattr(EtcdBackend, "connect", connect)
@@ -126,7 +126,7 @@ async def test_writes_and_reads_with_the_hosts_keys(encrypted: MemoryBackend, tm
         await store.write(OF, [Difference(wanted, None)])
         await store.check_decrypted(crd, OF)
         assert [one.digest async for one in store.objects(OF)] == [wanted.digest]
-    assert encrypted._state[f"{PREFIX}a"].value.startswith(b"k8s:enc:aescbc:v1:key1:")
+    assert encrypted.state[f"{PREFIX}a"].value.startswith(b"k8s:enc:aescbc:v1:key1:")
     for wrong, message in ((None, "start the operator with --host-encryption-provider-config"), (other, "no matching key was found")):
         async with HostStore.open(etcd, wrong) as store:
             with pytest.raises(ApiError, match=message):
@@ -143,4 +143,4 @@ async def test_refuses_an_invalid_file(encrypted: MemoryBackend, tmp_path: Path)
     with pytest.raises(ApiError, match=r"--host-encryption-provider-config: .*host\.json: .*'apiVersion' is a required property"):
         async with HostStore.open(EtcdConfig(servers=("http://etcd",)), path):
             pass
-    assert not encrypted._state
+    assert not encrypted.state

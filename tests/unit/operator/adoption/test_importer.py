@@ -1,5 +1,6 @@
 """Requests to apiext's import endpoint."""
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -92,5 +93,4 @@ async def test_cancels_the_request_on_close() -> None:
 
     await importer.close()
 
-    assert importer._sending is not None
-    assert importer._sending.done()
+    assert asyncio.all_tasks() == {asyncio.current_task()}

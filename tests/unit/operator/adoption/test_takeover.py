@@ -191,7 +191,7 @@ async def test_serves_a_definition_whose_webhook_fails(one: World) -> None:
 
 async def test_leaves_a_definition_that_is_deleted_before_the_host_proxies_it(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Go on with the deletion of a definition at once while the host does not proxy one of its versions."""
-    monkeypatch.setattr("apiext.operator.adoption.transition._CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.transition.CHECK_SECONDS", 0.0)
     monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 1000.0)
     one = filled(world)
     one.crd()["spec"]["versions"].append(one.crd()["spec"]["versions"][0] | {"name": "v2", "storage": False})
@@ -321,8 +321,8 @@ async def test_tells_policies_of_groups_apart(one: World) -> None:
     clients = one.transition().clients
     other = Policy(clients.host, "other.example.com", "")
 
-    assert not await other._denies(probe("other.example.com", ["widgets"]))
-    assert await Policy(clients.host, "example.com", "")._denies(probe("example.com", ["widgets"]))
+    assert not await other.denies(probe("other.example.com", ["widgets"]))
+    assert await Policy(clients.host, "example.com", "").denies(probe("example.com", ["widgets"]))
 
 
 async def test_refuses_a_host_that_encrypts(world: Make) -> None:
@@ -336,6 +336,6 @@ async def test_refuses_a_host_that_encrypts(world: Make) -> None:
         await reconcile_group(one.transition())
 
     assert (one.host, one.mirrors, one.objects) == before
-    await one.backend.delete(key, expected=one.backend._state[key].revision)
+    await one.backend.delete(key, expected=one.backend.state[key].revision)
     await reconcile_group(one.transition())
     assert one.at_apiext() == OBJECTS

@@ -101,12 +101,12 @@ class World:
     def write_at_host(self, key: str, spec: Any, plural: str = "widgets", *, version: str = "v1") -> None:
         """Write an object to the host's etcd."""
         path = f"/registry/{GROUP}/{plural}/{key}"
-        self._put(path, None if spec is None else thing(key, spec) | {"apiVersion": f"{GROUP}/{version}"})
+        self.put(path, None if spec is None else thing(key, spec) | {"apiVersion": f"{GROUP}/{version}"})
 
     def at_host(self, plural: str = "widgets") -> dict[str, Any]:
         """Return the specs in the host's etcd."""
         prefix = f"/registry/{GROUP}/{plural}/"
-        state = self.backend._state
+        state = self.backend.state
         return {key.removeprefix(prefix): json.loads(pair.value)["spec"] for key, pair in state.items() if key.startswith(prefix)}
 
     def at_apiext(self, plural: str = "widgets") -> dict[str, Any]:
@@ -196,7 +196,7 @@ class World:
         """Answer as the host does with conversion strategy None."""
         version, plural = of["version"], of["plural"]
         prefix = f"/registry/{GROUP}/{plural}/{_scope(of)}"
-        found = [orjson.loads(pair.value) for key, pair in sorted(self.backend._state.items()) if key.startswith(prefix)]
+        found = [orjson.loads(pair.value) for key, pair in sorted(self.backend.state.items()) if key.startswith(prefix)]
         known = {f"{GROUP}/{one['name']}" for one in self.crd(plural)["spec"]["versions"]}
         for one in found:
             if one["apiVersion"] not in known:
@@ -247,8 +247,8 @@ class World:
         if self.denies_writes and any(plural in policy["spec"]["matchConstraints"]["resourceRules"][0]["resources"] for policy in policies):
             return _status(403, "denied")
         key = f"/registry/{GROUP}/{plural}/{namespace}/{name}"
-        found = merge_patch(orjson.loads(self.backend._state[key].value), body)
-        self._put(key, found if found["metadata"].get("finalizers") else None)
+        found = merge_patch(orjson.loads(self.backend.state[key].value), body)
+        self.put(key, found if found["metadata"].get("finalizers") else None)
         return 200, found
 
     # --- apiext --------------------------------------------------------------------------------------------------------
@@ -322,11 +322,11 @@ class World:
                 self.mirrors[metadata["name"]] = {**crd, "metadata": own}
 
     def _store_definition(self, crd: Any) -> None:
-        self._put(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}", crd)
+        self.put(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}", crd)
 
-    def _put(self, key: str, value: Any) -> None:
+    def put(self, key: str, value: Any) -> None:
         """Write to the host's etcd synchronously."""
-        found = self.backend._state.get(key)
+        found = self.backend.state.get(key)
         data = json.dumps(value).encode()
         if value is None:
             if found is None:

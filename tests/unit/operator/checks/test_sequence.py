@@ -1,5 +1,6 @@
 """The check that fails for each fault, its remedy, and the skipped checks after it."""
 
+import asyncio
 import base64
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,6 @@ import pytest
 
 from apiext.api.authorization import conditional
 from apiext.operator.api_clients import API_SERVICES, CRDS
-from apiext.operator.checks import transport
 from apiext.operator.checks.connections import Answer, NoAnswerError
 from apiext.operator.checks.sequence import GROUP_CHECKS, examine, first_broken, run_checks
 from apiext.operator.checks.snapshot import Snapshot
@@ -25,12 +25,12 @@ SAR = b'{"message":"subjectaccessreviews.authorization.k8s.io is forbidden: User
 @pytest.fixture
 def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SnapshotBuilder:
     """Provide servers on which all checks pass; connections are tested with real ones elsewhere."""
-    monkeypatch.setattr(transport, "_connect", _connected)
+    monkeypatch.setattr(asyncio, "open_connection", _connected)
     return SnapshotBuilder(tmp_path)
 
 
-async def _connected(*_arguments: object) -> "_Writer":
-    return _Writer()
+async def _connected(*_arguments: object, **_options: object) -> "tuple[None, _Writer]":
+    return None, _Writer()
 
 
 class _Writer:

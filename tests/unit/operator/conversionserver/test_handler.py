@@ -116,7 +116,7 @@ async def test_limits_bodies(client: Client, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module, "MAX_BYTES", 100)
     assert (await client.post("/convert", data=encoded(review([widget()])), headers=headers)).status == 413
 
-    monkeypatch.setattr(module, "_MAX_BYTES_AT_ONCE", 50)
+    monkeypatch.setattr(module, "MAX_BYTES_AT_ONCE", 50)
     refused = await client.post("/convert", data=encoded(review([widget()])), headers=headers)
     assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
     # what was refused takes no room
@@ -125,7 +125,7 @@ async def test_limits_bodies(client: Client, monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_does_not_wait_for_a_body_for_ever(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answer 408 to a client that stops sending."""
-    monkeypatch.setattr(module, "_BODY_SECONDS", 0.01)
+    monkeypatch.setattr(module, "BODY_SECONDS", 0.01)
 
     answered = asyncio.Event()
 

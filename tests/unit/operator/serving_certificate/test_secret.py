@@ -5,6 +5,7 @@ import base64
 import datetime
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -13,6 +14,7 @@ from apiext.base.cert import certificate
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.operator.names import NamespacedName
+from apiext.operator.serving_certificate import secret as module
 from apiext.operator.serving_certificate.secret import OVERLAP_SECONDS, PROPAGATION_SECONDS, ServingSecret, TrustBundle, certificate_hosts
 
 DAY: Final = 86400.0
@@ -29,7 +31,8 @@ class Host(ApiClient):
         self.writes = 0
         self.seconds = 0.0
         self.errors: list[ApiError] = []
-        self._on_change: Callable[[], None] = lambda: None
+        self.client: Any = self
+        self.on_change: Callable[[], None] = lambda: None
 
     async def find(self, path: str) -> dict[str, Any] | None:
         """Return the Secret."""
@@ -58,7 +61,7 @@ class Host(ApiClient):
         if secret is not None:
             secret = {**secret, "metadata": {**secret["metadata"], "resourceVersion": str(self.writes)}}
         self.secret = secret
-        self._on_change()
+        self.on_change()
         return secret or {}
 
     def text(self, field: str) -> str:
@@ -68,7 +71,7 @@ class Host(ApiClient):
 
     def opened(self, *, manage: bool = True) -> ServingSecret:
         """Return the ServingSecret of an operator, which sees the writes from now on."""
-        serving = ServingSecret(
+        return ServingSecret(
             self,
             NamespacedName("apiext-system", "apiext-serving"),
             hosts=certificate_hosts(NamespacedName("apiext-system", "apiext"), ""),
@@ -76,9 +79,22 @@ class Host(ApiClient):
             moment=lambda: START + datetime.timedelta(seconds=self.seconds),
             clock=lambda: self.seconds,
         )
-        self._on_change = serving._wake.set
-        serving._watch = asyncio.Event().wait  # type: ignore[method-assign,assignment]
-        return serving
+
+
+class _Reflector:
+    """Reports the changes of a host to its follower."""
+
+    def __init__(self, host: Host, _collection: str, follower: Any) -> None:
+        host.on_change = partial(follower.changed, {})
+
+    async def run(self) -> None:
+        """Wait."""
+        await asyncio.Event().wait()
+
+
+@pytest.fixture(autouse=True)
+def _watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Reflector", _Reflector)
 
 
 @asynccontextmanager

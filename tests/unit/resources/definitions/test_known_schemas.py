@@ -35,7 +35,7 @@ def test_digest_of_equal_schemas() -> None:
 
 def test_knows_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget the digest that was used least recently."""
-    monkeypatch.setattr(known_schemas, "_MAX_KNOWN", 2)
+    monkeypatch.setattr(known_schemas, "MAX_KNOWN", 2)
     known = KnownSchemas()
     for of in (b"a", b"b"):
         known.add(of)

@@ -120,8 +120,8 @@ async def test_gives_way_while_nothing_waits(widgets: Widgets, monkeypatch: pyte
         async def delete(self, _ctx: RequestContext, _name: str, _options: DeleteOptions) -> tuple[Item, bool]:
             return item, True
 
-    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SHARED_SLICE_SECONDS", 0.0)
     turns = await turns_of(delete_all(Immediate(), widgets.ctx, DeleteOptions(), ListOptions()))
 
     assert turns >= 50

@@ -1,6 +1,6 @@
 """What a server tells others about the versions it writes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from apiext.server.options.options import StorageOptions
 from apiext.storage.backend import BackendError
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
 from apiext.storage.replicas.host_records import HostRecords
+from apiext.storage.replicas.replica import ReplicaEncoding
 from apiext.storage.replicas.roll_call import Replicas
 from tests.support.builders.crds import crd, version
 from tests.support.servers.in_process import InProcess
@@ -25,13 +26,22 @@ async def server() -> AsyncIterator[InProcess]:
         yield running
 
 
+async def _encodings(server: InProcess) -> Mapping[str, ReplicaEncoding]:
+    """Return what a server tells others."""
+    async with AsyncExitStack() as stack:
+        options = StorageOptions(data_dir=Path("unused"))
+        replicas = await storage_versions.start_replicas(options, "https://a", server.catalog, server.cache, stack)
+        (own,) = await replicas.roll_call()
+        return own.encodings
+
+
 async def test_names_the_version_of_each_definition(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Name all definitions; of very many, only those that may be written in several versions."""
-    found = storage_versions._encodings(server.catalog, server.cache)
+    found = await _encodings(server)
     assert {name: encoding.version for name, encoding in found.items()} == {"widgets.example.com": "v1", "gadgets.example.com": "v2"}
 
-    monkeypatch.setattr(storage_versions, "_MAX_DEFINITIONS", 1)
-    assert list(storage_versions._encodings(server.catalog, server.cache)) == ["gadgets.example.com"]
+    monkeypatch.setattr(storage_versions, "MAX_DEFINITIONS", 1)
+    assert list(await _encodings(server)) == ["gadgets.example.com"]
 
 
 async def test_refuses_a_restoration_that_has_begun(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:

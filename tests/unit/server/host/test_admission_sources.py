@@ -1,5 +1,6 @@
 """Webhook configurations, policies and namespaces from the host."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
@@ -162,17 +163,21 @@ def test_knows_the_freeze_policy(change: dict[str, Any]) -> None:
     assert not is_freeze_policy({"metadata": {**metadata, **change}})
 
 
+def _tasks(name: str) -> list[str]:
+    return [found for task in asyncio.all_tasks() if (found := task.get_name()) == name]
+
+
 async def test_follows_params_of_bound_policies(host: ObjectHost) -> None:
     """Follow the kind of a policy's parameters while the policy has a binding."""
     host.put(f"{V1}/validatingadmissionpolicies", "p", spec={"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}})
-    async with opened(host) as sources:
+    async with opened(host):
         await until(lambda: all(f"watch {V1}/{plural}" in host.asked for plural in RESOURCES))
         assert "get /api/v1/configmaps" not in host.asked
         host.put(f"{V1}/validatingadmissionpolicybindings", "b", spec={"policyName": "p"})
         await until(lambda: "watch /api/v1/configmaps" in host.asked)
-        assert sources.params._followed
+        assert _tasks("params-ConfigMap")
         host.remove(f"{V1}/validatingadmissionpolicies", "p")
-        await until(lambda: not sources.params._followed)
+        await until(lambda: not _tasks("params-ConfigMap"))
 
 
 async def test_logs_a_refusal_once(host: ObjectHost, caplog: pytest.LogCaptureFixture) -> None:

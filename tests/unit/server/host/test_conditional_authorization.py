@@ -86,7 +86,7 @@ async def test_does_not_trust_a_host_before_it_answers() -> None:
 
 async def test_follows_the_host(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """See that the host gets the gate, and loses it; read its metrics less often than its discovery."""
-    monkeypatch.setattr(conditional_authorization, "_INTERVAL", 0.001)
+    monkeypatch.setattr(conditional_authorization, "LOOK_SECONDS", 0.001)
     conditions = host.conditions
     async with AsyncExitStack() as stack:
         run_until_closed(stack, conditions.follow())

@@ -11,7 +11,7 @@ from apiext.base.meta.host_annotations import ADOPTION_CATEGORY, HAND_OVER, HOST
 from apiext.server.definition_files import DefinitionFiles
 from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.event_loop import until
-from tests.support.servers.fake_host import FakeHost
+from tests.support.servers.fake_host import COLLECTION, FakeHost
 from tests.support.servers.host_follower import NAME, ONE, SERVED, Replica, annotations_of, crd, short_named
 from tests.support.servers.in_process import InProcess
 from tests.unit.resources.definitions.recorded import decoded
@@ -213,6 +213,15 @@ async def test_rejects_files_for_mirrors(replica: Replica) -> None:
     assert replica.shows()
 
 
+async def _show(lagging: Replica, old: dict[str, Any]) -> None:
+    """Let a replica have an old state, for which it asks the host, and process it."""
+    path = f"{COLLECTION}/{NAME}"
+    before = lagging.host.asked.count(path)
+    lagging.source.changed(old)
+    await until(lambda: lagging.host.asked.count(path) > before)
+    await lagging.wait_for_later_change()
+
+
 async def test_several_servers_agree(replica: Replica) -> None:
     """Agree between servers; one that lags behind neither reverts a newer state nor creates a deleted mirror."""
     async with AsyncExitStack() as stack:
@@ -225,22 +234,17 @@ async def test_several_servers_agree(replica: Replica) -> None:
         assert replica.shows("n9")
         assert (await replica.mirror())["metadata"]["generation"] <= 11
 
-        lagging = others[0].source
-        old = lagging._hosts[NAME]
+        old = copy.deepcopy(replica.host.definitions[NAME])
         await replica.host.put(short_named(crd(), "new"))
         await until(lambda: replica.shows("new"))
         for one in (replica, *others):
-            await until(lambda one=one: one.source._hosts[NAME].revision == replica.host.revision)  # type: ignore[misc]
-        lagging._hosts[NAME] = old
-        lagging._queue.add(NAME)
-        await lagging._queue.join()
+            await one.wait_for_later_change()
+        await _show(others[0], old)
         assert replica.shows("new")
 
         await replica.host.terminate(NAME)
         await replica.host.remove(NAME)
         await until(lambda: replica.server.catalog.get(NAME) is None)
-        lagging._hosts[NAME] = old
-        lagging._queue.add(NAME)
-        await lagging._queue.join()
+        await _show(others[0], old)
         assert replica.server.catalog.get(NAME) is None
         assert [problem for one in (replica, *others) for problem in one.source.problems] == []

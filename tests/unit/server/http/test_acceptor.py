@@ -10,8 +10,8 @@ import pytest
 
 from apiext.base.meta.limits import LISTEN_BACKLOG
 from apiext.server.http import acceptor, unauthenticated
-from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.connection import HTTPConnection
+from apiext.server.http.unauthenticated import UnauthenticatedConnection
 from tests.support.event_loop import until
 from tests.unit.server.http.conftest import Plain, Wire
 
@@ -25,7 +25,7 @@ NOBODY = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 def _limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow three connections, and close them without patience."""
     monkeypatch.setattr(unauthenticated, "MAX_UNAUTHENTICATED_CONNECTIONS", LIMIT)
-    monkeypatch.setattr(unauthenticated, "_PATIENCE", 0.0)
+    monkeypatch.setattr(unauthenticated, "PATIENCE_SECONDS", 0.0)
 
 
 async def _connect(plain: Plain, number: int) -> list[Wire]:
@@ -102,7 +102,7 @@ async def test_a_renewed_place_is_the_last_to_go(plain: Plain) -> None:
 
 async def test_leaves_clients_to_the_kernel_while_there_is_no_room(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Accept no connection while the others still have time, and the waiting one as soon as one of them is closed."""
-    monkeypatch.setattr(unauthenticated, "_PATIENCE", 3600.0)
+    monkeypatch.setattr(unauthenticated, "PATIENCE_SECONDS", 3600.0)
     first, *_ = await _connect(plain, LIMIT)
     late = await plain.connect()
     await late.send(NOBODY)
@@ -134,8 +134,8 @@ async def test_begins_more_handshakes_after_a_long_turn(
 ) -> None:
     """Begin one handshake in each turn of the event loop, and as many more as the last turn had intervals."""
     monkeypatch.setattr(unauthenticated, "MAX_UNAUTHENTICATED_CONNECTIONS", 100)
-    monkeypatch.setattr(acceptor, "_HANDSHAKE_INTERVAL", interval)
-    begin, loop, now = Acceptor._begin_handshake, asyncio.get_running_loop(), 0
+    monkeypatch.setattr(acceptor, "HANDSHAKE_INTERVAL", interval)
+    connection, loop, now = plain.server.connection, asyncio.get_running_loop(), 0
     begun: list[int] = []
 
     def count() -> None:
@@ -144,11 +144,11 @@ async def test_begins_more_handshakes_after_a_long_turn(
         if len(begun) < 6:
             loop.call_soon(count)
 
-    def begin_and_note(of: Acceptor) -> None:
+    def note(place: UnauthenticatedConnection) -> HTTPConnection:
         begun.append(now)
-        begin(of)
+        return connection(place)
 
-    monkeypatch.setattr(Acceptor, "_begin_handshake", begin_and_note)
+    monkeypatch.setattr(plain.server, "connection", note)
     clients = [socket.create_connection(plain.listener.getsockname()) for _ in range(6)]
     count()
     try:

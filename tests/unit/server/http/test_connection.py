@@ -153,7 +153,7 @@ async def test_answers_a_request_whose_successor_is_slow(plain: Plain, monkeypat
 )
 async def test_refuses_malformed_requests(plain: Plain, monkeypatch: pytest.MonkeyPatch, data: bytes, text: bytes) -> None:
     """Refuse a malformed request with one line of text, close the connection, and ignore what follows."""
-    monkeypatch.setattr(connection, "_LINGER", 0.01)
+    monkeypatch.setattr(connection, "LINGER_SECONDS", 0.01)
     wire = await plain.connect()
 
     await wire.send(data, GET)

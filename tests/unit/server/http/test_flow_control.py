@@ -4,10 +4,10 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.base.meta.limits import MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
+from apiext.base.meta.limits import MAX_LINES_AT_ONCE
 from apiext.server.http import connection
 from apiext.server.http.request_parser import RequestParser
-from tests.support.event_loop import advance, until
+from tests.support.event_loop import advance, settle, until
 from tests.unit.server.http.conftest import Plain, Wire
 from tests.unit.server.http.test_connection import CHUNKED, GET, LAST
 
@@ -70,7 +70,7 @@ async def test_bounds_pipelined_requests(plain: Plain, wire: Wire) -> None:
     served = await plain.connection()
     await until(lambda: plain.seen)
 
-    assert len(served._queue) <= MAX_PIPELINED_REQUESTS
+    assert served.is_held
     plain.gate.set()
 
     assert [(await wire.answer())[1] for _ in range(52)] == [b"GET /wait ", *[b"GET /a "] * 50, b"GET /last "]
@@ -78,7 +78,7 @@ async def test_bounds_pipelined_requests(plain: Plain, wire: Wire) -> None:
 
 async def test_closes_connections_of_stalled_readers(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Close the connection of a client that receives nothing of a large answer."""
-    monkeypatch.setattr(connection, "_STALL_TIMEOUT", 0.01)
+    monkeypatch.setattr(connection, "STALL_SECONDS", 0.01)
     plain.large = b"x" * 30_000_000
     wire = await plain.connect(buffer=_BUFFER)
 
@@ -94,12 +94,12 @@ async def test_waits_for_slow_readers(plain: Plain) -> None:
     plain.large = b"x" * 30_000_000
     await wire.send(b"GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
     served = await plain.connection()
-    await until(lambda: served._stall_timer)
+    await until(lambda: served.transport and served.transport.get_write_buffer_size())
 
     for _ in range(3):
-        timer = served._stall_timer
         await wire.reader.readexactly(8_000_000)
-        await until(lambda timer=timer: served._stall_timer is not timer)  # type: ignore[misc]
-        advance(connection._STALL_TIMEOUT / 2)
+        await settle()
+        advance(connection.STALL_SECONDS / 2)
+        await settle()
 
     assert len(await wire.rest()) > 5_000_000

@@ -4,6 +4,7 @@ import errno
 import os
 import selectors
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -20,26 +21,26 @@ class _Setting:
     """A supervisor with its workers in one process."""
 
     def __init__(self, workers: int) -> None:
-        self._stack = ExitStack()
+        self.stack = ExitStack()
         self.scoreboard = Scoreboard(workers)
         self.slots = [WorkerSlot(index, self.scoreboard) for index in range(workers)]
-        self.selector = self._stack.enter_context(selectors.DefaultSelector())
-        self.listener = self._stack.enter_context(listen("127.0.0.1", 0))
+        self.selector = self.stack.enter_context(selectors.DefaultSelector())
+        self.listener = self.stack.enter_context(listen("127.0.0.1", 0))
         self.dispatcher = ConnectionDispatcher(self.listener, self.slots, self.selector)
         self.received = [self.start(slot) for slot in self.slots]
 
     def start(self, slot: WorkerSlot) -> PassedConnections:
         """Start a worker."""
         ends = slot.open_channels()
-        self._stack.enter_context(ends.control)
-        self._stack.enter_context(ends.connections)
-        self._stack.callback(slot.end)
+        self.stack.enter_context(ends.control)
+        self.stack.enter_context(ends.connections)
+        self.stack.callback(slot.end)
         slot.become_ready()
         return PassedConnections(ends.connections, self.scoreboard, slot.index)
 
     def connect(self) -> socket.socket:
         """Open a connection and let the dispatcher work until it waits."""
-        client = self._stack.enter_context(socket.create_connection(self.listener.getsockname(), timeout=30))
+        client = self.stack.enter_context(socket.create_connection(self.listener.getsockname(), timeout=30))
         self.turn(30)
         return client
 
@@ -54,7 +55,7 @@ class _Setting:
         count = 0
         try:
             while True:
-                self._stack.enter_context(self.received[worker].accept()[0])
+                self.stack.enter_context(self.received[worker].accept()[0])
                 count += 1
         except BlockingIOError:
             return count
@@ -62,7 +63,7 @@ class _Setting:
     def close(self) -> None:
         """Close everything."""
         self.dispatcher.close()
-        self._stack.close()
+        self.stack.close()
 
 
 @pytest.fixture
@@ -105,9 +106,9 @@ def test_a_worker_that_is_behind_gets_no_more(setting: _Setting) -> None:
     clients = 60
     for _ in range(clients):
         client = socket.create_connection(setting.listener.getsockname(), timeout=30)
-        setting._stack.callback(client.close)
+        setting.stack.callback(client.close)
         setting.turn()
-    queued = sum(slot._sent for slot in setting.slots)
+    queued = sum(slot.load for slot in setting.slots)
     assert queued < clients
     assert setting.dispatcher.wake_at is not None
 
@@ -125,13 +126,13 @@ def test_no_connection_is_accepted_without_a_worker(setting: _Setting) -> None:
     for slot in setting.slots:
         slot.end()
     client = socket.create_connection(setting.listener.getsockname(), timeout=30)
-    setting._stack.callback(client.close)
+    setting.stack.callback(client.close)
     setting.turn()
-    assert [slot._sent for slot in setting.slots] == [0, 0]
+    assert [slot.load for slot in setting.slots] == [0, 0]
 
     setting.received[1] = setting.start(setting.slots[1])
     setting.turn(30)
-    setting.turn(30) if not setting.slots[1]._sent else None
+    setting.turn(30) if not setting.slots[1].load else None
 
     assert setting.take(1) == 1
 
@@ -179,11 +180,11 @@ def test_exit_texts(status: int, text: str) -> None:
     assert exit_text(status) == text
 
 
-def test_restarts_become_rarer() -> None:
+def test_restarts_become_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer before each start of a worker that ends at once."""
-    slot = WorkerSlot(0, Scoreboard(1))
-    slot._started = float("inf")
+    slot, now = WorkerSlot(0, Scoreboard(1)), 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
 
     assert [slot.plan_restart() for _ in range(8)] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0]
-    slot._started = float("-inf")
+    now = 61.0
     assert slot.plan_restart() == 0.1

@@ -60,7 +60,7 @@ def test_replacements_and_starting_workers_are_not_late(setting: _Setting) -> No
 
 async def test_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give signs of life again and again until it is closed."""
-    monkeypatch.setattr(hung_workers, "_BEAT_SECONDS", 0.0)
+    monkeypatch.setattr(hung_workers, "BEAT_SECONDS", 0.0)
     third = asyncio.Event()
 
     class CountedBeats(Scoreboard):

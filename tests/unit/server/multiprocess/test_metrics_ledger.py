@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 from apiext.server.multiprocess.metric_sums import FamilyRecord, SampleRecord
 from apiext.server.multiprocess.metrics_ledger import MetricsLedger, SharedRecord
 from apiext.server.multiprocess.scoreboard import Scoreboard
@@ -37,18 +39,24 @@ def test_counters_outlive_their_workers() -> None:
     assert _count(ledger) == 4
 
 
-def test_the_end_of_a_writer() -> None:
+def test_the_end_of_a_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Return the former bytes after a write that did not end."""
+
+    def end(file: int, data: bytes, offset: int) -> None:
+        os.lseek(file, offset, os.SEEK_SET)
+        os.write(file, data[:3])
+        raise KeyboardInterrupt
+
     record = SharedRecord("test")
     assert record.read() == b""
     record.write(b"first")
     record.write(b"second")
     assert record.read() == b"second"
 
-    for file in record._files:
-        if os.pread(file, 100, 0).endswith(b"first"):
-            os.ftruncate(file, 0)
-            os.pwrite(file, b"thi", 20)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", end)
+        with pytest.raises(KeyboardInterrupt):
+            record.write(b"third")
 
     assert record.read() == b"second"
     record.write(b"third")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
@@ -33,9 +34,13 @@ class _Switchboard:
         self.channels: list[socket.socket] = []
         self.siblings: list[Siblings] = []
         self.gone: set[int] = set()
+        self.asked: Counter[int] = Counter()
+        """The questions of each worker."""
+        self._theirs: list[socket.socket] = []
         for index in range(workers):
             ours, theirs = message_sockets()
             self.channels.append(ours)
+            self._theirs.append(theirs)
             self.siblings.append(Siblings(theirs, index, workers))
             asyncio.get_running_loop().add_reader(ours, self._receive, index)
 
@@ -43,6 +48,7 @@ class _Switchboard:
         message = receive_message(self.channels[asker])
         assert message is not None
         assert message.kind == "ask"
+        self.asked[asker] += 1
         for index, channel in enumerate(self.channels):
             if index == asker:
                 continue
@@ -54,10 +60,10 @@ class _Switchboard:
 
     def close(self) -> None:
         """Close all channels."""
-        for channel, siblings in zip(self.channels, self.siblings, strict=True):
+        for channel, theirs, siblings in zip(self.channels, self._theirs, self.siblings, strict=True):
             asyncio.get_running_loop().remove_reader(channel)
             siblings.close()
-            siblings._channel.close()
+            theirs.close()
             channel.close()
 
 
@@ -65,7 +71,7 @@ class _Switchboard:
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine be slow: no worker here leaves a question of a whole server unanswered."""
     for module in (whole_flow_control, whole_health):
-        monkeypatch.setattr(module, "_SECONDS", 60.0)
+        monkeypatch.setattr(module, "ANSWER_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -173,7 +179,7 @@ async def _text(endpoint: HealthEndpoint, path: str) -> tuple[int, str]:
 
 async def test_health_of_the_whole(board: _Switchboard, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pass if all workers pass; name the one that fails, with its reason on a path of its own."""
-    monkeypatch.setattr("apiext.server.multiprocess.worker._SECONDS", 60.0)
+    monkeypatch.setattr("apiext.server.multiprocess.worker.ANSWER_SECONDS", 60.0)
     problems: list[list[str]] = [[], [], []]
     endpoints = [_health(siblings, problem) for siblings, problem in zip(board.siblings, problems, strict=True)]
     assert await _text(endpoints[0], "/readyz") == (200, "ok")
@@ -195,16 +201,15 @@ async def test_health_of_the_whole(board: _Switchboard, monkeypatch: pytest.Monk
 async def test_requests_for_health_share_a_question(board: _Switchboard) -> None:
     """Ask once for requests at the same time, however many come, and again for later ones."""
     endpoints = [_health(siblings, []) for siblings in board.siblings]
-    asker = board.siblings[0]
 
     answers = await asyncio.gather(*(_text(endpoints[0], f"/readyz?exclude=nothing-{number}") for number in range(20)))
 
     assert {status for status, _ in answers} == {200}
-    assert asker._asked == 1
+    assert board.asked[0] == 1
     assert await _text(endpoints[0], "/readyz") == (200, "ok")
-    assert asker._asked == 2
+    assert board.asked[0] == 2
     assert await _text(endpoints[0], "/readyz?exclude=store") == (200, "ok")
-    assert asker._asked == 3
+    assert board.asked[0] == 3
 
 
 async def test_flow_control_of_the_whole(board: _Switchboard) -> None:

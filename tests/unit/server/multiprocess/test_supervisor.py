@@ -15,7 +15,7 @@ from apiext.server.multiprocess.supervisor import SharedState, Supervisor
 from apiext.server.routes.process_role import SharedLog
 from apiext.server.start_error import StartError
 
-hung_workers._INTERVAL = 0.01
+hung_workers.LOOK_SECONDS = 0.01
 scoreboard = Scoreboard(1)
 shared = SharedState(scoreboard, MetricsLedger(1, scoreboard), SharedLog(-1, -1))
 fork, forks = os.fork, []

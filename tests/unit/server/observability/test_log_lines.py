@@ -24,12 +24,9 @@ def _line(event: str = "request failed", failure: Exception | None = None, **fie
 
 def test_writes_lines_without_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write plain lines while no file can be opened, and so no module imported; a file that is free again changes that."""
-
-    def fail(_formatter: LineFormatter) -> None:
-        raise OSError(24, "Too many open files")
-
     with monkeypatch.context() as patched:
-        patched.setattr(LineFormatter, "_formatter", property(fail))
+        # an import of it fails
+        patched.setitem(sys.modules, "apiext.server.observability.log_lines", None)
         line = _line(failure=ValueError("a\nb"), path="/apis", text='a "b"')
         long = _line(text="x" * 3_000_000)
 

@@ -104,8 +104,7 @@ async def test_adds_authorities(served: Served) -> None:
         with pytest.raises((aiohttp.ClientError, OSError)):
             await served.ask(bob)
 
-        served.dynamic_tls.set_client_trust(clients_of(served.a, served.b))
-        await _rechecked(served)
+        await _trust(served, clients_of(served.a, served.b))
 
         assert (before[0], await served.ask(ann)) == ("ann False", before)
         assert (await served.ask(bob))[0] == "bob False"
@@ -116,8 +115,7 @@ async def test_removes_authorities(served: Served) -> None:
     async with served.session(served.a.issue("ann")) as ann:
         assert (await served.ask(ann))[0] == "ann False"
 
-        served.dynamic_tls.set_client_trust(clients_of(served.b))
-        await _rechecked(served)
+        await _trust(served, clients_of(served.b))
 
         with pytest.raises((aiohttp.ClientError, OSError)):
             await served.ask(ann)
@@ -148,6 +146,8 @@ async def test_rejects_invalid_authorities(served: Served) -> None:
         assert (await served.ask(ann))[0] == "ann False"
 
 
-async def _rechecked(served: Served) -> None:
-    """Return once the open connections are checked again."""
-    await asyncio.gather(*served.http._rechecks)
+async def _trust(served: Served, trust: PeerIdentification) -> None:
+    """Change the authorities, and return once the open connections are checked again."""
+    before = asyncio.all_tasks()
+    served.dynamic_tls.set_client_trust(trust)
+    await asyncio.gather(*(asyncio.all_tasks() - before))

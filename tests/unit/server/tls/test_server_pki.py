@@ -4,8 +4,8 @@ import datetime
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
-from apiext.base.cert import certificate
 from apiext.server.tls.server_pki import ensure_pki
 
 START = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
@@ -14,22 +14,22 @@ HOSTS = ["127.0.0.1", "localhost"]
 
 
 @pytest.fixture
-def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Create certificates, and return the list of certificates that are read from now on."""
     ensure_pki(tmp_path, HOSTS, START)
-    found: list[str] = []
-    load = certificate._load
+    found: list[bytes] = []
+    load = x509.load_pem_x509_certificate
 
-    def recording(pem: str) -> object:
+    def recording(pem: bytes) -> object:
         found.append(pem)
         return load(pem)
 
-    monkeypatch.setattr(certificate, "_load", recording)
+    monkeypatch.setattr(x509, "load_pem_x509_certificate", recording)
     return found
 
 
 @pytest.mark.parametrize("hosts", [HOSTS, HOSTS[:1]])
-def test_reads_nothing_after_a_check(tmp_path: Path, reads: list[str], hosts: list[str]) -> None:
+def test_reads_nothing_after_a_check(tmp_path: Path, reads: list[bytes], hosts: list[str]) -> None:
     """Read no certificate within a day after a check for the same hosts."""
     ensure_pki(tmp_path, hosts, START + 23 * HOUR)
 
@@ -37,7 +37,7 @@ def test_reads_nothing_after_a_check(tmp_path: Path, reads: list[str], hosts: li
 
 
 @pytest.mark.parametrize("change", ["hosts", "file", "day", "clock", "record"])
-def test_reads_after_a_change(tmp_path: Path, reads: list[str], change: str) -> None:
+def test_reads_after_a_change(tmp_path: Path, reads: list[bytes], change: str) -> None:
     """Read the certificates for a new host, after a change of a file or the record, a day later, and with a clock set back."""
     moment = START + {"day": 24, "clock": -1}.get(change, 1) * HOUR
     if change == "file":

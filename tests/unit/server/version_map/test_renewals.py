@@ -31,8 +31,8 @@ class _Map:
 @pytest.fixture
 async def renewed(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Map]:
     """Provide a map whose timers never end within a test: it is renewed only when a caller waits for new data."""
-    monkeypatch.setattr(module, "_TICK_SECONDS", 3600.0)
-    monkeypatch.setattr(module, "_DEBOUNCE_SECONDS", 3600.0)
+    monkeypatch.setattr(module, "TICK_SECONDS", 3600.0)
+    monkeypatch.setattr(module, "DEBOUNCE_SECONDS", 3600.0)
     found = _Map()
     running = asyncio.create_task(found.renewals.run())
     yield found

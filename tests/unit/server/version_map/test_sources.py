@@ -25,7 +25,7 @@ class _Unlisted(ConfigurationIndex):
 
 async def test_unlisted_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait once after a refresh for configurations that have not been listed, whatever the number of definitions is."""
-    monkeypatch.setattr(sources, "_PATIENCE_SECONDS", 0.001)
+    monkeypatch.setattr(sources, "PATIENCE_SECONDS", 0.001)
     index, unused = _Unlisted(ready_timeout=30), cast("Any", None)
     finder = FactFinder(MapSources(catalog=unused, cache=unused, converters=ConverterFactory(), workers=unused, configurations=index))
     for refreshes in (1, 2):

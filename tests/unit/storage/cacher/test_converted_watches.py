@@ -123,7 +123,7 @@ async def test_few_calls_while_it_fails(
     store: CachedStore, codec: WidgetCodec, converting: WidgetCodec, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stop to convert at a failure: the client comes again."""
-    monkeypatch.setattr(cached_store, "_CONVERTED_AT_ONCE", 2)
+    monkeypatch.setattr(cached_store, "CONVERTED_AT_ONCE", 2)
     await _fill(store, codec)
     await store.create("c/z", widget("c/z"), codec)
     assert (await refused(store, converting)).startswith(REFUSED)

@@ -29,7 +29,7 @@ EVERY = Interest(view=VersionView(CODEC, RENDERER), codec=CODEC, scope="", selec
 @pytest.fixture(autouse=True)
 def without_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make no pause of the test count as a silence, however slow the machine is."""
-    monkeypatch.setattr(dispatcher, "_SILENCE", 1_000_000)
+    monkeypatch.setattr(dispatcher, "SILENT_PAUSES", 1_000_000)
 
 
 def change(revision: int) -> ObjectChange:

@@ -101,7 +101,7 @@ async def test_requests_progress(backend: MemoryBackend, store: CachedStore, cod
 
 async def test_requests_progress_without_readers(backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reach the revision of a write elsewhere that no reader waits for, also after requests that fail."""
-    monkeypatch.setattr(feed, "_IDLE_PROGRESS_SECONDS", 0.001)
+    monkeypatch.setattr(feed, "IDLE_PROGRESS_SECONDS", 0.001)
     async with running_stores(backend) as factory:
         await backend.change(broken=True)
         await until(lambda: backend.calls.get("request_progress", 0) >= 2)

@@ -42,9 +42,9 @@ class CountingSelector(LabelSelector):
 @pytest.fixture(autouse=True)
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pause wherever it is possible."""
-    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(time_slice, "_SHORT_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SHARED_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "SHORT_SLICE_SECONDS", 0.0)
 
 
 @pytest.fixture

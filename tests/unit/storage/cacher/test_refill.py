@@ -23,7 +23,7 @@ Make = Callable[[], Awaitable[CachedStore]]
 @pytest.fixture
 async def restarted(backend: MemoryBackend, writer: Store, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
     """Yield a function that returns the loaded store of a server that begins with the revision 12, after 10 creations."""
-    monkeypatch.setattr(refill, "_PROGRESS_INTERVAL_SECONDS", 0.001)
+    monkeypatch.setattr(refill, "PROGRESS_INTERVAL_SECONDS", 0.001)
     for number in range(2, 13):
         await writer.create(f"a/{number}", widget(f"a/{number}"), WidgetCodec())
     factory = StoreFactory(backend, compaction_interval=0)

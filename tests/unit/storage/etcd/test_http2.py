@@ -63,7 +63,7 @@ async def test_resets_a_call_without_an_answer() -> None:
 
 async def test_closes_a_silent_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ping a silent server during a call, and fail the call before its timeout if no answer comes."""
-    monkeypatch.setattr(keepalive, "_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(keepalive, "INTERVAL_SECONDS", 0.05)
     async with connected() as (channel, peer):
         call = asyncio.ensure_future(channel.unary("/a", b"", 60))
         await peer.frame(frames.PING)

@@ -223,8 +223,8 @@ async def test_retries_a_write_whose_message_was_not_sent() -> None:
 
 async def test_tries_the_next_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connect to the second address of a server when the first one accepts connections and sends nothing."""
-    monkeypatch.setattr(channel_module, "_CONNECT_SECONDS", 0.4)
-    monkeypatch.setattr(channel_module, "_MIN_ADDRESS_SECONDS", 0.1)
+    monkeypatch.setattr(channel_module, "CONNECT_SECONDS", 0.4)
+    monkeypatch.setattr(channel_module, "MIN_ADDRESS_SECONDS", 0.1)
     async with h2_server(echo) as (port, _):
         with socket.create_server(("127.0.0.2", 0)) as silent:
             targets = [silent.getsockname(), ("127.0.0.1", port)]

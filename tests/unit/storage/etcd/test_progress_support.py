@@ -108,7 +108,7 @@ async def _cluster(*members: _Member) -> AsyncGenerator[tuple[ProgressSupport, S
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_support, "_MAX_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(progress_support, "MAX_PAUSE_SECONDS", 0.01)
 
 
 async def test_trusts_new_servers(caplog: pytest.LogCaptureFixture) -> None:
@@ -125,12 +125,13 @@ async def test_the_oldest_server_decides(caplog: pytest.LogCaptureFixture) -> No
     async with _cluster(_Member("3.6.1"), old) as (support, servers):
         for _ in range(2):
             assert not support.reliable(servers.connections())
-            await until(lambda: not support._asking)
-            assert [support._known[connection] for _, connection in servers.connections()] == [True, False]
-            assert not support.reliable(servers.connections())
+            assert not await support.reliable_soon(servers.connections())
+            assert [support.reliable([one]) for one in servers.connections()] == [True, False]
             await old.cut()
             await until(lambda: len(servers.connections()) == 1)
-            servers._channels[1].check_connected()
+            if servers.ready():
+                servers.mark_failed(servers.current)
+                servers.ready()
             await until(lambda: len(servers.connections()) == 2)
     (line,) = logged(caplog)
     assert line == {
@@ -151,8 +152,7 @@ async def test_asks_again_after_a_reconnect() -> None:
             assert not support.reliable(servers.connections())
             await servers.connected(30)
             assert not support.reliable(servers.connections())
-            await until(lambda: not support._asking)
-            assert support.reliable(servers.connections()) is reliable
+            assert await support.reliable_soon(servers.connections()) is reliable
 
 
 async def test_distrusts_an_unknown_version(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.replicas.lock import ReplicaLock
 from apiext.storage.replicas.replica import ReplicaEncoding
 from apiext.storage.replicas.roll_call import Replicas
-from tests.support.event_loop import until
+from tests.support.event_loop import tasks_of, until
 from tests.support.servers.former_server import FOLDER, FormerServer
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -45,7 +46,7 @@ async def former(backend: MemoryBackend) -> AsyncIterator[FormerServer]:
 
 def former_keys(backend: MemoryBackend) -> list[str]:
     """Return the keys at the former place."""
-    return [key.removeprefix(FOLDER) for key in backend._state if key.startswith(FOLDER)]
+    return [key.removeprefix(FOLDER) for key in backend.state if key.startswith(FOLDER)]
 
 
 async def test_both_releases_see_each_other(start: Start, former: FormerServer) -> None:
@@ -106,11 +107,9 @@ async def test_the_death_of_the_earlier_release(start: Start, former: FormerServ
 
 async def test_the_copy_of_a_dead_server(start: Start, former: FormerServer, backend: MemoryBackend) -> None:
     """Take what a dead server of this release left at the former place for no server of an earlier one."""
-    dead = await start()
-    await dead.roll_call()
-    for folder in (dead._folder, dead._former):
-        assert folder._task is not None
-        folder._task.cancel()
+    tasks = await tasks_of(start())
+    await until(lambda: sum("/members/" in key for key in former_keys(backend)) == 2)
+    await end_tasks(*tasks)
     await former.close()
     one = await start(answer_seconds=0.2)
 
@@ -157,14 +156,14 @@ async def test_a_lock_of_both_releases(start: Start, former: FormerServer, backe
     lock = ReplicaLock(backend, "/registry", one, "migration")
     await _hold(backend, former.id)
     assert not await lock.acquire()
-    assert "/registry/apiext/migration" not in backend._state
+    assert "/registry/apiext/migration" not in backend.state
     await _hold(backend, "dead")
     assert await lock.acquire()
-    holders = [backend._state[key].value for key in ("/registry/apiext/migration", f"{FOLDER}migration")]
+    holders = [backend.state[key].value for key in ("/registry/apiext/migration", f"{FOLDER}migration")]
     await lock.release()
 
     assert holders == [b'{"holder":"%s"}\n' % one.id.encode()] * 2
-    assert not any(key.endswith("/migration") for key in backend._state)
+    assert not any(key.endswith("/migration") for key in backend.state)
 
 
 async def test_a_lock_of_this_release_only(start: Start, backend: MemoryBackend) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.backend import UnavailableError
 from apiext.storage.replicas.replica import ReplicaEncoding
 from apiext.storage.replicas.roll_call import Replicas
-from tests.support.event_loop import until
+from tests.support.event_loop import tasks_of, until
 from tests.support.servers.memory_backend import MemoryBackend
 
 WIDGETS = "widgets.example.com"
@@ -73,9 +74,7 @@ async def test_writes_nothing_while_nobody_asks(start: Start, backend: MemoryBac
 
 async def test_forgets_dead_servers(start: Start, backend: MemoryBackend) -> None:
     """Leave out a server that does not answer, and remove its record."""
-    dead = await start("v1", answer_seconds=0.01)
-    assert dead._folder._task is not None
-    dead._folder._task.cancel()
+    await end_tasks(*await tasks_of(start("v1", answer_seconds=0.01)))
     live = await start("v2", answer_seconds=0.2)
 
     assert [replica.id for replica in await live.roll_call()] == [live.id]
@@ -89,7 +88,7 @@ async def test_returns_from_the_dead(start: Start, backend: MemoryBackend) -> No
     pair, _ = await backend.get(key)
     assert pair is not None
     await backend.delete(key, expected=pair.revision)
-    await until(lambda: key in backend._state)
+    await until(lambda: key in backend.state)
     assert {replica.id for replica in await one.roll_call()} == {one.id, other.id}
 
 

@@ -58,7 +58,7 @@ async def _run(backend: MemoryBackend, codec: WidgetCodec) -> tuple[list[str], d
 
 
 def _versions(backend: MemoryBackend) -> dict[str, str]:
-    return {key.removeprefix(PREFIX): json_codec.loads(pair.value)["apiVersion"] for key, pair in backend._state.items()}
+    return {key.removeprefix(PREFIX): json_codec.loads(pair.value)["apiVersion"] for key, pair in backend.state.items()}
 
 
 async def test_rewrites_other_versions_only(backend: MemoryBackend) -> None:

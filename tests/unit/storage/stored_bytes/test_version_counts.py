@@ -82,7 +82,7 @@ def test_counts_as_a_scan(
 
 @pytest.fixture
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_MIN_RETRY_SECONDS", "_MAX_RETRY_SECONDS", "_PROGRESS_AFTER_SECONDS", "_PROGRESS_INTERVAL_SECONDS"):
+    for name in ("MIN_RETRY_SECONDS", "MAX_RETRY_SECONDS", "PROGRESS_AFTER_SECONDS", "PROGRESS_INTERVAL_SECONDS"):
         monkeypatch.setattr(feed, name, 0.0001)
     monkeypatch.setattr(logging.getLogger("apiext"), "level", logging.CRITICAL)
 

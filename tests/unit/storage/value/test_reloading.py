@@ -49,7 +49,7 @@ async def test_follows_the_file(path: Path, backend: MemoryBackend) -> None:
     assert pair is not None
     assert (pair.value, pair.stale) == (b"{}", True)
     await opened.update(KEY, b"{}", expected=pair.revision)
-    assert backend._state[KEY].value.startswith(b"k8s:enc:aescbc:v1:key2:")
+    assert backend.state[KEY].value.startswith(b"k8s:enc:aescbc:v1:key2:")
     assert set(reloader.times) == {"failure", "success"}
 
 
@@ -63,7 +63,7 @@ async def test_an_unchanged_file_is_not_used_again(path: Path) -> None:
 
 async def test_plugins_must_be_healthy(path: Path, backend: MemoryBackend, plugin: KMSPlugin, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose plugin is not healthy is refused; the next one continues its counts, and closes the connections of the previous one."""
-    monkeypatch.setattr(reloading, "_LEAST_HEALTH_SECONDS", 0.0)
+    monkeypatch.setattr(reloading, "LEAST_HEALTH_SECONDS", 0.0)
     opened = await open_encrypted(backend, "/registry", path)
     reloader = EncryptionReloader(path, opened.encryption)
     # the check of an unhealthy plugin takes twice its timeout
@@ -75,7 +75,7 @@ async def test_plugins_must_be_healthy(path: Path, backend: MemoryBackend, plugi
     write_configuration(path, (["secrets"], [kms(plugin.endpoint), IDENTITY]))
     assert await reloader.reload()
     await opened.create(KEY, b"{}")
-    assert backend._state[KEY].value.startswith(b"k8s:enc:kms:v2:vault:")
+    assert backend.state[KEY].value.startswith(b"k8s:enc:kms:v2:vault:")
     write_configuration(path, (["secrets"], [IDENTITY, kms(plugin.endpoint, "vault")]))
     assert await reloader.reload()
 
@@ -91,7 +91,7 @@ async def test_plugin_that_is_not_there(tmp_path: Path, backend: MemoryBackend, 
     """A server starts without its plugin, reports this, and works once the plugin is there."""
     plugin = KMSPlugin(tmp_path)
     path = write_configuration(tmp_path / "encryption.json", (["secrets"], [kms(plugin.endpoint, timeout="100ms"), IDENTITY]))
-    monkeypatch.setattr("apiext.storage.value.kms.plugins._UNHEALTHY_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.storage.value.kms.plugins.UNHEALTHY_SECONDS", 0.0)
     opened = await open_encrypted(backend, "/registry", path)
     (problem,) = await opened.encryption.problems()
     assert problem.startswith(

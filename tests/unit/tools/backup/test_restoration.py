@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -167,20 +166,16 @@ async def test_an_interrupted_restoration_changes_nothing(archive: Path, tmp_pat
     """Leave the old store in place wherever a restoration ends early, and succeed when it is repeated."""
     await fill(tmp_path / "old", {"example.com/widgets/x": b"old"})
 
-    def cut(pairs: Iterator[tuple[str, bytes]], offset: int) -> Iterator[tuple[str, bytes]]:
-        for number, pair in enumerate(pairs):
-            if number == 3:
-                raise KeyboardInterrupt
-            yield pair
-        assert offset
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(sqlite_target, "_with_offset", cut)
+        patched.setattr(sqlite_target, "sync", cut)
         with pytest.raises(KeyboardInterrupt):
             await restored(archive, tmp_path / "old", replace=True)
     assert not (tmp_path / "old" / "apiext.db.restored").exists()
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(Path, "replace", cut)
         with pytest.raises(KeyboardInterrupt):
             await restored(archive, tmp_path / "old", replace=True)
     assert await content(tmp_path / "old") == {"example.com/widgets/x": b"old"}

@@ -122,7 +122,7 @@ async def test_reports_refusals() -> None:
 
 async def test_waits_when_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again after 429, and continue a list whose token has expired."""
-    monkeypatch.setattr("apiext.tools.releases.cluster_connection._PAUSES_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr("apiext.tools.releases.cluster_connection.PAUSES_SECONDS", (0.001, 0.001))
     gone = {"kind": "Status", "code": 410, "metadata": {"continue": "again"}}
     answers: list[tuple[int, Any]] = [
         (429, {"message": "slow down"}),

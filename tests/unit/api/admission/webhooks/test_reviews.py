@@ -12,8 +12,9 @@ from apiext.api.admission.sources import HookEntry, ReviewCall, Revision
 from apiext.api.admission.webhooks.reviews import HookReviews
 from apiext.base.meta import limits
 from apiext.base.webhook import waiting_calls
+from apiext.base.webhook.client_config import ClientConfig
 from apiext.base.webhook.hook_answers import HookError
-from apiext.base.webhook.hook_client import HookClients
+from apiext.base.webhook.hook_client import HookClient, HookClients
 from apiext.resources.conversion.factory import read_certificate
 from tests.support.admission_webhook import AdmissionWebhook
 from tests.support.event_loop import until
@@ -99,7 +100,7 @@ async def test_bad_configurations(reviews: HookReviews, webhook: AdmissionWebhoo
 
 async def test_silent_webhooks(reviews: HookReviews, webhook: AdmissionWebhook, monkeypatch: pytest.MonkeyPatch) -> None:
     """When many writes wait for a webhook that is silent, further ones fail at once. Other webhooks are called."""
-    monkeypatch.setattr(waiting_calls, "_MAX_WAITING", 3)
+    monkeypatch.setattr(waiting_calls, "MAX_WAITING", 3)
     monkeypatch.setattr(waiting_calls, "PATIENCE_SECONDS", 0.0)
     webhook.answers["silent"] = lambda _: HANG
     waiting = [asyncio.ensure_future(reviews.review([call(webhook, "silent")])) for _ in range(3)]
@@ -134,8 +135,15 @@ async def test_places(reviews: HookReviews, webhook: AdmissionWebhook, monkeypat
 async def test_few_addresses_are_kept(reviews: HookReviews, webhook: AdmissionWebhook, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connections to the addresses called latest are kept."""
     monkeypatch.setattr("apiext.api.admission.webhooks.reviews.MAX_HOOK_CLIENTS", 2)
-    for name in ("a", "b", "c"):
+    made, client = list[str](), HookClients.client
+
+    def noted(clients: HookClients, config: ClientConfig, **settings: Any) -> HookClient:
+        made.append(config.url.name)
+        return client(clients, config, **settings)
+
+    monkeypatch.setattr(HookClients, "client", noted)
+    for name in ("a", "b", "c", "c", "b", "a"):
         await reviews.review([call(webhook, name)])
 
-    assert len(reviews._targets) == 2
+    assert made == ["a", "b", "c", "a"]
     assert limits.MAX_HOOK_CLIENTS == 200

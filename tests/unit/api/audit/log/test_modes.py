@@ -42,13 +42,13 @@ async def test_quick_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write small events to a file at once; let the thread write while a write was slow, or has not ended."""
     output, stats = Output(), AuditStats()
     output.is_quick = True
-    monkeypatch.setattr("apiext.api.audit.log.writer._SLOW", 3600.0)
+    monkeypatch.setattr("apiext.api.audit.log.writer.SLOW_WRITE_SECONDS", 3600.0)
     log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING_STRICT)
     assert log.process(events(1)) is None
     assert log.process(events(1, verb="update")) is None
     assert uris(output.data) == ["/0", "/0"]
-    monkeypatch.setattr("apiext.api.audit.log.writer._SLOW", -1.0)
-    monkeypatch.setattr("apiext.api.audit.log.writer._SLOW_SHARE", 1e-9)
+    monkeypatch.setattr("apiext.api.audit.log.writer.SLOW_WRITE_SECONDS", -1.0)
+    monkeypatch.setattr("apiext.api.audit.log.writer.SLOW_SHARE", 1e-9)
     assert log.receive(context(Taken())) is None
     output.free.clear()
     waiting = log.process(events(1, verb="update"))
@@ -64,8 +64,8 @@ async def test_single_slow_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """Go on to write at once after a single slow write, which is a busy machine's."""
     output = Output()
     output.is_quick = True
-    monkeypatch.setattr("apiext.api.audit.log.writer._SLOW", -1.0)
-    monkeypatch.setattr("apiext.api.audit.log.writer._SLOW_SECONDS", 3600.0)
+    monkeypatch.setattr("apiext.api.audit.log.writer.SLOW_WRITE_SECONDS", -1.0)
+    monkeypatch.setattr("apiext.api.audit.log.writer.SLOW_WINDOW_SECONDS", 3600.0)
     log = BlockingLog(LogWriter(output, AuditStats()), AuditMode.BLOCKING)
     waits = [log.process(events(1, verb="update")) for _ in range(2)]
     await log.close()
@@ -94,7 +94,7 @@ async def test_writes_that_end_together(problem: str) -> None:
 
 async def test_quick_log_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail a request whose arrival cannot be written, and lose the last event of a write."""
-    monkeypatch.setattr("apiext.api.audit.log.writer._SLOW", 3600.0)
+    monkeypatch.setattr("apiext.api.audit.log.writer.SLOW_WRITE_SECONDS", 3600.0)
     output, stats = Output("disk full"), AuditStats()
     output.is_quick = True
     log = BlockingLog(LogWriter(output, stats), AuditMode.BLOCKING_STRICT)
@@ -346,7 +346,7 @@ async def test_buffered_arrivals() -> None:
 
 async def test_arrivals_in_a_small_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the first events of requests at once if they fill half of the buffer."""
-    monkeypatch.setattr("apiext.api.audit.log.writer._LINGER", 3600.0)
+    monkeypatch.setattr("apiext.api.audit.log.writer.LINGER_SECONDS", 3600.0)
     output, stats = Output(), AuditStats()
     writer = LogWriter(output, stats, most=4)
     log = buffered_log(writer, BatchOptions(buffer_size=4, max_size=1, throttled=False), stats)

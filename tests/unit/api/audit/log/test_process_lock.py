@@ -25,7 +25,7 @@ def test_several_processes_rotate_one_log(tmp_path: Path) -> None:
 
     for output in (first, second):
         output.close()
-    for descriptor in (*descriptors, *(lock._descriptor for pair in locks for lock in pair)):
+    for descriptor in (*descriptors, *(lock.descriptor for pair in locks for lock in pair)):
         os.close(descriptor)
     sizes = {path.name: path.stat().st_size // len(line) for path in tmp_path.iterdir()}
     assert sizes.pop("log") == 2
@@ -42,7 +42,7 @@ def test_standard_output(tmp_path: Path) -> None:
             writer.start()
             os.write(file.fileno(), b"first\n")
         writer.join()
-    for one in (descriptor, lock._descriptor, other._descriptor):
+    for one in (descriptor, lock.descriptor, other.descriptor):
         os.close(one)
 
     assert (tmp_path / "out").read_bytes() == b"first\nsecond\n"

@@ -1,5 +1,6 @@
 """Decisions of the policy: bindings, subjects, rules, and the text of reasons."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -146,8 +147,15 @@ def test_sees_each_change_at_once() -> None:
 
 def test_forgets_grants_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep a bounded number of grants."""
-    monkeypatch.setattr("apiext.api.authorization.rbac.policy._MAX_GRANTS", 3)
-    policy = policy_of(RoleRule(("get",), ("g.io",), ("widgets",)))
+    monkeypatch.setattr("apiext.api.authorization.rbac.policy.MAX_GRANTS", 3)
+    policy, made = policy_of(RoleRule(("get",), ("g.io",), ("widgets",))), list[str]()
+    rules_of = RolePolicy.rules_of
 
-    assert all(ask(policy, ANN, namespace=f"n{number}") for number in range(10))
-    assert len(policy._grants) <= 3
+    def noted(of: RolePolicy, role: RoleRef, namespace: str) -> Sequence[RoleRule]:
+        made.append(role.name)
+        return rules_of(of, role, namespace)
+
+    monkeypatch.setattr(RolePolicy, "rules_of", noted)
+
+    assert all(ask(policy, ANN, namespace=f"n{number}") for number in (*range(10), 9, 0))
+    assert len(made) == 11

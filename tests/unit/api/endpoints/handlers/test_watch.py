@@ -83,7 +83,7 @@ async def test_an_idle_watch_keeps_no_events(make_encoder: type[EventEncoder], c
     sent, running = weakref.ref(batch), IdleWatch(batch)
     del batch
     request = make_mocked_request("GET", "/", writer=writer)
-    serving = asyncio.create_task(watch._serve(request, running, encoder, 3600, "application/json", compressed=compressed))
+    serving = asyncio.create_task(watch.serve_stream(request, running, encoder, 3600, "application/json", compressed=compressed))
     await until(lambda: running.is_idle)
     # batches are shared for a second
     advance(2)

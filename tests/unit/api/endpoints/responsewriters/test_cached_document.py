@@ -34,4 +34,4 @@ def test_compresses_large_documents() -> None:
 
     assert b"".join(small.parts) == body[1:]
     assert gzip.decompress(b"".join(large.parts)) == body
-    assert large._extra_headers["Vary"] == "Accept, Accept-Encoding"
+    assert large.extra_headers["Vary"] == "Accept, Accept-Encoding"

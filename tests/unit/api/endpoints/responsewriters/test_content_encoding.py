@@ -125,8 +125,8 @@ async def test_head_sends_no_body() -> None:
 
 async def test_pauses_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let other tasks run between the pieces of a huge response."""
-    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0)
-    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(time_slice, "SHARED_SLICE_SECONDS", 0)
     writer = mock.create_autospec(AbstractStreamWriter, instance=True)
     reply = Reply([b"x" * PIECE_BYTES] * 10)
 

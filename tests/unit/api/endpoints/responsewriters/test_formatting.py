@@ -60,7 +60,7 @@ async def test_batches_make_the_same_text(media: MediaType, values: list[Any], n
     """Format a list in batches as if it was whole."""
     head = b'{"apiVersion":"v1","columnDefinitions":[{"description":"\\nitems: []\\nrows: []\\n"}],"%b":[' % name.encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formatting, "_INLINE_BYTES", 0)
+        patch.setattr(formatting, "INLINE_BYTES", 0)
         whole = await parts_of(head, values, b'],"kind":"List","metadata":{}}\n')
         batches = [whole[0], *(json_codec.dumps(value) + b"," for value in values[:-1]), *map(json_codec.dumps, values[-1:]), whole[-1]]
         for parts in (whole, batches):
@@ -115,8 +115,8 @@ async def test_only_cbor_has_typed_numbers(media: MediaType, limits: tuple[int, 
     lists = [json_codec.dumps(value, typed=True) + b"," for value in values]
     head, tail = b'{"apiVersion":"v1","items":[', b'],"kind":"List","metadata":{}}\n'
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formatting, "_INLINE_BYTES", limits[0])
-        patch.setattr(formatting, "_SEARCHED_BYTES", limits[1])
+        patch.setattr(formatting, "INLINE_BYTES", limits[0])
+        patch.setattr(formatting, "SEARCHED_BYTES", limits[1])
         for parts in ([head, *lists[:-1], b"".join(lists[-1:]).removesuffix(b","), tail], [json_codec.dumps(values, typed=True), b"\n"]):
             made = b"".join(await format_parts(request(InlineWorkers(), serves_cbor=True), media, parts))
             assert made == formatted(json_codec.untyped(b"".join(parts)).removesuffix(b"\n"), media)

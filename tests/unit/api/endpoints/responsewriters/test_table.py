@@ -217,9 +217,9 @@ async def test_encodes_rows() -> None:
 
 async def test_pauses_between_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let other tasks run while many rows are encoded."""
-    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0)
-    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0)
-    monkeypatch.setattr(table, "_STEP_BYTES", 0)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(time_slice, "SHARED_SLICE_SECONDS", 0)
+    monkeypatch.setattr(table, "STEP_BYTES", 0)
     item = Item(key="a", revision=1, data=json_codec.dumps(OBJECT), labels={}, fields={})
 
     made: list[bytes] = []

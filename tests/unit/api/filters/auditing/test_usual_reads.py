@@ -184,7 +184,7 @@ async def test_requests_of_a_connection(exchange: Make) -> None:
 
 async def test_long_paths(exchange: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the lines of reads with long paths as soon as they are large, so that few of them are kept."""
-    monkeypatch.setattr("apiext.api.audit.log.writer._LINGER", 3600.0)
+    monkeypatch.setattr("apiext.api.audit.log.writer.LINGER_SECONDS", 3600.0)
     log = _Log()
     path = f"{WIDGET}/{'x' * 100_000}"
     for _ in range(7):
@@ -307,7 +307,7 @@ async def test_after_the_end(exchange: Make) -> None:
 
 async def test_log_that_is_behind(exchange: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let reads wait while the output is far behind."""
-    monkeypatch.setattr("apiext.api.audit.log.writer._BACKLOG", 1)
+    monkeypatch.setattr("apiext.api.audit.log.writer.BACKLOG", 1)
     log = _Log()
     log.output.free.clear()
     chain = _chain(log.auditing, hello)

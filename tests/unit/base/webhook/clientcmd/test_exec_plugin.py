@@ -60,13 +60,13 @@ class Server:
     """Answers 401 to all tokens but the valid ones, and records the Authorization headers."""
 
     def __init__(self, *valid: str) -> None:
-        self._valid = {f"Bearer {token}" for token in valid}
+        self.valid = {f"Bearer {token}" for token in valid}
         self.headers: list[str] = []
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Return 200 or 401."""
         self.headers.append(request.headers.get("Authorization", ""))
-        return web.json_response({"a": 1}, status=200 if self.headers[-1] in self._valid else 401)
+        return web.json_response({"a": 1}, status=200 if self.headers[-1] in self.valid else 401)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ async def test_session_for_libraries(plugin: FakePlugin) -> None:
     async with RawTestServer(server) as running, open_session(plugin.endpoint(str(running.make_url("")))) as session:
         assert (await session.get(running.make_url("/a"))).status == 200
         plugin.script("echo no >&2; exit 1")
-        server._valid.clear()
+        server.valid.clear()
         with pytest.raises(Exception, match="no"):
             await session.get(running.make_url("/a"))
 

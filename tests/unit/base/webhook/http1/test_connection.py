@@ -17,12 +17,12 @@ import pytest
 
 from apiext.base.meta.limits import MAX_LINES_PART_BYTES
 from apiext.base.webhook.http1.answer import HttpAnswer
-from apiext.base.webhook.http1.connection import KeptConnection, Outcome
+from apiext.base.webhook.http1.connection import KeptConnection
 from apiext.base.webhook.http1.destination import Destination
 from apiext.base.webhook.http1.failures import BodyError, BrokenConnectionError, MalformedAnswerError, TooLargeAnswerError
 from apiext.base.webhook.http1.pool import ConnectionPool, dial
 from hack.lib.servers.certificates import Authority
-from tests.support.event_loop import settle, until
+from tests.support.event_loop import advance, settle, until
 from tests.support.garbage import collected
 from tests.support.raw_http import RawServer, server_tls
 from tests.unit.base.webhook.http1.conftest import LIMIT
@@ -269,9 +269,9 @@ async def test_later_deadline_of_a_later_request(server: RawServer) -> None:
     waiting = asyncio.create_task(connection.exchange(_REQUEST, loop.time() + 60))
     await asyncio.sleep(0)
 
-    connection._expire()
+    advance(45)
 
-    await asyncio.sleep(0)
+    await settle()
     assert not waiting.done()
     connection.abort()
     with pytest.raises(BrokenConnectionError):
@@ -281,10 +281,18 @@ async def test_later_deadline_of_a_later_request(server: RawServer) -> None:
 async def test_deadline_within_the_body(pool: ConnectionPool, server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tell an answer that ends too late from none."""
     server.answers, server.holds = [_OK + b"Content-Length: 4\r\n\r\nte", b""], True
-    # it expires when the head has come
-    monkeypatch.setattr(KeptConnection, "_advance", lambda connection: connection._finish(TimeoutError()))
+    receive, head = KeptConnection.data_received, asyncio.Event()
+
+    def receive_and_tell(connection: KeptConnection, data: bytes) -> None:
+        receive(connection, data)
+        head.set()
+
+    monkeypatch.setattr(KeptConnection, "data_received", receive_and_tell)
+    asking = asyncio.create_task(_ask(pool, server.port))
+    await head.wait()
+    advance(60)
     with pytest.raises(BodyError):
-        await _ask(pool, server.port)
+        await asking
 
     await until(lambda: server.ended == 1)
 
@@ -303,13 +311,13 @@ async def test_cancellation(pool: ConnectionPool, server: RawServer) -> None:
 
 async def test_cancellation_with_the_answer(pool: ConnectionPool, server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Close the connection of a request that is cancelled when its answer has just come."""
-    server.answers, finish = [_EMPTY] * 2, KeptConnection._finish
+    server.answers, receive = [_EMPTY] * 2, KeptConnection.data_received
 
-    def finish_and_cancel(connection: KeptConnection, outcome: Outcome) -> None:
-        finish(connection, outcome)
+    def receive_and_cancel(connection: KeptConnection, data: bytes) -> None:
+        receive(connection, data)
         asking.cancel()
 
-    monkeypatch.setattr(KeptConnection, "_finish", finish_and_cancel)
+    monkeypatch.setattr(KeptConnection, "data_received", receive_and_cancel)
     asking = asyncio.create_task(_ask(pool, server.port))
     with pytest.raises(asyncio.CancelledError):
         await asking

@@ -133,7 +133,7 @@ async def test_close(pool: ConnectionPool, server: RawServer) -> None:
 
 async def test_close_does_not_wait_for_servers(pool: ConnectionPool, server: RawServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Close connections whatever their servers do."""
-    monkeypatch.setattr(pools, "_CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr(pools, "CLOSE_SECONDS", 0.01)
     server.answers = [_EMPTY] * 2
     await _ask(pool, server.port)
     await pool.close()

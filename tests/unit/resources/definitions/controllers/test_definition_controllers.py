@@ -130,7 +130,7 @@ async def test_reports_failed_deletion_of_instances(controlled: ControlledDefini
 
 async def test_reports_remaining_instances(controlled: ControlledDefinitions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Report instances that remain after the timeout in the condition, and retry."""
-    monkeypatch.setattr(finalizer, "_TIMEOUT", 0.0)
+    monkeypatch.setattr(finalizer, "TIMEOUT_SECONDS", 0.0)
     await controlled.serve()
     controlled.instances[FOOS] = 1
 

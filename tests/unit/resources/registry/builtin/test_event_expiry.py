@@ -157,7 +157,7 @@ async def test_writes_nothing_without_new_events(house: House) -> None:
 
 async def test_sweeps_after_an_unexpected_exception(stores: StoreFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Continue after a sweep that raised an unexpected exception."""
-    monkeypatch.setattr(event_expiry, "_MIN_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(event_expiry, "MIN_INTERVAL_SECONDS", 0.0)
     store, swept = stores.store(EVENTS.stored_resource), asyncio.Event()
     surprises: list[Exception] = [ValueError("a surprise")]
 

@@ -2,17 +2,7 @@
 
 import pytest
 
-from apiext.schema.cel.cost.estimate import MAX_UINT64, UNKNOWN, Estimate, exactly
-
-
-def test_sums_and_products_saturate() -> None:
-    """Values above the largest unsigned 64-bit integer count as that."""
-    large = Estimate(3, 2**63)
-
-    assert large.plus(exactly(5)) == Estimate(8, 2**63 + 5)
-    assert large.plus(large) == Estimate(6, MAX_UINT64)
-    assert large.times(exactly(2)) == Estimate(6, MAX_UINT64)
-    assert UNKNOWN.times(exactly(0)) == exactly(0)
+from apiext.schema.cel.cost.estimate import MAX_UINT64, Estimate, exactly
 
 
 def test_unions_include_both() -> None:
