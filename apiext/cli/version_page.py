@@ -86,10 +86,10 @@ async def _check(entry: Object, pages: AsyncIterator[Object]) -> None:
 
 
 async def _of_store(flags: Mapping[str, Any], crd: str | None, stack: AsyncExitStack, *, validate: bool) -> tuple[list[Object], str]:
-    from apiext.resources.definitions.definition_informer import FAILURES
     from apiext.server.composition.storage_backend import describe_storage
     from apiext.server.offline_map import read_map
     from apiext.server.start_error import StartError
+    from apiext.storage.watch_events import FAILURES
 
     options = storage_of(flags)
     try:

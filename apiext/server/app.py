@@ -30,9 +30,9 @@ from apiext.server.routes.router import Router
 from apiext.server.routes.storage_metrics import StorageMetrics
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError, UnavailableError
-from apiext.storage.backends.measured_backend import MeasuredBackend
+from apiext.storage.backends.measured_backend import MeasuredBackend, TimedBackend
 from apiext.storage.errors import StorageError
-from apiext.storage.factory import StoreFactory
+from apiext.storage.factory import StoreFactory, TimedStores
 from apiext.storage.replicas.host_records import HostRecords
 from apiext.storage.store_history import StoreHistory
 from apiext.storage.stored_object import NOT_DECRYPTED
@@ -281,13 +281,7 @@ def _stores(
     backend: Backend, options: StorageOptions, encryption: Encryption | None, *, audited: bool
 ) -> tuple[MeasuredBackend, StoreFactory]:
     """Return the backend with its measurement, and the stores on it."""
-    measured, make = MeasuredBackend, StoreFactory
-    if audited:
-        # few servers audit
-        from apiext.storage.backends.timed_backend import TimedBackend
-        from apiext.storage.timed_stores import TimedStores
-
-        measured, make = TimedBackend, TimedStores
+    measured, make = (TimedBackend, TimedStores) if audited else (MeasuredBackend, StoreFactory)
     found = measured(backend, options.prefix)
     return found, make(
         found,

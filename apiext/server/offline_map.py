@@ -11,7 +11,6 @@ from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.serving.builtin.kinds import endpoints_of
 from apiext.api.serving.stored_documents import StoredDocuments
 from apiext.base.meta.builtin_resources import ADMISSIONREGISTRATION_V1, STORAGE_VERSION_MIGRATIONS, STORAGEMIGRATION_V1
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.resources.registry.request_context import RequestContext
 from apiext.server.offline_store import open_offline
 from apiext.server.version_map.composition import compose
@@ -19,6 +18,7 @@ from apiext.server.version_map.entries import ProblemReport
 from apiext.server.version_map.problem_scans import invalid_pages, reports
 from apiext.server.version_map.sources import FactFinder, MapSources
 from apiext.storage.interface import ListOptions
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

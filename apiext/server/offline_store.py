@@ -14,11 +14,12 @@ from apiext.resources.conversion.factory import ConverterFactory
 from apiext.resources.conversion.known import Origin
 from apiext.resources.definitions.catalog import Catalog
 from apiext.resources.definitions.codec import RESOURCE
-from apiext.resources.definitions.definition_informer import FAILURES, DefinitionInformer
+from apiext.resources.definitions.definition_informer import DefinitionInformer
 from apiext.resources.definitions.stored_conversions import read_conversions
 from apiext.server.composition.storage_backend import open_for_reading
 from apiext.server.start_error import StartError
 from apiext.storage.factory import StoreFactory
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

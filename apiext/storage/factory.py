@@ -26,6 +26,7 @@ from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
 from apiext.storage.rendering.renderer import Renderer
 from apiext.storage.rendering.shard_stats import ShardStats
+from apiext.storage.store_times import STORE_TIMES
 from apiext.storage.stored_bytes.raw_objects import RawObjects
 from apiext.storage.stored_bytes.reencoder import Reencoder
 from apiext.storage.stored_bytes.repair import Repair
@@ -278,3 +279,9 @@ class StoreFactory:
             except Exception:  # noqa: BLE001 - keep compacting
                 _LOG.exception("compaction failed")
             await asyncio.sleep(self._compaction_interval)
+
+
+class TimedStores(StoreFactory):
+    """Creates stores as StoreFactory, on a TimedBackend, whose readers also measure how long they wait for the store's revision."""
+
+    times = staticmethod(STORE_TIMES.get)

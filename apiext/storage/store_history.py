@@ -19,9 +19,8 @@ from apiext.base.scheduling.backoff import Backoff
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.ticks import until_tick
 from apiext.storage.backend import BackendError, HistoryLostError
-from apiext.storage.backends.next_offset import next_offset
 from apiext.storage.backends.paused_backend import PausedBackend
-from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD, OffsetBackend, offset_of, recorded_offset
+from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD, OffsetBackend, next_offset, offset_of, recorded_offset
 from apiext.storage.replicas.host_records import HostRecords
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from apiext.base.scheduling.backoff import Backoff
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.ticks import until_tick
 from apiext.storage.backend import BackendError
+from apiext.storage.watch_events import repeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,24 +86,20 @@ class GarbageCollection:
 
     async def _collect(self) -> None:
         """Collect until cancelled, with a new graph whenever changes were lost."""
-        backoff = Backoff(*PAUSES)
-        while True:
-            collector = self._current = self._make()
+        await repeat(self._collect_once, log=_LOG, failed="garbage collection failed, retrying", pauses=PAUSES)
+
+    async def _collect_once(self, backoff: Backoff) -> None:
+        collector = self._current = self._make()
+        try:
+            end = await self._stores.follow_all(collector.builder)
             try:
-                end = await self._stores.follow_all(collector.builder)
-                try:
-                    await collector.run()
-                    backoff.reset()
-                finally:
-                    end()
-            except BackendError as error:
-                _LOG.warning("garbage collection failed, retrying", error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- garbage would stay until the server restarts
-                _LOG.exception("garbage collection failed, retrying", retry_after=backoff.next)
+                await collector.run()
+                backoff.reset()
             finally:
-                self._failures = self.failures
-                self._current = None
-            await backoff.pause()
+                end()
+        finally:
+            self._failures = self.failures
+            self._current = None
 
     def take_definition(self, _old: Definition | None, new: Definition | None) -> None:
         """Take a changed definition: its kind may be that of owners; implements catalog.Listener."""

@@ -18,8 +18,8 @@ from apiext.base.meta.objectmeta.validation import FINALIZER_FOREGROUND, FINALIZ
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.time_slice import paced
 from apiext.base.scheduling.workqueue import RequeueError, WorkQueue
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.resources.registry.deletion import BACKGROUND, FOREGROUND, ORPHAN
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

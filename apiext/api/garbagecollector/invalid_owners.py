@@ -20,8 +20,8 @@ from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.time_slice import Pace
 from apiext.base.scheduling.workqueue import WorkQueue
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.storage.paged_reads import latest_pages
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from apiext.api.endpoints.scopes.scope import Scope

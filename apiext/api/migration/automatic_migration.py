@@ -20,9 +20,9 @@ from apiext.base.scheduling.workqueue import WorkQueue
 from apiext.resources.definitions import conditions, unused_versions
 from apiext.resources.definitions.catalog_follower import CatalogFollower
 from apiext.resources.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, Condition
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.stored_bytes.version_counts import UNKNOWN
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from apiext.api.endpoints.scopes.scope import Scope

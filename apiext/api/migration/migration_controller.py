@@ -19,10 +19,10 @@ from apiext.base.meta.errors import public_text
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.workqueue import WorkQueue
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.resources.registry.request_context import RequestContext, UpdateOptions
 from apiext.resources.registry.watch_loop import follow
 from apiext.storage.interface import EventType, ListOptions
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

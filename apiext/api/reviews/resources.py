@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.base.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
+from apiext.base.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource, builtin_resource
 from apiext.base.meta.gvk import GroupVersion, GroupVersionKind
 
 _CREATE: Final = ("create",)
@@ -12,8 +12,7 @@ TOKEN_REQUEST: Final = GroupVersionKind("authentication.k8s.io", "v1", "TokenReq
 
 
 def _review(group: str, kind: str, *, namespaced: bool = False) -> BuiltinResource:
-    singular = kind.lower()
-    return BuiltinResource(GroupVersionKind(f"{group}.k8s.io", "v1", kind), f"{singular}s", singular, namespaced, _CREATE)
+    return builtin_resource(GroupVersionKind(f"{group}.k8s.io", "v1", kind), namespaced=namespaced, verbs=_CREATE)
 
 
 TOKEN_REVIEWS: Final = _review("authentication", "TokenReview")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.gvk import GroupResource
-    from apiext.resources.registry.builtin.codec import TypedCodec
+    from apiext.resources.registry.builtin.kind import TypedCodec
     from apiext.resources.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
     from apiext.storage.interface import ListOptions, ListResult, Watch, WatchOptions
 

@@ -17,7 +17,7 @@ from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
 from apiext.base.meta import errors
 from apiext.base.meta.gvk import GroupResource
-from apiext.resources.definitions.definition_informer import FAILURES
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from apiext.api.endpoints.scopes.scope import Scope

@@ -22,8 +22,8 @@ from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.ticks import until_tick
 from apiext.base.scheduling.workqueue import RequeueError, WorkQueue
 from apiext.resources.managedfields.field_manager import SERVER
-from apiext.resources.registry.builtin.core_metadata import NAMESPACE_FINALIZER
 from apiext.resources.registry.builtin.namespace import NAME_LABEL, TERMINATING
+from apiext.resources.registry.builtin.shared_rules import NAMESPACE_FINALIZER
 from apiext.resources.registry.request_context import CreateOptions, RequestContext, UpdateOptions, Updater
 from apiext.resources.registry.watch_loop import follow
 from apiext.storage.backend import BackendError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from apiext.api.admission.configuration.index import ConfigurationIndex
 from apiext.api.admission.packed_objects import strip
 from apiext.api.admission.typed_kinds import is_typed
-from apiext.api.serving.builtin.gated_scopes import gated_scopes
-from apiext.api.serving.builtin.lazy_scopes import DeferredScopes
+from apiext.api.serving.builtin.endpoints import DeferredScopes, gated_scopes
 from apiext.base.meta import errors
 from apiext.base.meta.builtin_resources import ADMISSIONREGISTRATION_V1, NAMESPACES
 from apiext.base.meta.gvk import GroupVersionKind, parse_group_version

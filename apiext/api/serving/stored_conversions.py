@@ -9,7 +9,7 @@ from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.resources.conversion.known import Origin
 from apiext.resources.conversion.rules.model import DEFINITION
-from apiext.resources.definitions.definition_informer import FAILURES
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,8 +6,8 @@ storage providers and apiextensions-apiserver install, as its discovery reports 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from apiext.base.meta.gvk import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
@@ -82,180 +82,85 @@ class BuiltinGroupVersion:
     """Sorted by plural."""
 
 
-_NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
-_CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-_STORAGE_VERSION: Final = GroupVersionKind("internal.apiserver.k8s.io", "v1alpha1", "StorageVersion")
-_FLOW_SCHEMA: Final = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema")
-_PRIORITY_LEVEL: Final = _FLOW_SCHEMA._replace(kind="PriorityLevelConfiguration")
-_ROLE: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
-_WEBHOOKS: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
-_POLICY: Final = _WEBHOOKS._replace(kind="ValidatingAdmissionPolicy")
+def builtin_resource(
+    kind: GroupVersionKind, *, namespaced: bool = False, subresources: tuple[tuple[str, tuple[str, ...]], ...] = (), **more: Any
+) -> BuiltinResource:
+    """Return the resource of a kind, whose names come from that of the kind. Its subresources, names with verbs, have the same kind."""
+    singular = kind.kind.lower()
+    return BuiltinResource(
+        kind=kind,
+        plural=f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s",
+        singular=singular,
+        namespaced=namespaced,
+        subresources=tuple(BuiltinSubresource(name, verbs, kind) for name, verbs in subresources),
+        **more,
+    )
+
+
+_CORE: Final = GroupVersionKind("", "v1", "")
+_RBAC: Final = GroupVersionKind("rbac.authorization.k8s.io", "v1", "")
+_ADMISSION: Final = GroupVersionKind("admissionregistration.k8s.io", "v1", "")
+_FLOW_CONTROL: Final = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "")
 _MIGRATION: Final = GroupVersionKind("storagemigration.k8s.io", "v1", "StorageVersionMigration")
+_STORAGE_VERSION: Final = GroupVersionKind("internal.apiserver.k8s.io", "v1alpha1", "StorageVersion")
+_CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+_STATUS: Final = (("status", _STATUS_VERBS),)
+_READ_ONLY: Final[dict[str, Any]] = {"verbs": _READING_VERBS, "subresources": (("status", ("get",)),)}
+_EXTENSIONS: Final = ("api-extensions",)
 
-EVENTS: Final = BuiltinResource(
-    kind=GroupVersionKind("", "v1", "Event"),
-    plural="events",
-    singular="event",
-    namespaced=True,
-    short_names=("ev",),
-)
-
-SERVICE_ACCOUNTS: Final = BuiltinResource(
-    kind=GroupVersionKind("", "v1", "ServiceAccount"),
-    plural="serviceaccounts",
-    singular="serviceaccount",
-    namespaced=True,
-    short_names=("sa",),
+EVENTS: Final = builtin_resource(_CORE._replace(kind="Event"), namespaced=True, short_names=("ev",))
+SERVICE_ACCOUNTS: Final = replace(
+    builtin_resource(_CORE._replace(kind="ServiceAccount"), namespaced=True, short_names=("sa",), delete_returns_object=True),
     subresources=(BuiltinSubresource("token", ("create",), GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")),),
-    delete_returns_object=True,
 )
-
-CONFIG_MAPS: Final = BuiltinResource(
-    kind=GroupVersionKind("", "v1", "ConfigMap"), plural="configmaps", singular="configmap", namespaced=True, short_names=("cm",)
-)
-
-SECRETS: Final = BuiltinResource(kind=GroupVersionKind("", "v1", "Secret"), plural="secrets", singular="secret", namespaced=True)
-
-SERVICES: Final = BuiltinResource(
-    kind=GroupVersionKind("", "v1", "Service"),
-    plural="services",
-    singular="service",
-    namespaced=True,
-    verbs=_READING_VERBS,
-    short_names=("svc",),
-    stored_name="services/specs",
+CONFIG_MAPS: Final = builtin_resource(_CORE._replace(kind="ConfigMap"), namespaced=True, short_names=("cm",))
+SECRETS: Final = builtin_resource(_CORE._replace(kind="Secret"), namespaced=True)
+SERVICES: Final = builtin_resource(
+    _CORE._replace(kind="Service"), namespaced=True, verbs=_READING_VERBS, short_names=("svc",), stored_name="services/specs"
 )
 """The read-only Services of a standalone server that does not store them."""
-
-LEASES: Final = BuiltinResource(
-    kind=GroupVersionKind("coordination.k8s.io", "v1", "Lease"), plural="leases", singular="lease", namespaced=True
-)
-
-EVENTS_V1: Final = BuiltinResource(
-    kind=GroupVersionKind("events.k8s.io", "v1", "Event"),
-    plural="events",
-    singular="event",
-    namespaced=True,
-    short_names=("ev",),
-    # These are the events of the core group in another form.
-    hashed_kind=EVENTS.kind,
-)
-
-NAMESPACES: Final = BuiltinResource(
-    kind=_NAMESPACE,
-    plural="namespaces",
-    singular="namespace",
-    namespaced=False,
+NAMESPACES: Final = builtin_resource(
+    _CORE._replace(kind="Namespace"),
     verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
     short_names=("ns",),
-    subresources=(
-        BuiltinSubresource("finalize", ("update",), _NAMESPACE),
-        BuiltinSubresource("status", _STATUS_VERBS, _NAMESPACE),
-    ),
+    subresources=(("finalize", ("update",)), *_STATUS),
 )
-
-CUSTOM_RESOURCE_DEFINITIONS: Final = BuiltinResource(
-    kind=_CRD,
-    plural="customresourcedefinitions",
-    singular="customresourcedefinition",
-    namespaced=False,
+LEASES: Final = builtin_resource(GroupVersionKind("coordination.k8s.io", "v1", "Lease"), namespaced=True)
+# These are the events of the core group in another form.
+EVENTS_V1: Final = builtin_resource(
+    GroupVersionKind("events.k8s.io", "v1", "Event"), namespaced=True, short_names=("ev",), hashed_kind=EVENTS.kind
+)
+CUSTOM_RESOURCE_DEFINITIONS: Final = builtin_resource(
+    _CRD,
     short_names=("crd", "crds"),
-    categories=("api-extensions",),
-    subresources=(BuiltinSubresource("status", _STATUS_VERBS, _CRD),),
+    categories=_EXTENSIONS,
+    subresources=_STATUS,
     # The reference hashes the version that it stored first.
-    hashed_kind=GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),
+    hashed_kind=_CRD._replace(version="v1beta1"),
     stored_group="apiextensions.k8s.io",
 )
-
-STORAGE_VERSION_MIGRATIONS: Final = BuiltinResource(
-    kind=_MIGRATION,
-    plural="storageversionmigrations",
-    singular="storageversionmigration",
-    namespaced=False,
-    subresources=(BuiltinSubresource("status", _STATUS_VERBS, _MIGRATION),),
-    # as above; the reference stores this version
-    hashed_kind=_MIGRATION._replace(version="v1beta1"),
+# as above; the reference stores this version
+STORAGE_VERSION_MIGRATIONS: Final = builtin_resource(_MIGRATION, subresources=_STATUS, hashed_kind=_MIGRATION._replace(version="v1beta1"))
+STORAGE_VERSIONS: Final = builtin_resource(_STORAGE_VERSION, subresources=_STATUS)
+FLOW_SCHEMAS: Final = builtin_resource(_FLOW_CONTROL._replace(kind="FlowSchema"), **_READ_ONLY)
+PRIORITY_LEVEL_CONFIGURATIONS: Final = builtin_resource(_FLOW_CONTROL._replace(kind="PriorityLevelConfiguration"), **_READ_ONLY)
+ROLES: Final = builtin_resource(_RBAC._replace(kind="Role"), namespaced=True)
+CLUSTER_ROLES: Final = builtin_resource(_RBAC._replace(kind="ClusterRole"))
+ROLE_BINDINGS: Final = builtin_resource(_RBAC._replace(kind="RoleBinding"), namespaced=True)
+CLUSTER_ROLE_BINDINGS: Final = builtin_resource(_RBAC._replace(kind="ClusterRoleBinding"))
+VALIDATING_WEBHOOK_CONFIGURATIONS: Final = builtin_resource(
+    _ADMISSION._replace(kind="ValidatingWebhookConfiguration"), categories=_EXTENSIONS
 )
-
-STORAGE_VERSIONS: Final = BuiltinResource(
-    kind=_STORAGE_VERSION,
-    plural="storageversions",
-    singular="storageversion",
-    namespaced=False,
-    subresources=(BuiltinSubresource("status", _STATUS_VERBS, _STORAGE_VERSION),),
+MUTATING_WEBHOOK_CONFIGURATIONS: Final = builtin_resource(_ADMISSION._replace(kind="MutatingWebhookConfiguration"), categories=_EXTENSIONS)
+VALIDATING_ADMISSION_POLICIES: Final = builtin_resource(
+    _ADMISSION._replace(kind="ValidatingAdmissionPolicy"), categories=_EXTENSIONS, subresources=_STATUS
 )
-
-FLOW_SCHEMAS: Final = BuiltinResource(
-    kind=_FLOW_SCHEMA,
-    plural="flowschemas",
-    singular="flowschema",
-    namespaced=False,
-    verbs=_READING_VERBS,
-    subresources=(BuiltinSubresource("status", ("get",), _FLOW_SCHEMA),),
+VALIDATING_ADMISSION_POLICY_BINDINGS: Final = builtin_resource(
+    _ADMISSION._replace(kind="ValidatingAdmissionPolicyBinding"), categories=_EXTENSIONS
 )
-
-PRIORITY_LEVEL_CONFIGURATIONS: Final = BuiltinResource(
-    kind=_PRIORITY_LEVEL,
-    plural="prioritylevelconfigurations",
-    singular="prioritylevelconfiguration",
-    namespaced=False,
-    verbs=_READING_VERBS,
-    subresources=(BuiltinSubresource("status", ("get",), _PRIORITY_LEVEL),),
-)
-
-ROLES: Final = BuiltinResource(kind=_ROLE, plural="roles", singular="role", namespaced=True)
-CLUSTER_ROLES: Final = BuiltinResource(
-    kind=_ROLE._replace(kind="ClusterRole"), plural="clusterroles", singular="clusterrole", namespaced=False
-)
-ROLE_BINDINGS: Final = BuiltinResource(
-    kind=_ROLE._replace(kind="RoleBinding"), plural="rolebindings", singular="rolebinding", namespaced=True
-)
-CLUSTER_ROLE_BINDINGS: Final = BuiltinResource(
-    kind=_ROLE._replace(kind="ClusterRoleBinding"), plural="clusterrolebindings", singular="clusterrolebinding", namespaced=False
-)
-
-VALIDATING_WEBHOOK_CONFIGURATIONS: Final = BuiltinResource(
-    kind=_WEBHOOKS,
-    plural="validatingwebhookconfigurations",
-    singular="validatingwebhookconfiguration",
-    namespaced=False,
-    categories=("api-extensions",),
-)
-MUTATING_WEBHOOK_CONFIGURATIONS: Final = BuiltinResource(
-    kind=_WEBHOOKS._replace(kind="MutatingWebhookConfiguration"),
-    plural="mutatingwebhookconfigurations",
-    singular="mutatingwebhookconfiguration",
-    namespaced=False,
-    categories=("api-extensions",),
-)
-VALIDATING_ADMISSION_POLICIES: Final = BuiltinResource(
-    kind=_POLICY,
-    plural="validatingadmissionpolicies",
-    singular="validatingadmissionpolicy",
-    namespaced=False,
-    categories=("api-extensions",),
-    subresources=(BuiltinSubresource("status", _STATUS_VERBS, _POLICY),),
-)
-VALIDATING_ADMISSION_POLICY_BINDINGS: Final = BuiltinResource(
-    kind=_WEBHOOKS._replace(kind="ValidatingAdmissionPolicyBinding"),
-    plural="validatingadmissionpolicybindings",
-    singular="validatingadmissionpolicybinding",
-    namespaced=False,
-    categories=("api-extensions",),
-)
-MUTATING_ADMISSION_POLICIES: Final = BuiltinResource(
-    kind=_WEBHOOKS._replace(kind="MutatingAdmissionPolicy"),
-    plural="mutatingadmissionpolicies",
-    singular="mutatingadmissionpolicy",
-    namespaced=False,
-    categories=("api-extensions",),
-)
-MUTATING_ADMISSION_POLICY_BINDINGS: Final = BuiltinResource(
-    kind=_WEBHOOKS._replace(kind="MutatingAdmissionPolicyBinding"),
-    plural="mutatingadmissionpolicybindings",
-    singular="mutatingadmissionpolicybinding",
-    namespaced=False,
-    categories=("api-extensions",),
+MUTATING_ADMISSION_POLICIES: Final = builtin_resource(_ADMISSION._replace(kind="MutatingAdmissionPolicy"), categories=_EXTENSIONS)
+MUTATING_ADMISSION_POLICY_BINDINGS: Final = builtin_resource(
+    _ADMISSION._replace(kind="MutatingAdmissionPolicyBinding"), categories=_EXTENSIONS
 )
 
 CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, SERVICE_ACCOUNTS))

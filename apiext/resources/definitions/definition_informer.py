@@ -5,55 +5,30 @@ All changes of definitions reach the catalog through this informer, and other pa
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.base.meta.errors import StatusError
 from apiext.base.meta.log import get_logger
-from apiext.base.scheduling.backoff import Backoff
-from apiext.base.scheduling.tasks import end_tasks
-from apiext.resources.definitions.codec import CRDCodec
+from apiext.resources.definitions.codec import RESOURCE, CRDCodec
 from apiext.resources.definitions.definition import Definition
-from apiext.storage.backend import BackendError
-from apiext.storage.errors import KeyNotFoundError, StorageError
-from apiext.storage.interface import EventType, ListOptions, WatchOptions
+from apiext.storage.errors import KeyNotFoundError
+from apiext.storage.interface import EventType, ListOptions
 from apiext.storage.store_times import untimed
-from apiext.storage.watch_events import pass_events
+from apiext.storage.watch_events import StoreInformer
 
 if TYPE_CHECKING:
     from apiext.resources.definitions.catalog import Catalog
     from apiext.storage.interface import Event, Item, Store
 
 _LOG: Final = get_logger(__name__)
-_MIN_PAUSE_SECONDS: Final = 0.05
-_MAX_PAUSE_SECONDS: Final = 5.0
-"""Seconds before the first retry of list and watch, and before later ones."""
-FAILURES: Final = (BackendError, StorageError, StatusError)
-"""Expected exceptions of the store."""
 
 
-class DefinitionInformer:
+class DefinitionInformer(StoreInformer):
     """Keeps a catalog equal to the definitions in the store."""
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
-        self.store = store
-        self.catalog = catalog
         self.codec = CRDCodec()
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """List all definitions into the catalog, then watch for changes.
-
-        Raises:
-            BackendError, StorageError: the list failed.
-        """
-        revision = await self.read()
-        self._task = asyncio.create_task(self._follow(revision), name="definition-informer")
-
-    async def close(self) -> None:
-        """Stop the watch."""
-        if self._task is not None:
-            await end_tasks(self._task)
+        super().__init__(store, self.codec, str(RESOURCE))
+        self.catalog = catalog
 
     def observe(self, item: Item) -> None:
         """Put a definition that was just read or written into the catalog, before its watch event arrives."""
@@ -93,29 +68,8 @@ class DefinitionInformer:
         self.catalog.replace(definitions, result.revision)
         return result.revision
 
-    async def _follow(self, revision: int) -> None:
-        """Watch for changes after a revision until cancelled. List again after each failure."""
-        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while True:
-            try:
-                if revision < 0:
-                    revision = await self.read()
-                backoff.reset()
-                await self._watch(revision)
-            except FAILURES as error:
-                _LOG.warning("definition informer disconnected, retrying", error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- without the informer, the server would serve no new definition until it restarts
-                _LOG.exception("definition informer failed, retrying", retry_after=backoff.next)
-            await backoff.pause()
-            revision = -1
-
-    async def _watch(self, revision: int) -> None:
-        """Apply watch events until the watch ends."""
-        options = WatchOptions(resource_version=str(revision), allow_bookmarks=True)
-        watch = await self.store.watch("", self.codec, options)
-        await pass_events(watch, self._apply)
-
-    def _apply(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
+        """Take a change, and the revision of a bookmark."""
         if event.item is not None:
             if event.type is EventType.DELETED:
                 self.forget(event.item.key, event.revision)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from apiext.base.scheduling.backoff import Backoff
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.resources.registry.request_context import RequestContext
 from apiext.storage.interface import WatchOptions
+from apiext.storage.watch_events import repeat
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from apiext.base.meta.log import Logger
+    from apiext.base.scheduling.backoff import Backoff
     from apiext.storage.interface import Event, Watch
 
     OpenWatch = Callable[[RequestContext, WatchOptions], Awaitable[Watch]]
@@ -26,24 +26,15 @@ async def follow(
     `opened` is the watch verb of the resource's REST, `failed` the log event of a failure. `pauses` are the seconds before the first
     retry, and the longest before a later one.
     """
-    backoff = Backoff(*pauses)
-    while True:
+
+    async def step(backoff: Backoff) -> None:
+        watch = await opened(RequestContext(), WatchOptions())
         try:
-            await _watch(opened, handle)
-            backoff.reset()
-        except FAILURES as error:
-            log.warning(failed, error=str(error), retry_after=backoff.next)
-        except Exception:
-            # without the watch, the controller would see no change until the server restarts
-            log.exception(failed, retry_after=backoff.next)
-        await backoff.pause()
+            async for events in watch:
+                for event in events:
+                    handle(event)
+        finally:
+            watch.close()
+        backoff.reset()
 
-
-async def _watch(opened: OpenWatch, handle: Callable[[Event], None]) -> None:
-    watch = await opened(RequestContext(), WatchOptions())
-    try:
-        async for events in watch:
-            for event in events:
-                handle(event)
-    finally:
-        watch.close()
+    await repeat(step, log=log, failed=failed, pauses=pauses)

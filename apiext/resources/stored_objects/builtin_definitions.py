@@ -8,13 +8,11 @@ from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.resources.definitions.codec import CRDCodec
 from apiext.resources.evaluation.definition_creation import parse_definition
 from apiext.resources.registry.admissionregistration import kinds as admissionregistration
-from apiext.resources.registry.builtin.configmap import CONFIG_MAP_KIND
-from apiext.resources.registry.builtin.event import EVENT_KIND
+from apiext.resources.registry.builtin.core import CONFIG_MAP_KIND, SECRET_KIND, SERVICE_ACCOUNT_KIND
+from apiext.resources.registry.builtin.events import EVENT_KIND
 from apiext.resources.registry.builtin.lease import LEASE_KIND
 from apiext.resources.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.resources.registry.builtin.rbac import CLUSTER_ROLE_BINDING_KIND, CLUSTER_ROLE_KIND, ROLE_BINDING_KIND, ROLE_KIND
-from apiext.resources.registry.builtin.secret import SECRET_KIND
-from apiext.resources.registry.builtin.serviceaccount import SERVICE_ACCOUNT_KIND
 from apiext.resources.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_KIND
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
+from apiext.api.serving.builtin.endpoints import BuiltinEndpoint, DeferredScopes
 from apiext.api.serving.builtin.kubernetes_service import constant_service, kubernetes_service
-from apiext.api.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.base.meta.builtin_resources import BUILTINS, CORE_V1, INTERNAL_V1ALPHA1, SERVICES
 from apiext.base.meta.encoding import json_codec
 from apiext.server.composition.flow_control import bootstrap_endpoints

@@ -13,11 +13,11 @@ from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.time_slice import paced
 from apiext.base.scheduling.workqueue import WorkQueue
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.server.version_map.composition import compose
 from apiext.server.version_map.problem_scans import ProblemScans
 from apiext.server.version_map.renewals import Renewals
 from apiext.server.version_map.sources import FactFinder, MapSources
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -10,8 +10,8 @@ from apiext.api.endpoints.scopes.write_call import SERVER_USER
 from apiext.api.serving.stored_documents import StoredDocuments, StoredQuestion
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.workqueue import WorkQueue
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.server.version_map.entries import ProblemReport
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""Objects that never change, as a Backend."""
+"""Backends without writes, and objects that never change."""
 
 from __future__ import annotations
 
@@ -6,8 +6,29 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from typing import ClassVar
 
-from apiext.storage.backend import FutureRevisionError, KeyValue, RangeResult, WatchBatch
-from apiext.storage.backends.read_only_backend import ReadOnlyBackend
+from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+
+
+class ReadOnlyBackend:
+    """Refuses the writes of Backend. Subclasses give the reason.
+
+    Raises:
+        UnavailableError: from every write.
+    """
+
+    REFUSAL: ClassVar[str]
+
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
+        """Raise UnavailableError."""
+        raise UnavailableError(self.REFUSAL)
+
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Raise UnavailableError."""
+        raise UnavailableError(self.REFUSAL)
+
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Raise UnavailableError."""
+        raise UnavailableError(self.REFUSAL)
 
 
 class FixedBackend(ReadOnlyBackend):

@@ -23,6 +23,7 @@ from apiext.storage.backend import (
     WriteResult,
 )
 from apiext.storage.backends.forwarding_backend import ForwardingBackend
+from apiext.storage.store_times import STORE_TIMES
 
 BUCKETS: Final = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 """Upper bounds of etcd_request_duration_seconds, in seconds."""
@@ -167,3 +168,21 @@ class MeasuredBackend(ForwardingBackend):
 
 def _ignore(_reason: str) -> None:
     """Do nothing."""
+
+
+_READ: Final = "get"
+"""The reference leaves lists out. Of the question for the revision each reader has its own time: the Barrier measures it."""
+_WRITES: Final = frozenset({"create", "update", "delete"})
+
+
+class TimedBackend(MeasuredBackend):
+    """Measures calls as MeasuredBackend, and for the current request (apiserver pkg/storage/etcd3/latency_tracker.go)."""
+
+    def _observe(self, operation: str, key: str, begin: float) -> CallLabels:
+        times = STORE_TIMES.get()
+        if times is not None:
+            if operation == _READ:
+                times.reads += time.perf_counter() - begin
+            elif operation in _WRITES:
+                times.writes += time.perf_counter() - begin
+        return super()._observe(operation, key, begin)

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.storage.backend import UnavailableError
+from apiext.storage.backends.forwarding_backend import ForwardingBackend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -16,7 +17,7 @@ PATIENCE_SECONDS: Final = 10.0
 """Seconds that calls wait for the end of the pause."""
 
 
-class PausedBackend:
+class PausedBackend(ForwardingBackend):
     """Implements Backend: calls wait for `go_on`, and then continue with the backend that it gives.
 
     Raises:
@@ -25,7 +26,7 @@ class PausedBackend:
 
     def __init__(self, inner: Backend, reason: str) -> None:
         """Stand in for a backend, which tells its health meanwhile."""
-        self._inner = inner
+        super().__init__(inner)
         self._reason = reason
         self._next: asyncio.Future[Backend] = asyncio.get_running_loop().create_future()
 
@@ -92,22 +93,10 @@ class PausedBackend:
         """Implement Backend.compact_aged."""
         await (await self._continued()).compact_aged()
 
-    async def healthy(self) -> None:
-        """Implement Backend.healthy."""
-        await self._inner.healthy()
-
-    async def writable(self) -> None:
-        """Implement Backend.writable."""
-        await self._inner.writable()
-
     def check_history(self) -> None:
         """Implement Backend.check_history: known already."""
-
-    async def start_over(self) -> int:
-        """Implement Backend.start_over."""
-        return await self._inner.start_over()
 
     async def close(self) -> None:
         """Implement Backend.close."""
         self._next.cancel()
-        await self._inner.close()
+        await super().close()

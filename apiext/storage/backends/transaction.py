@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from apiext.base.meta.encoding.protobuf_wire import BYTES, VARINT, delimited, tag, varint
+from apiext.storage.backend import ValueTooLargeError
 
 _COMPARE: Final = tag(1, BYTES)
 _SUCCESS: Final = tag(2, BYTES)
@@ -68,3 +69,16 @@ def _read_head(key_size: int) -> bytes:
     head = _KEY + varint(key_size)
     head = _REQUEST_RANGE + varint(len(head) + key_size) + head
     return _FAILURE + varint(len(head) + key_size) + head
+
+
+def value_too_large(key: str, value: bytes, existing: int, limit: int) -> ValueTooLargeError:
+    """Return the reference's error about a key's value. `existing` is the key's revision (0: absent), `limit` that of a request in bytes.
+
+    The reference's etcd client refuses requests above a limit, with the exact size in the error. etcd itself has a lower limit.
+    """
+    name = key.encode()
+    # if the key has the revision, put the value; an update reads it otherwise
+    size = sum(map(len, (compare(name, existing), put_head(name, len(value)), value, read(name) if existing else b"")))
+    if size <= limit:
+        return ValueTooLargeError("etcdserver: request is too large")
+    return ValueTooLargeError(f"rpc error: code = ResourceExhausted desc = trying to send message larger than max ({size} vs. {limit})")

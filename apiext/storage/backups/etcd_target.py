@@ -15,8 +15,7 @@ import orjson
 
 from apiext.storage import keys
 from apiext.storage.backend import BackendError, Guard, ValueTooLargeError
-from apiext.storage.backends.next_offset import next_offset
-from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD, recorded_offset
+from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD, next_offset, recorded_offset
 from apiext.storage.backends.unfinished_restore import RESTORE_RECORD
 from apiext.storage.backups.stored_pairs import KUBE_APISERVERS, BackupError, is_content
 from apiext.storage.paged_reads import latest_pages

@@ -16,8 +16,7 @@ from apiext.base.atomic_files import sync
 from apiext.base.meta import time
 from apiext.storage import keys
 from apiext.storage.backend import BackendError
-from apiext.storage.backends.next_offset import next_offset
-from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD
+from apiext.storage.backends.revision_offset import OFFSET_MEMBER, OFFSET_RECORD, next_offset
 from apiext.storage.backups.stored_pairs import BackupError
 from apiext.storage.replicas import server_keys
 from apiext.storage.sqlite import schema

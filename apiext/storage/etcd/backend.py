@@ -19,7 +19,7 @@ from apiext.storage.backend import (
     WatchBatch,
     WriteResult,
 )
-from apiext.storage.backends.oversized_value import value_too_large
+from apiext.storage.backends.transaction import value_too_large
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls

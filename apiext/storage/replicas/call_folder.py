@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from apiext.base.meta.log import get_logger
-from apiext.base.scheduling.backoff import Backoff
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError, KeyValue, UnavailableError
 from apiext.storage.replicas.replica import Member, Replica, is_server_record, read_member
+from apiext.storage.watch_events import list_and_watch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
 FAREWELL_SECONDS: Final = 2.0
 """Seconds that a stopping server waits for the store to remove its records. Without that, others notice its end later."""
-_MIN_PAUSE_SECONDS: Final = 0.05
-_MAX_PAUSE_SECONDS: Final = 5.0
 _CALL: Final = "call"
 _MEMBERS: Final = "members/"
 
@@ -53,7 +51,8 @@ class CallFolder:
     async def start(self) -> None:
         """Read the records, and follow them until `close`."""
         revision = await self._list()
-        self._task = asyncio.create_task(self._follow(revision), name="replicas")
+        following = list_and_watch(self._list, self._watch, revision, log=_LOG, failed="watch of the servers' records failed, retrying")
+        self._task = asyncio.create_task(following, name="replicas")
 
     async def close(self) -> None:
         """Stop, and remove the record of this server if the store answers soon."""
@@ -128,22 +127,6 @@ class CallFolder:
     def _has_answered(self, called: int) -> bool:
         member = self.members.get(self._own)
         return member is not None and member.answered >= called
-
-    async def _follow(self, revision: int) -> None:
-        """Follow the records after a revision until cancelled. List them again after each failure."""
-        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while True:
-            try:
-                if revision < 0:
-                    revision = await self._list()
-                backoff.reset()
-                await self._watch(revision)
-            except BackendError as error:
-                _LOG.warning("watch of the servers' records failed, retrying", error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- a server that does not answer is taken for dead
-                _LOG.exception("watch of the servers' records failed, retrying", retry_after=backoff.next)
-            await backoff.pause()
-            revision = -1
 
     async def _list(self) -> int:
         """Read all records, and answer. Return the revision."""

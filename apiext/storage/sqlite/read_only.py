@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Self
 from urllib.parse import quote
 
 from apiext.storage.backend import CompactedError, KeyValue, RangeResult, UnavailableError, WatchBatch
-from apiext.storage.backends.read_only_backend import ReadOnlyBackend
+from apiext.storage.backends.fixed_backend import ReadOnlyBackend
 from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.errors import StoreFileError, translate
 from apiext.storage.sqlite.reads import Reads

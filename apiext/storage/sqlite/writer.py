@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from apiext.base.meta.limits import MAX_ETCD_MESSAGE_BYTES, MAX_STORED_BYTES, MAX_STORED_GROWTH_BYTES
 from apiext.storage.backend import BackendError, BackendEvent, Guard, KeyValue, UnavailableError, ValueTooLargeError, WriteResult
-from apiext.storage.backends.oversized_value import value_too_large
+from apiext.storage.backends.transaction import value_too_large
 from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.errors import StoreLostError, may_be_stored, not_stored, translate
 

@@ -12,7 +12,15 @@ from hack.lib.builtin_kinds.schemas import declared_defaults, read_schemas
 from hack.lib.servers.controlplane import ControlPlane
 
 TARGET: Final = Path(__file__).resolve().parents[3] / "apiext" / "base" / "meta" / "generated" / "data.zip"
-_SCALE: Final = "autoscaling/v1/Scale"
+_NOT_STORED: Final = (
+    "autoscaling/v1/Scale",
+    "events.k8s.io/v1/Event",
+    "internal.apiserver.k8s.io/v1alpha1/StorageVersion",
+    *(f"authentication.k8s.io/v1/{kind}" for kind in ("SelfSubjectReview", "TokenRequest", "TokenReview")),
+    *(f"authorization.k8s.io/v1/{kind}AccessReview" for kind in ("LocalSubject", "SelfSubject", "Subject")),
+    "authorization.k8s.io/v1/SelfSubjectRulesReview",
+)
+"""Kinds of which nothing but the type is needed: no resource of the reference, with its default gates, stores objects in their form."""
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 """The time of all members: equal data makes equal files."""
 
@@ -23,7 +31,7 @@ def collect(reference: ControlPlane) -> dict[str, bytes]:
     resources = read_resources(reference.client, types.kinds)
     kinds = [(one["group"], one["version"], resource["kind"]) for one in resources for resource in one["resources"]]
     schemas = read_schemas(reference.client, [*kinds, ("autoscaling", "v1", "Scale")])
-    go_types = types.closure([*("/".join(kind) for kind in kinds), _SCALE])
+    go_types = types.closure([*("/".join(kind) for kind in kinds), *_NOT_STORED])
     documents = {"resources": resources, "types": go_types | {"defaults": declared_defaults(schemas, types)}, "schemas": schemas}
     return {f"{name}.json": _encoded(document) for name, document in documents.items()}
 

@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from apiext.resources.registry.builtin import core_types
+from apiext.base.meta import builtin_resources
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
 from apiext.resources.registry.protobuf.kinds import Message, message_of
@@ -179,12 +180,12 @@ PARTIALS: Final = "PartialObjectMetadataList"
 @pytest.mark.parametrize(
     "step,message",
     [
-        (asking(NAMESPACE), message_of(core_types.NAMESPACE)),
-        (asking(f"{NAMESPACE}/status"), message_of(core_types.NAMESPACE)),
-        (asking("/api/v1/namespaces?limit=1"), list_message(message_of(core_types.NAMESPACE))),
-        (asking(f"{EVENTS}/e"), message_of(core_types.EVENT)),
-        (asking(EVENTS), list_message(message_of(core_types.EVENT))),
-        (asking(f"{NAMESPACE}2/events"), list_message(message_of(core_types.EVENT))),
+        (asking(NAMESPACE), message_of(struct_of(builtin_resources.NAMESPACES.kind))),
+        (asking(f"{NAMESPACE}/status"), message_of(struct_of(builtin_resources.NAMESPACES.kind))),
+        (asking("/api/v1/namespaces?limit=1"), list_message(message_of(struct_of(builtin_resources.NAMESPACES.kind)))),
+        (asking(f"{EVENTS}/e"), message_of(struct_of(builtin_resources.EVENTS.kind))),
+        (asking(EVENTS), list_message(message_of(struct_of(builtin_resources.EVENTS.kind)))),
+        (asking(f"{NAMESPACE}2/events"), list_message(message_of(struct_of(builtin_resources.EVENTS.kind)))),
         (asking(RICH), DEFINITION_WIRE),
         (asking(f"{RICH}/status"), DEFINITION_WIRE),
         (asking(f"{CRDS}?fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), list_message(DEFINITION_WIRE)),
@@ -266,8 +267,11 @@ INITIAL: Final = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allow
 @pytest.mark.parametrize(
     "step,message",
     [
-        (asking("/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dmedia"), message_of(core_types.NAMESPACE)),
-        (asking(f"{EVENTS}?watch=true&{INITIAL}"), message_of(core_types.EVENT)),
+        (
+            asking("/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dmedia"),
+            message_of(struct_of(builtin_resources.NAMESPACES.kind)),
+        ),
+        (asking(f"{EVENTS}?watch=true&{INITIAL}"), message_of(struct_of(builtin_resources.EVENTS.kind))),
         (asking(f"{CRDS}?watch=true&fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), DEFINITION_WIRE),
         (asking(f"{BASE}?watch=true&{INITIAL}", "PartialObjectMetadata"), PARTIAL),
         (asking(f"{EVENTS}?watch=true", "PartialObjectMetadata", "v1beta1"), PARTIAL),

@@ -18,7 +18,8 @@ from apiext.api.flowcontrol.configuration.bootstrap import (
     SUGGESTED_PRIORITY_LEVELS,
 )
 from apiext.api.flowcontrol.configuration.configuration import BOOTSTRAP
-from apiext.resources.registry.builtin.flowcontrol import FLOW_SCHEMA, PRIORITY_LEVEL
+from apiext.base.meta.builtin_resources import FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
 from hack.lib.differential.pair import Pair, Side, Step
@@ -190,8 +191,8 @@ def test_objects(pair: Pair, path: str, accept: str) -> None:
 
 def _contents(accept: str, data: bytes) -> Any:
     if accept.endswith("protobuf"):
-        wire = message_of(FLOW_SCHEMA) if b"FlowSchema" in data[:80] else message_of(PRIORITY_LEVEL)
-        obj = kinds.read(data, wire)
+        resource = FLOW_SCHEMAS if b"FlowSchema" in data[:80] else PRIORITY_LEVEL_CONFIGURATIONS
+        obj = kinds.read(data, message_of(struct_of(resource.kind)))
     else:
         obj = yaml.safe_load(data)
     conditions = [{**one, "lastTransitionTime": ""} for one in obj["status"].get("conditions") or ()]

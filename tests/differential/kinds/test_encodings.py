@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.base.meta import builtin_resources as resources
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.golang.struct_type import Struct
-from apiext.resources.registry.admissionregistration import types as admission_types
-from apiext.resources.registry.builtin import configmap, event_v1, lease, rbac, secret, serviceaccount
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
 from apiext.resources.registry.protobuf.objectmeta import list_message
@@ -66,17 +66,17 @@ ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
 ADMISSION_OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
     "ValidatingWebhookConfiguration": (
         f"{ADMISSION}/validatingwebhookconfigurations",
-        admission_types.VALIDATING_WEBHOOK_CONFIGURATION,
+        struct_of(resources.VALIDATING_WEBHOOK_CONFIGURATIONS.kind),
         {"webhooks": [_WEBHOOK, {**_WEBHOOK, "name": "b.example.com", "clientConfig": {"url": "https://a"}}]},
     ),
     "MutatingWebhookConfiguration": (
         f"{ADMISSION}/mutatingwebhookconfigurations",
-        admission_types.MUTATING_WEBHOOK_CONFIGURATION,
+        struct_of(resources.MUTATING_WEBHOOK_CONFIGURATIONS.kind),
         {"webhooks": [_WEBHOOK | {"reinvocationPolicy": "IfNeeded"}]},
     ),
     "ValidatingAdmissionPolicy": (
         f"{ADMISSION}/validatingadmissionpolicies",
-        admission_types.VALIDATING_ADMISSION_POLICY,
+        struct_of(resources.VALIDATING_ADMISSION_POLICIES.kind),
         {
             "spec": _POLICY
             | {
@@ -87,7 +87,7 @@ ADMISSION_OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
     ),
     "MutatingAdmissionPolicy": (
         f"{ADMISSION}/mutatingadmissionpolicies",
-        admission_types.MUTATING_ADMISSION_POLICY,
+        struct_of(resources.MUTATING_ADMISSION_POLICIES.kind),
         {
             "spec": _POLICY
             | {
@@ -101,35 +101,39 @@ ADMISSION_OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
     ),
     "ValidatingAdmissionPolicyBinding": (
         f"{ADMISSION}/validatingadmissionpolicybindings",
-        admission_types.VALIDATING_ADMISSION_POLICY_BINDING,
+        struct_of(resources.VALIDATING_ADMISSION_POLICY_BINDINGS.kind),
         {"spec": _BINDING | {"validationActions": ["Deny", "Audit"]}},
     ),
     "MutatingAdmissionPolicyBinding": (
         f"{ADMISSION}/mutatingadmissionpolicybindings",
-        admission_types.MUTATING_ADMISSION_POLICY_BINDING,
+        struct_of(resources.MUTATING_ADMISSION_POLICY_BINDINGS.kind),
         {"spec": _BINDING},
     ),
 }
 OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
     "ServiceAccount": (
         f"{SPACE}/serviceaccounts",
-        serviceaccount.SERVICE_ACCOUNT,
+        struct_of(resources.SERVICE_ACCOUNTS.kind),
         {"secrets": [{"name": "s"}], "imagePullSecrets": [{"name": "p"}, {}], "automountServiceAccountToken": False},
     ),
     "ConfigMap": (
         f"{SPACE}/configmaps",
-        configmap.CONFIG_MAP,
+        struct_of(resources.CONFIG_MAPS.kind),
         {"data": {"b": "", "a": "größer"}, "binaryData": {"x": "AP8=", "y": ""}, "immutable": False},
     ),
-    "Secret": (f"{SPACE}/secrets", secret.SECRET, {"data": {"b": "", "a": "AP8="}, "stringData": {"c": "x"}, "type": "example.com/x"}),
+    "Secret": (
+        f"{SPACE}/secrets",
+        struct_of(resources.SECRETS.kind),
+        {"data": {"b": "", "a": "AP8="}, "stringData": {"c": "x"}, "type": "example.com/x"},
+    ),
     "Lease": (
         f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases",
-        lease.LEASE,
+        struct_of(resources.LEASES.kind),
         {"spec": {"holderIdentity": "", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.500000Z"}},
     ),
     "Event": (
         f"/apis/events.k8s.io/v1/namespaces/{NAME}/events",
-        event_v1.EVENT_V1,
+        struct_of(resources.EVENTS_V1.kind),
         {
             "eventTime": "2020-01-01T00:00:00.000001Z",
             "reportingController": "c",
@@ -141,18 +145,22 @@ OBJECTS: Final[dict[str, tuple[str, Struct, dict[str, Any]]]] = {
             "series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.500000Z"},
         },
     ),
-    "Role": (f"{RBAC}/namespaces/{NAME}/roles", rbac.ROLE, {"rules": _RULES}),
+    "Role": (f"{RBAC}/namespaces/{NAME}/roles", struct_of(resources.ROLES.kind), {"rules": _RULES}),
     "ClusterRole": (
         f"{RBAC}/clusterroles",
-        rbac.CLUSTER_ROLE,
+        struct_of(resources.CLUSTER_ROLES.kind),
         {
             "rules": [*_RULES, {"verbs": ["get"], "nonResourceURLs": ["/x"]}],
             "aggregationRule": {"clusterRoleSelectors": [_SELECTOR, {}]},
         },
     ),
-    "RoleBinding": (f"{RBAC}/namespaces/{NAME}/rolebindings", rbac.ROLE_BINDING, {"roleRef": _ROLE_REF, "subjects": _SUBJECTS}),
+    "RoleBinding": (
+        f"{RBAC}/namespaces/{NAME}/rolebindings",
+        struct_of(resources.ROLE_BINDINGS.kind),
+        {"roleRef": _ROLE_REF, "subjects": _SUBJECTS},
+    ),
     **ADMISSION_OBJECTS,
-    "ClusterRoleBinding": (f"{RBAC}/clusterrolebindings", rbac.CLUSTER_ROLE_BINDING, {"roleRef": _ROLE_REF}),
+    "ClusterRoleBinding": (f"{RBAC}/clusterrolebindings", struct_of(resources.CLUSTER_ROLE_BINDINGS.kind), {"roleRef": _ROLE_REF}),
 }
 _OWN: Final = f"fieldSelector=metadata.name%3D{NAME}"
 INITIAL: Final = f"watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&{_OWN}"

@@ -8,12 +8,13 @@ from aiohttp.test_utils import make_mocked_request
 from apiext.api.endpoints.handlers.write import dedup_owner_references
 from apiext.api.endpoints.parameters.query_parameters import parse_query
 from apiext.api.endpoints.serializers.negotiation import clauses, input_type
+from apiext.base.meta.builtin_resources import EVENTS
 from apiext.base.meta.encoding.json_decoder import BodyDecodeError, duplicate_fields, parse
 from apiext.base.meta.encoding.protobuf_wire import field as delimited_field
 from apiext.base.meta.errors import StatusError
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.jsonpath.meter import EvalError, Meter
 from apiext.base.meta.jsonpath.paths import PathError, compile_path
-from apiext.resources.registry.builtin.core_types import EVENT
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
 from tests.support.growth.measure import Case
@@ -59,7 +60,7 @@ def _accept(repeated: str) -> Case:
 
 def _read_message(data: bytes) -> None:
     with contextlib.suppress(ValueError):
-        kinds.read(data, message_of(EVENT))
+        kinds.read(data, message_of(struct_of(EVENTS.kind)))
 
 
 CASES: Final = (

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from apiext.storage.backends.timed_backend import TimedBackend
+from apiext.storage.backends.measured_backend import TimedBackend
+from apiext.storage.factory import TimedStores
 from apiext.storage.interface import ListOptions, Store, VersionMatch
 from apiext.storage.store_times import STORE_TIMES, StoreTimes
-from apiext.storage.timed_stores import TimedStores
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, widget
 from tests.support.event_loop import settle
 from tests.support.servers.memory_backend import MemoryBackend

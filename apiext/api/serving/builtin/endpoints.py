@@ -5,9 +5,11 @@ Mirrors apiserver pkg/endpoints/installer.go (the routes of a resource) and go-r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, cast
 
 from aiohttp import web
 
@@ -21,10 +23,61 @@ from apiext.base.meta.gvk import GroupVersionResource
 
 if TYPE_CHECKING:
     from apiext.base.meta.request import RequestInfo
+    from apiext.resources.registry.admissionregistration.strategies import RegistrationStrategy
+    from apiext.resources.registry.registration_gates import RegistrationGates
+    from apiext.resources.registry.rest import ResourceRest
 
 _NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 _STREAMED: Final = frozenset({"list", "watch"})
 _COLLECTION: Final = frozenset({"list", "watch", "create", "deletecollection"})
+
+
+class LazyScopes(Mapping[str, Scope]):
+    """Scopes by subresource; those with a maker are made at their first use."""
+
+    def __init__(self, made: Mapping[str, Scope], makers: Mapping[str, Callable[[], Scope]]) -> None:
+        self._made = dict(made)
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> Scope:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._made, **self._makers})
+
+    def __len__(self) -> int:
+        return len({*self._made, *self._makers})
+
+
+class DeferredScopes(Mapping[str, Scope]):
+    """All scopes of a resource, which a function makes at their first use."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Scope]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, Scope]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> Scope:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+def gated_scopes(scopes: Mapping[str, Scope], gates: RegistrationGates) -> Mapping[str, Scope]:
+    """Return the scopes with strategies that follow the gates."""
+    return {name: dataclasses.replace(scope, rest=_gated(cast("ResourceRest", scope.rest), gates)) for name, scope in scopes.items()}
+
+
+def _gated(rest: ResourceRest, gates: RegistrationGates) -> ResourceRest:
+    return dataclasses.replace(rest, strategy=cast("RegistrationStrategy", rest.strategy).gated(gates))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ from apiext.api.endpoints.responsewriters.table import NAME, Column, TableConver
 from apiext.api.serving.builtin.printing import at, text
 from apiext.api.serving.builtin.served_kind import ServedKind
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.resources.registry.builtin.event import EVENT_KIND, FIELD_LABELS
-from apiext.resources.registry.builtin.event_v1 import EVENT_V1_KIND, from_core, to_core
-from apiext.resources.registry.builtin.event_v1 import FIELD_LABELS as EVENT_V1_LABELS
+from apiext.resources.registry.builtin.events import EVENT_KIND, EVENT_LABELS, EVENT_V1_KIND, EVENT_V1_LABELS, from_core, to_core
 
 _FIELD_PATH: Final = (
     "If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access "
@@ -98,7 +96,7 @@ def _of_core(column: Column) -> Column:
 EVENTS: Final[ServedKind] = ServedKind(
     kind=EVENT_KIND,
     table=TableConvertor(_EVENT_COLUMNS),
-    field_label=known_field_labels(FIELD_LABELS),
+    field_label=known_field_labels(EVENT_LABELS),
     creates_on_update=True,
     equivalents=lambda: ((EVENTS_V1, from_core, to_core),),
 )

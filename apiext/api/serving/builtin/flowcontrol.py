@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from apiext.api.endpoints.responsewriters.table import NAME, TableConvertor
+from apiext.api.endpoints.responsewriters.table import NAME, Cell, TableConvertor
 from apiext.api.serving.builtin.printing import AGE, at, text
 from apiext.api.serving.builtin.served_kind import ServedKind, ServedSubresource
+from apiext.base.meta import builtin_resources as resources
+from apiext.base.meta.builtin_resources import BuiltinResource
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.resources.registry.builtin.flowcontrol import FLOW_SCHEMA_KIND, PRIORITY_LEVEL_KIND
+from apiext.base.meta.generated.go_types import struct_of
+from apiext.resources.registry.builtin.kind import BuiltinKind
+from apiext.resources.registry.strategy import Strategy
 
 
 def _distinguisher(obj: Object, _now: datetime) -> str:
@@ -22,28 +26,15 @@ def _dangling(obj: Object, _now: datetime) -> str:
     return next((str(condition["status"]) for condition in conditions if condition["type"] == "Dangling"), "?")
 
 
-def _limit(obj: Object, *path: str) -> Any:
-    """Return a member of a limited priority level."""
-    found = obj["spec"].get("limited")
-    for name in path:
-        found = found and found.get(name)
-    return "<none>" if found is None else found
+def _limit(*path: str) -> Cell:
+    """Return a cell function that prints a member of a limited priority level."""
+    cell = at("spec", "limited", *path)
 
+    def limit(obj: Object, now: datetime) -> Any:
+        found = cell(obj, now)
+        return "<none>" if found == "" else found
 
-def _shares(obj: Object, _now: datetime) -> Any:
-    return _limit(obj, "nominalConcurrencyShares")
-
-
-def _queues(obj: Object, _now: datetime) -> Any:
-    return _limit(obj, "limitResponse", "queuing", "queues")
-
-
-def _hand_size(obj: Object, _now: datetime) -> Any:
-    return _limit(obj, "limitResponse", "queuing", "handSize")
-
-
-def _queue_length(obj: Object, _now: datetime) -> Any:
-    return _limit(obj, "limitResponse", "queuing", "queueLengthLimit")
+    return limit
 
 
 _LEVEL_NAME: Final = "`name` is the name of the priority level configuration being referenced Required."
@@ -104,20 +95,24 @@ def _flow_schema_order(obj: Object) -> tuple[int, str]:
     return obj["spec"]["matchingPrecedence"], obj["metadata"]["name"]
 
 
+_QUEUING: Final = ("limitResponse", "queuing")
 _PRIORITY_LEVEL_COLUMNS: Final = (
     NAME,
     text("Type", _LEVEL_TYPE, at("spec", "type")),
-    text("NominalConcurrencyShares", _SHARES, _shares),
-    text("Queues", _QUEUES, _queues),
-    text("HandSize", _HAND_SIZE, _hand_size),
-    text("QueueLengthLimit", _QUEUE_LENGTH, _queue_length),
+    text("NominalConcurrencyShares", _SHARES, _limit("nominalConcurrencyShares")),
+    text("Queues", _QUEUES, _limit(*_QUEUING, "queues")),
+    text("HandSize", _HAND_SIZE, _limit(*_QUEUING, "handSize")),
+    text("QueueLengthLimit", _QUEUE_LENGTH, _limit(*_QUEUING, "queueLengthLimit")),
     AGE,
 )
 
 _SUBRESOURCES: Final = {"status": ServedSubresource(reset=None)}
-FLOW_SCHEMAS: Final = ServedKind(
-    kind=FLOW_SCHEMA_KIND, table=TableConvertor(_FLOW_SCHEMA_COLUMNS, order=_flow_schema_order), subresources=_SUBRESOURCES
-)
-PRIORITY_LEVEL_CONFIGURATIONS: Final = ServedKind(
-    kind=PRIORITY_LEVEL_KIND, table=TableConvertor(_PRIORITY_LEVEL_COLUMNS), subresources=_SUBRESOURCES
-)
+
+
+def _served(resource: BuiltinResource, table: TableConvertor) -> ServedKind:
+    kind = BuiltinKind(resource=resource, struct=struct_of(resource.kind), strategy=Strategy())
+    return ServedKind(kind=kind, table=table, subresources=_SUBRESOURCES)
+
+
+FLOW_SCHEMAS: Final = _served(resources.FLOW_SCHEMAS, TableConvertor(_FLOW_SCHEMA_COLUMNS, order=_flow_schema_order))
+PRIORITY_LEVEL_CONFIGURATIONS: Final = _served(resources.PRIORITY_LEVEL_CONFIGURATIONS, TableConvertor(_PRIORITY_LEVEL_COLUMNS))

@@ -9,7 +9,7 @@ from apiext.api.admission.attributes import Admission
 from apiext.api.admission.chain import Chain
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.endpoints.serializers.negotiation import TABLELESS_OFFERS
-from apiext.api.reviews import access_reviews, types, user_reviews
+from apiext.api.reviews import access_reviews, user_reviews
 from apiext.api.reviews.resources import (
     LOCAL_SUBJECT_ACCESS_REVIEWS,
     SELF_SUBJECT_ACCESS_REVIEWS,
@@ -24,6 +24,7 @@ from apiext.api.reviews.token_request import default_token_request
 from apiext.api.serving.builtin.printing import PLAIN_TABLE
 from apiext.api.serving.builtin.served_kind import ServedKind
 from apiext.base.meta.builtin_resources import BuiltinResource
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.builtin.kind import BuiltinKind
 from apiext.resources.registry.strategy import Strategy
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from apiext.api.authorization.rule_resolver import ResolveRules
     from apiext.api.endpoints.scopes.scope import Scope
     from apiext.api.reviews.review_rest import Answer
-    from apiext.base.meta.golang.struct_type import Struct
     from apiext.resources.registry.rest import ResourceRest
 
 
@@ -57,22 +57,13 @@ class ReviewAccess(Protocol):
 
 
 _TOKEN: Final = "token"  # noqa: S105 -- the name of the subresource
-_REVIEWS: Final[dict[BuiltinResource, Callable[[ReviewAccess], tuple[Struct, Answer]]]] = {
-    TOKEN_REVIEWS: lambda access: (types.TOKEN_REVIEW, user_reviews.token_review(access.authenticate())),
-    SELF_SUBJECT_REVIEWS: lambda _: (types.SELF_SUBJECT_REVIEW, user_reviews.self_subject_review),
-    SUBJECT_ACCESS_REVIEWS: lambda access: (types.SUBJECT_ACCESS_REVIEW, access_reviews.subject_access_review(access.authorize)),
-    LOCAL_SUBJECT_ACCESS_REVIEWS: lambda access: (
-        types.LOCAL_SUBJECT_ACCESS_REVIEW,
-        access_reviews.local_subject_access_review(access.authorize),
-    ),
-    SELF_SUBJECT_ACCESS_REVIEWS: lambda access: (
-        types.SELF_SUBJECT_ACCESS_REVIEW,
-        access_reviews.self_subject_access_review(access.authorize),
-    ),
-    SELF_SUBJECT_RULES_REVIEWS: lambda access: (
-        types.SELF_SUBJECT_RULES_REVIEW,
-        access_reviews.self_subject_rules_review(access.resolver()),
-    ),
+_REVIEWS: Final[dict[BuiltinResource, Callable[[ReviewAccess], Answer]]] = {
+    TOKEN_REVIEWS: lambda access: user_reviews.token_review(access.authenticate()),
+    SELF_SUBJECT_REVIEWS: lambda _: user_reviews.self_subject_review,
+    SUBJECT_ACCESS_REVIEWS: lambda access: access_reviews.subject_access_review(access.authorize),
+    LOCAL_SUBJECT_ACCESS_REVIEWS: lambda access: access_reviews.local_subject_access_review(access.authorize),
+    SELF_SUBJECT_ACCESS_REVIEWS: lambda access: access_reviews.self_subject_access_review(access.authorize),
+    SELF_SUBJECT_RULES_REVIEWS: lambda access: access_reviews.self_subject_rules_review(access.resolver()),
 }
 _NONE: Final = Chain([])
 """No plugin applies to reviews. The reference exempts them from its namespace checks."""
@@ -80,22 +71,21 @@ _NONE: Final = Chain([])
 
 def review_scope(resource: BuiltinResource, access: ReviewAccess, admission: Admission | None = None) -> Scope:
     """Return the scope of a review, whose writes no plug-in sees but those of `admission`."""
-    struct, answer = _REVIEWS[resource](access)
-    return _scope(resource, struct, answer, admission or _NONE)
+    return _scope(resource, _REVIEWS[resource](access), admission or _NONE)
 
 
 def token_scope(accounts: BuiltinResource, answer: Answer, admission: Admission) -> Scope:
     """Return the scope of the subresource token of ServiceAccounts."""
     resource = dataclasses.replace(accounts, kind=TOKEN_REQUEST, subresources=())
-    scope = _scope(resource, types.TOKEN_REQUEST, answer, admission, subresource=_TOKEN)
+    scope = _scope(resource, answer, admission, subresource=_TOKEN)
     return dataclasses.replace(scope, resource=accounts.resource, dialect=dataclasses.replace(scope.dialect, keeps_metadata=True))
 
 
-def _scope(resource: BuiltinResource, struct: Struct, answer: Answer, admission: Admission, *, subresource: str = "") -> Scope:
+def _scope(resource: BuiltinResource, answer: Answer, admission: Admission, *, subresource: str = "") -> Scope:
     default = default_token_request if subresource else None
-    kind = BuiltinKind(resource=resource, struct=struct, strategy=Strategy(), default=default)
+    kind = BuiltinKind(resource=resource, struct=struct_of(resource.kind), strategy=Strategy(), default=default)
     rest = cast("ResourceRest", ReviewRest(kind.codec(), resource.resource.group_resource, answer))
-    served = ServedKind(kind=kind, table=PLAIN_TABLE, message=types.message(struct))
+    served = ServedKind(kind=kind, table=PLAIN_TABLE)
     scope = served.endpoint_over(rest, admission, Watches()).scopes[""]
     scope = dataclasses.replace(scope, dialect=dataclasses.replace(scope.dialect, table=None, offers=TABLELESS_OFFERS))
     if not subresource:

@@ -18,12 +18,12 @@ from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.scheduling.ticks import until_tick
 from apiext.base.scheduling.workqueue import WorkQueue
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.resources.managedfields.field_manager import SERVER
 from apiext.resources.registry.request_context import RequestContext, UpdateOptions
 from apiext.resources.registry.watch_loop import follow
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import EventType, WatchOptions
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

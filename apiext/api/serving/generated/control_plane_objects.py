@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.api.serving.builtin.kubernetes_service import SERVICE_ADDRESS, SERVICE_CIDR
 from apiext.base.cert.renewal import still_valid
 from apiext.base.meta import time
-from apiext.resources.registry.generated.priority_classes import CLUSTER_CRITICAL, NODE_CRITICAL
+from apiext.resources.registry.generated.verbs import CLUSTER_CRITICAL, NODE_CRITICAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

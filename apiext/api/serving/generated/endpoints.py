@@ -8,15 +8,14 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from apiext.api.endpoints.handlers.strategic_keys import keys_from_openapi
+from apiext.api.endpoints.parameters.options import known_field_labels, meta_field_label
 from apiext.api.endpoints.responsewriters.table import NAME, TableConvertor
 from apiext.api.serving.admitted.builtin_objects import ObjectType, TypedObjects
-from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
-from apiext.api.serving.builtin.lazy_scopes import DeferredScopes
-from apiext.api.serving.builtin.printing import AGE
+from apiext.api.serving.builtin.endpoints import BuiltinEndpoint, DeferredScopes
+from apiext.api.serving.builtin.printing import AGE, PLAIN_TABLE, number
 from apiext.api.serving.builtin.served_kind import ServedKind, ServedSubresource
-from apiext.api.serving.generated.cells import number
-from apiext.api.serving.generated.selectable_fields import field_label_of, selectable_of
-from apiext.api.serving.generated.tables import table_of
+from apiext.api.serving.generated.other_columns import OTHER_COLUMNS
+from apiext.api.serving.generated.workload_columns import WORKLOAD_COLUMNS
 from apiext.base.meta.generated import archive
 from apiext.base.meta.generated.go_types import definition_name, struct_of
 from apiext.base.meta.generated.resources import SCALE
@@ -25,11 +24,9 @@ from apiext.resources.managedfields.field_set import from_paths
 from apiext.resources.managedfields.openapi_types import OpenAPITypes
 from apiext.resources.managedfields.scale import ScaleManagers
 from apiext.resources.managedfields.versions import BuiltinVersions
-from apiext.resources.registry.builtin.kind import BuiltinKind
+from apiext.resources.registry.builtin.kind import BuiltinKind, metadata_fields
 from apiext.resources.registry.customresources.scale import ScaleCodec
-from apiext.resources.registry.generated.defaulting import default_of
-from apiext.resources.registry.generated.priority_classes import guarded
-from apiext.resources.registry.generated.scale import WorkloadScaleRest
+from apiext.resources.registry.generated.defaults import STRUCT_DEFAULTS
 from apiext.resources.registry.generated.strategies import (
     STATUS_MEMBERS,
     STATUS_METADATA,
@@ -39,17 +36,19 @@ from apiext.resources.registry.generated.strategies import (
     GeneratedStrategy,
     ResizeStrategy,
 )
+from apiext.resources.registry.generated.verbs import PriorityClassRest, WorkloadScaleRest
 from apiext.resources.registry.protobuf.kinds import message_of
+from apiext.resources.registry.rest import ResourceRest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from apiext.api.admission.attributes import Admission
+    from apiext.api.endpoints.parameters.options import FieldLabel
     from apiext.api.endpoints.scopes.open_watches import Watches
     from apiext.api.endpoints.scopes.scope import CollectionRest, Scope
     from apiext.base.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.resources.registry.rest import ResourceRest
     from apiext.storage.factory import StoreFactory
 
 _STRATEGIES: Final = {
@@ -66,6 +65,59 @@ _SCALE_COLUMNS: Final = (
     number("Available", "status.replicas", "How many pods there are."),
     AGE,
 )
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "certificatesigningrequests": ("spec.signerName",),
+    "clustertrustbundles": ("spec.signerName",),
+    "nodes": ("spec.unschedulable",),
+    "podcertificaterequests": ("spec.signerName", "spec.podName", "spec.nodeName"),
+    "pods": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    "replicasets": ("status.replicas",),
+    "replicationcontrollers": ("status.replicas",),
+    "resourceslices": ("spec.nodeName", "spec.driver"),
+    "services": ("spec.clusterIP", "spec.type"),
+}
+_SWITCHES: Final = frozenset({"spec.unschedulable", "spec.hostNetwork"})
+_NUMBERS: Final = frozenset({"status.replicas"})
+_METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
+
+
+def _field_label(plural: str) -> FieldLabel:
+    """Return the check of the labels of a resource."""
+    fields = _FIELDS.get(plural)
+    return meta_field_label if fields is None else known_field_labels(frozenset({*_METADATA_FIELDS, *fields}))
+
+
+def _selectable(plural: str) -> Callable[[Object], dict[str, str]]:
+    """Return the function that returns the selectable fields of an object."""
+    fields = tuple((name, *name.split(".")) for name in _FIELDS.get(plural, ()))
+    if not fields:
+        return metadata_fields
+
+    def selectable(obj: Object) -> dict[str, str]:
+        return metadata_fields(obj) | {name: _field_text(name, (obj.get(parent) or {}).get(field)) for name, parent, field in fields}
+
+    return selectable
+
+
+def _field_text(name: str, value: Any) -> str:
+    if name in _SWITCHES:
+        return "true" if value else "false"
+    return str(value or 0) if name in _NUMBERS else value or ""
+
+
+def table_of(plural: str) -> TableConvertor:
+    """Return the table of a resource; the reference's default one if it has no columns of its own."""
+    columns = WORKLOAD_COLUMNS.get(plural) or OTHER_COLUMNS.get(plural)
+    return TableConvertor(columns) if columns is not None else PLAIN_TABLE
 
 
 @cache
@@ -91,8 +143,6 @@ def further_endpoints(
 def _scopes(resource: BuiltinResource, stores: StoreFactory, admission: Admission, watches: Watches) -> Mapping[str, Scope]:
     store = stores.store(resource.stored_resource, shown=resource.resource.group_resource)
     scopes = dict(_served(resource).endpoint(store, admission, watches).scopes)
-    if resource.plural == "priorityclasses":
-        scopes[""] = dataclasses.replace(scopes[""], rest=guarded(cast("ResourceRest", scopes[""].rest)))
     if resource.subresource("scale") is not None:
         scopes["scale"] = _scale_scope(scopes[""], resource)
     return scopes
@@ -105,13 +155,14 @@ def _served(resource: BuiltinResource) -> ServedKind:
         resource=resource,
         struct=struct,
         strategy=GeneratedStrategy(resource, struct),
-        selectable=selectable_of(plural),
-        default=default_of(struct),
+        selectable=_selectable(plural),
+        default=STRUCT_DEFAULTS.of(struct),
+        rest_type=PriorityClassRest if plural == "priorityclasses" else ResourceRest,
     )
     return ServedKind(
         kind=kind,
         table=table_of(plural),
-        field_label=field_label_of(plural),
+        field_label=_field_label(plural),
         strategic_keys=keys_from_openapi(_schemas(), name),
         creates_on_update=plural in _CREATED_ON_UPDATE,
         returns_deleted=resource.delete_returns_object,

@@ -11,9 +11,8 @@ from apiext.api.admission.remote import RemoteAdmission, admission_answers
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.endpoints.scopes.remote_scope import RemoteScope
 from apiext.api.serving.builtin.definitions import definitions_endpoint
-from apiext.api.serving.builtin.gated_scopes import gated_scopes
+from apiext.api.serving.builtin.endpoints import DeferredScopes, gated_scopes
 from apiext.api.serving.builtin.kinds import served_kind
-from apiext.api.serving.builtin.lazy_scopes import DeferredScopes
 from apiext.api.serving.info import ServingInfo, ServingVersion
 from apiext.api.serving.remote.server_interfaces import (
     DefinitionSource,

@@ -36,7 +36,7 @@ _KNOWN: Final[dict[str, GoType]] = {
 
 def struct_of(kind: GroupVersionKind) -> CompositeStruct:
     """Return the struct of a kind of the data; the first call reads all texts."""
-    return _struct(_data()["kinds"]["/".join(kind)])
+    return named_struct(_data()["kinds"]["/".join(kind)])
 
 
 def definition_name(struct: CompositeStruct) -> str:
@@ -58,7 +58,8 @@ def _data() -> dict[str, dict[str, Any]]:
 
 
 @cache
-def _struct(key: str) -> CompositeStruct:
+def named_struct(key: str) -> CompositeStruct:
+    """Return a struct by the path of its package and its name, such as core/v1.Pod. It is always the same object."""
     package, _, name = key.rpartition("/")[2].rpartition(".")
     structs = _data()["structs"]
     made = CompositeStruct(name, package, key)
@@ -68,7 +69,7 @@ def _struct(key: str) -> CompositeStruct:
         if tag == "&TypeMeta":
             fields += TYPE_META
         elif tag.startswith("&"):
-            embedded = _struct(text)
+            embedded = named_struct(text)
             fields += promoted(embedded, tag[1:])
             if int(number):
                 made.embedded += ((int(number), embedded),)
@@ -95,4 +96,4 @@ def _type(text: str, name: str = "") -> GoType:
     name, equals, rest = text.partition("=")
     if equals:
         return _type(rest, name)
-    return _struct(text) if "/" in text else String(text)
+    return named_struct(text) if "/" in text else String(text)

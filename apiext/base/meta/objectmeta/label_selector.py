@@ -43,3 +43,20 @@ def _add(selector: LabelSelector, requirement: LabelRequirement) -> None:
         raise ValueError(str(field.invalid(field.Path("key"), requirement.key, "; ".join(problems))))
     check_values(requirement)
     selector.add(requirement)
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """Return a label selector as text, empty if it selects everything or nothing."""
+    selector = selector or {}
+    requirements = [(name, f"{name}={value}") for name, value in (selector.get("matchLabels") or {}).items()]
+    requirements += [(each["key"], _requirement(each)) for each in selector.get("matchExpressions") or ()]
+    return ",".join(shown for _, shown in sorted(requirements, key=lambda one: one[0]))
+
+
+def _requirement(expression: Mapping[str, Any]) -> str:
+    key, operator, values = expression["key"], expression.get("operator"), sorted(expression.get("values") or ())
+    if operator == "Exists":
+        return str(key)
+    if operator == "DoesNotExist":
+        return f"!{key}"
+    return f"{key} {'in' if operator == 'In' else 'notin'} ({','.join(values)})"

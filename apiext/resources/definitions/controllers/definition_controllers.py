@@ -19,8 +19,8 @@ from apiext.resources.definitions.controllers.finalizer import Finalizer, needs_
 from apiext.resources.definitions.controllers.naming import accepted_names
 from apiext.resources.definitions.controllers.reconcile import depends_on_schemas, reconcile_status, webhook_condition
 from apiext.resources.definitions.controllers.status_writer import StatusWriter
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object

@@ -16,9 +16,9 @@ from apiext.base.scheduling.backoff import Backoff
 from apiext.base.scheduling.workqueue import RequeueError, WorkQueue
 from apiext.resources.definitions import conditions
 from apiext.resources.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
 from apiext.storage.interface import Preconditions, WriteOptions
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object

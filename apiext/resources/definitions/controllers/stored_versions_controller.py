@@ -13,8 +13,8 @@ from apiext.base.scheduling.workqueue import WorkQueue
 from apiext.resources.definitions import unused_versions
 from apiext.resources.definitions.catalog_follower import CatalogFollower
 from apiext.resources.definitions.controllers.status_writer import StatusWriter
-from apiext.resources.definitions.definition_informer import FAILURES
 from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
+from apiext.storage.watch_events import FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

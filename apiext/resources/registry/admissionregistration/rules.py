@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import field, names
-from apiext.resources.registry.builtin.label_selector import label_selector_errors
+from apiext.resources.registry.builtin.shared_rules import label_selector_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

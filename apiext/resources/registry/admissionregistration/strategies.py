@@ -16,8 +16,8 @@ from apiext.base.meta.objectmeta import conditions, validation
 from apiext.resources.registry.admissionregistration.policies import mutating_policy_errors, validating_policy_errors
 from apiext.resources.registry.admissionregistration.rules import excluded_rule_warnings, match_resources_errors, mutable_operation_errors
 from apiext.resources.registry.admissionregistration.webhooks import webhook_configuration_errors
-from apiext.resources.registry.builtin.label_selector import label_selector_errors
-from apiext.resources.registry.metadata import keep_for_status
+from apiext.resources.registry.builtin.kind import OwnStatus, StatusOnly
+from apiext.resources.registry.builtin.shared_rules import label_selector_errors
 from apiext.resources.registry.registration_gates import DEFAULT_GATES, RegistrationGates
 from apiext.resources.registry.strategy import Strategy
 
@@ -193,33 +193,18 @@ class MutatingPolicyStrategy(RegistrationStrategy):
         return mutating_policy_errors(obj, old)
 
 
-class ValidatingPolicyStrategy(RegistrationStrategy):
+class ValidatingPolicyStrategy(OwnStatus, RegistrationStrategy):
     """ValidatingAdmissionPolicies, whose status a controller writes."""
 
     content = "spec"
-
-    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Drop the status, and begin the generation."""
-        obj["status"] = {}
-        super().prepare_for_create(ctx, obj)
-
-    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old status, and count the generation of a changed spec."""
-        obj["status"] = old["status"]
-        super().prepare_for_update(ctx, obj, old)
 
     def errors(self, obj: Object, old: Object | None) -> list[FieldError]:
         """Return the errors of a policy."""
         return validating_policy_errors(obj, old)
 
 
-class ValidatingPolicyStatusStrategy(ValidatingPolicyStrategy):
+class ValidatingPolicyStatusStrategy(StatusOnly, ValidatingPolicyStrategy):
     """Strategy of the status subresource: keeps the spec and most of the metadata."""
-
-    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old spec, labels, annotations, owners and finalizers."""
-        obj["spec"] = old["spec"]
-        keep_for_status(obj["metadata"], old["metadata"])
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the warnings and conditions."""

@@ -15,7 +15,7 @@ from apiext.resources.definitions.validation.client_config import client_config_
 from apiext.resources.definitions.validation.review_versions import REVIEW_VERSIONS, has_known_review_version, review_version_errors
 from apiext.resources.registry.admissionregistration.match_conditions import match_condition_errors
 from apiext.resources.registry.admissionregistration.rules import MATCH_POLICIES, rule_errors, unsupported
-from apiext.resources.registry.builtin.label_selector import label_selector_errors
+from apiext.resources.registry.builtin.shared_rules import label_selector_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

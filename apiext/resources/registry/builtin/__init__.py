@@ -1,4 +1,4 @@
-"""Built-in kinds for standalone use: their Go types, codecs and strategies.
+"""Built-in kinds for standalone use: their codecs, defaults and strategies.
 
-Must not be used for custom resources. Mirrors kubernetes pkg/registry/{core,flowcontrol,storagemigration} and the types of k8s.io/api.
+Must not be used for custom resources. Mirrors kubernetes pkg/registry/{coordination,core,events,rbac,storagemigration}.
 """

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import field, names
 from apiext.base.meta.builtin_resources import LEASES
-from apiext.base.meta.golang.struct_table import struct
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.objectmeta import validation
-from apiext.base.meta.objectmeta.canonical import OBJECT_META
 from apiext.resources.registry.builtin.kind import BuiltinKind
 from apiext.resources.registry.strategy import Strategy
 
@@ -26,17 +25,6 @@ if TYPE_CHECKING:
 _DURATION: Final = field.Path("spec", "leaseDurationSeconds")
 _TRANSITIONS: Final = field.Path("spec", "leaseTransitions")
 _GATED: Final = ("strategy", "preferredHolder")
-
-LEASE: Final = struct(
-    "Lease",
-    "TypeMeta, 1 metadata! ObjectMeta, 2 spec! LeaseSpec",
-    OBJECT_META,
-    struct(
-        "LeaseSpec",
-        "1 holderIdentity *string, 2 leaseDurationSeconds *int32, 3 acquireTime *MicroTime, 4 renewTime *MicroTime,"
-        "5 leaseTransitions *int32, 6 strategy *v1.CoordinatedLeaseStrategy, 7 preferredHolder *string",
-    ),
-)
 
 
 class LeaseStrategy(Strategy):
@@ -73,4 +61,4 @@ def _spec_errors(spec: Object) -> list[FieldError]:
     return problems
 
 
-LEASE_KIND: Final = BuiltinKind(resource=LEASES, struct=LEASE, strategy=LeaseStrategy())
+LEASE_KIND: Final = BuiltinKind(resource=LEASES, struct=struct_of(LEASES.kind), strategy=LeaseStrategy())

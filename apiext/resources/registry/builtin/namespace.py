@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import field, names, time
 from apiext.base.meta.builtin_resources import NAMESPACES
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.gvk import GroupResource
 from apiext.base.meta.objectmeta import validation
 from apiext.base.meta.request import AdmissionOperation
-from apiext.resources.registry.builtin.core_metadata import (
+from apiext.resources.registry.builtin.kind import BuiltinKind
+from apiext.resources.registry.builtin.shared_rules import (
     NAMESPACE_FINALIZER,
     STANDARD_FINALIZERS,
     core_metadata_errors,
     finalizer_errors,
     unqualified_finalizer,
 )
-from apiext.resources.registry.builtin.core_types import NAMESPACE
-from apiext.resources.registry.builtin.kind import BuiltinKind
 from apiext.resources.registry.deletion import check_stored
 from apiext.resources.registry.errors import StorageFailure, interpret
 from apiext.resources.registry.metadata import own
@@ -192,5 +192,10 @@ def _finalizers(finalizers: list[str], options: DeleteOptions) -> list[str]:
 
 
 NAMESPACE_KIND: Final = BuiltinKind(
-    resource=NAMESPACES, struct=NAMESPACE, strategy=NamespaceStrategy(), selectable=_fields, default=_default, rest_type=NamespaceRest
+    resource=NAMESPACES,
+    struct=struct_of(NAMESPACES.kind),
+    strategy=NamespaceStrategy(),
+    selectable=_fields,
+    default=_default,
+    rest_type=NamespaceRest,
 )

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta import field, names
 from apiext.base.meta.builtin_resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from apiext.base.meta.encoding import json_codec
-from apiext.base.meta.golang.struct_table import struct
-from apiext.base.meta.objectmeta.canonical import OBJECT_META
-from apiext.resources.registry.builtin.core_metadata import core_metadata_errors
-from apiext.resources.registry.builtin.kind import BuiltinKind
-from apiext.resources.registry.builtin.label_selector import LABEL_SELECTOR, label_selector_errors
+from apiext.resources.registry.builtin.defaulting import StructDefaults
+from apiext.resources.registry.builtin.shared_rules import core_metadata_errors, label_selector_errors
 from apiext.resources.registry.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -31,23 +28,6 @@ USER: Final = "User"
 GROUP_KIND: Final = "Group"
 _SELECTORS: Final = field.Path("aggregationRule", "clusterRoleSelectors")
 _ROLE_REF: Final = field.Path("roleRef")
-
-_RULE: Final = struct(
-    "PolicyRule", "1 verbs! []string, 2 apiGroups []string, 3 resources []string, 4 resourceNames []string, 5 nonResourceURLs []string"
-)
-ROLE: Final = struct("Role", "TypeMeta, 1 metadata! ObjectMeta, 2 rules! []PolicyRule", OBJECT_META, _RULE)
-CLUSTER_ROLE: Final = struct(
-    "ClusterRole",
-    "TypeMeta, 1 metadata! ObjectMeta, 2 rules! []PolicyRule, 3 aggregationRule *AggregationRule",
-    OBJECT_META,
-    _RULE,
-    struct("AggregationRule", "1 clusterRoleSelectors []LabelSelector", LABEL_SELECTOR),
-)
-_BINDING: Final = "TypeMeta, 1 metadata! ObjectMeta, 2 subjects []Subject, 3 roleRef! RoleRef"
-_SUBJECT: Final = struct("Subject", "1 kind!, 2 apiGroup, 3 name!, 4 namespace")
-_REFERENCE: Final = struct("RoleRef", "1 apiGroup!, 2 kind!, 3 name!")
-ROLE_BINDING: Final = struct("RoleBinding", _BINDING, OBJECT_META, _SUBJECT, _REFERENCE)
-CLUSTER_ROLE_BINDING: Final = struct("ClusterRoleBinding", _BINDING, OBJECT_META, _SUBJECT, _REFERENCE)
 
 
 class _RbacStrategy(Strategy):
@@ -186,25 +166,19 @@ def _subject_errors(subject: Object, path: Path, *, namespaced: bool) -> list[Fi
     return [field.not_supported(path.child("kind"), kind, [SERVICE_ACCOUNT, USER, GROUP_KIND])]
 
 
-def _default_binding(binding: Object) -> None:
-    """Set the groups of the role and of users and groups."""
-    if not binding["roleRef"]["apiGroup"]:
-        binding["roleRef"] = _REFERENCE.order(binding["roleRef"] | {"apiGroup": GROUP})
-    if "subjects" in binding:
-        binding["subjects"] = list(map(_defaulted_subject, binding["subjects"]))
+def _default_subject(subject: Object) -> None:
+    if subject["kind"] in {USER, GROUP_KIND}:
+        subject["apiGroup"] = subject.get("apiGroup") or GROUP
 
 
-def _defaulted_subject(subject: Object) -> Object:
-    if subject.get("apiGroup") or subject["kind"] not in {USER, GROUP_KIND}:
-        return subject
-    return _SUBJECT.order(subject | {"apiGroup": GROUP})
+def _default_reference(reference: Object) -> None:
+    reference["apiGroup"] = reference["apiGroup"] or GROUP
 
 
-ROLE_KIND: Final = BuiltinKind(resource=ROLES, struct=ROLE, strategy=RoleStrategy(namespaced=True))
-CLUSTER_ROLE_KIND: Final = BuiltinKind(resource=CLUSTER_ROLES, struct=CLUSTER_ROLE, strategy=ClusterRoleStrategy(namespaced=False))
-ROLE_BINDING_KIND: Final = BuiltinKind(
-    resource=ROLE_BINDINGS, struct=ROLE_BINDING, strategy=BindingStrategy(namespaced=True), default=_default_binding
-)
-CLUSTER_ROLE_BINDING_KIND: Final = BuiltinKind(
-    resource=CLUSTER_ROLE_BINDINGS, struct=CLUSTER_ROLE_BINDING, strategy=BindingStrategy(namespaced=False), default=_default_binding
-)
+_DEFAULTS: Final = StructDefaults({"rbac/v1.Subject": _default_subject, "rbac/v1.RoleRef": _default_reference})
+
+
+ROLE_KIND: Final = _DEFAULTS.kind(ROLES, RoleStrategy(namespaced=True))
+CLUSTER_ROLE_KIND: Final = _DEFAULTS.kind(CLUSTER_ROLES, ClusterRoleStrategy(namespaced=False))
+ROLE_BINDING_KIND: Final = _DEFAULTS.kind(ROLE_BINDINGS, BindingStrategy(namespaced=True))
+CLUSTER_ROLE_BINDING_KIND: Final = _DEFAULTS.kind(CLUSTER_ROLE_BINDINGS, BindingStrategy(namespaced=False))

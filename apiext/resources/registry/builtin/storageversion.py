@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import field, names
 from apiext.base.meta.builtin_resources import STORAGE_VERSIONS
-from apiext.base.meta.golang.struct_table import struct
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.objectmeta import conditions, validation
-from apiext.base.meta.objectmeta.canonical import OBJECT_META
-from apiext.resources.registry.builtin.kind import BuiltinKind
-from apiext.resources.registry.metadata import keep_for_status
-from apiext.resources.registry.strategy import Strategy
+from apiext.resources.registry.builtin.kind import BuiltinKind, OwnStatus, StatusOnly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,65 +27,25 @@ _API_VERSION_MESSAGE: Final = (
     "a DNS-1035 label, which must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character"
 )
-_PACKAGE: Final = STORAGE_VERSIONS.kind.version
 _ALL_EQUAL: Final = "AllEncodingVersionsEqual"
 _SET: Final = {"type": _ALL_EQUAL, "status": "True", "reason": "CommonEncodingVersionSet", "message": "Common encoding version set"}
 _UNSET: Final = {"type": _ALL_EQUAL, "status": "False", "reason": "CommonEncodingVersionUnset", "message": "Common encoding version unset"}
 
-_CONDITION: Final = struct(
-    "StorageVersionCondition",
-    "1 type! v1alpha1.StorageVersionConditionType, 2 status! v1alpha1.ConditionStatus, 3 observedGeneration int64,"
-    "4 lastTransitionTime! Time, 5 reason!, 6 message",
-    package=_PACKAGE,
-)
-_SERVER: Final = struct(
-    "ServerStorageVersion",
-    "1 apiServerID, 2 encodingVersion, 3 decodableVersions []string, 4 servedVersions []string",
-    package=_PACKAGE,
-)
-STORAGE_VERSION: Final = struct(
-    "StorageVersion",
-    "TypeMeta, 1 metadata! ObjectMeta, 2 spec! StorageVersionSpec, 3 status! StorageVersionStatus",
-    OBJECT_META,
-    struct("StorageVersionSpec", "", package=_PACKAGE),
-    struct(
-        "StorageVersionStatus",
-        "1 storageVersions []ServerStorageVersion, 2 commonEncodingVersion *string, 3 conditions []StorageVersionCondition",
-        _SERVER,
-        _CONDITION,
-        package=_PACKAGE,
-    ),
-    package=_PACKAGE,
-)
 
-
-class StorageVersionStrategy(Strategy):
+class StorageVersionStrategy(OwnStatus):
     """Clients write metadata, servers the status; the spec is empty."""
-
-    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Drop the status."""
-        obj["status"] = {}
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
         """Validate metadata: the name consists of a group and a resource."""
         return validation.validate(obj["metadata"], namespaced=False, name_rule=_name_errors)
-
-    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old status."""
-        obj["status"] = old["status"]
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Return no errors besides those of metadata."""
         return []
 
 
-class StorageVersionStatusStrategy(StorageVersionStrategy):
+class StorageVersionStatusStrategy(StatusOnly, StorageVersionStrategy):
     """Strategy of the status subresource: keeps the spec and most of the metadata."""
-
-    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old spec, labels, annotations, owners and finalizers."""
-        obj["spec"] = old["spec"]
-        keep_for_status(obj["metadata"], old["metadata"])
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the entries of the servers, the common version and the conditions."""
@@ -205,4 +162,6 @@ def _condition_errors(status: Object) -> list[FieldError]:
     return errors
 
 
-STORAGE_VERSION_KIND: Final = BuiltinKind(resource=STORAGE_VERSIONS, struct=STORAGE_VERSION, strategy=StorageVersionStrategy())
+STORAGE_VERSION_KIND: Final = BuiltinKind(
+    resource=STORAGE_VERSIONS, struct=struct_of(STORAGE_VERSIONS.kind), strategy=StorageVersionStrategy()
+)

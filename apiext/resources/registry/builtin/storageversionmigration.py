@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta import field, names
 from apiext.base.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS
 from apiext.base.meta.encoding import json_codec, json_values
-from apiext.base.meta.golang.struct_table import struct
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.objectmeta import conditions, validation
-from apiext.base.meta.objectmeta.canonical import OBJECT_META
-from apiext.resources.registry.builtin.kind import BuiltinKind
-from apiext.resources.registry.metadata import keep_for_status
-from apiext.resources.registry.strategy import Strategy
+from apiext.resources.registry.builtin.kind import BuiltinKind, OwnStatus, StatusOnly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,24 +32,11 @@ _GROUP: Final = field.Path("spec", "resource", "group")
 _CONDITIONS: Final = field.Path("status", "conditions")
 _STATUS_REVISION: Final = field.Path("status", "resourceVersion")
 
-_GROUP_RESOURCE: Final = struct("GroupResource", "1 group!, 2 resource!")
-STORAGE_VERSION_MIGRATION: Final = struct(
-    "StorageVersionMigration",
-    "TypeMeta, 1 metadata! ObjectMeta, 2 spec! StorageVersionMigrationSpec, 3 status! StorageVersionMigrationStatus",
-    OBJECT_META,
-    struct("StorageVersionMigrationSpec", "1 resource! GroupResource", _GROUP_RESOURCE),
-    struct("StorageVersionMigrationStatus", "1 conditions []Condition, 2 resourceVersion", conditions.CONDITION),
-)
 
-
-class StorageVersionMigrationStrategy(Strategy):
+class StorageVersionMigrationStrategy(OwnStatus):
     """The spec never changes; the migration controller writes the status."""
 
     distinct_errors = True
-
-    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Drop the status."""
-        obj["status"] = {}
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
         """Validate metadata and the name of the resource."""
@@ -64,10 +48,6 @@ class StorageVersionMigrationStrategy(Strategy):
             problems += _joined(_RESOURCE, resource, names.dns1035_label(resource))
         return problems + (_joined(_GROUP, group, names.dns1123_subdomain(group)) if group else [])
 
-    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old status."""
-        obj["status"] = old["status"]
-
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the object as a new one; the spec must be the old one."""
         problems = [*self.validate(ctx, obj), *metadata_errors]
@@ -77,13 +57,8 @@ class StorageVersionMigrationStrategy(Strategy):
         return problems
 
 
-class StorageVersionMigrationStatusStrategy(StorageVersionMigrationStrategy):
+class StorageVersionMigrationStatusStrategy(StatusOnly, StorageVersionMigrationStrategy):
     """Strategy of the status subresource: keeps the spec and most of the metadata."""
-
-    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Keep the old spec, labels, annotations, owners and finalizers."""
-        obj["spec"] = old["spec"]
-        keep_for_status(obj["metadata"], old["metadata"])
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the revision and the conditions. Neither the revision nor a result may change once set."""
@@ -120,7 +95,7 @@ def _printed(value: object) -> field.Printed:
 # Like the reference it stores v1beta1, which has the same fields.
 STORAGE_VERSION_MIGRATION_KIND: Final = BuiltinKind(
     resource=STORAGE_VERSION_MIGRATIONS,
-    struct=STORAGE_VERSION_MIGRATION,
+    struct=struct_of(_KIND),
     strategy=StorageVersionMigrationStrategy(),
     stored_version=_KIND._replace(version="v1beta1").api_version,
 )

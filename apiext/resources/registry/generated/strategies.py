@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta import names, quantity, time
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.objectmeta import validation
-from apiext.resources.registry.generated.workload_defaults import TEMPLATE_GENERATION
+from apiext.resources.registry.generated.defaults import TEMPLATE_GENERATION
 from apiext.resources.registry.metadata import keep_for_status
 from apiext.resources.registry.strategy import Strategy
 

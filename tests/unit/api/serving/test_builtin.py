@@ -2,7 +2,8 @@
 
 import pytest
 
-from apiext.resources.registry.builtin.core_types import NAMESPACE
+from apiext.base.meta import builtin_resources
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
 from tests.support.builders.crds import widget
@@ -38,7 +39,7 @@ async def test_accepts_protobuf_bodies(server: InProcess) -> None:
     body = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12" + bytes([len(raw)]) + raw + b"\x1a\x00\x22\x00"
     created = await server.ask("POST", NAMESPACES, body, Content_Type=PROTOBUF, Accept=f"{PROTOBUF},application/json")
     assert (created.status, created.body[:4]) == (201, b"k8s\0")
-    assert kinds.read(created.body, message_of(NAMESPACE))["metadata"]["name"] == "p1"
+    assert kinds.read(created.body, message_of(struct_of(builtin_resources.NAMESPACES.kind)))["metadata"]["name"] == "p1"
 
     options = b"\x2a\x03All"
     body = b"k8s\x00\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12" + bytes([len(options)]) + options

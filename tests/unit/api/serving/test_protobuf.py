@@ -6,8 +6,10 @@ import pytest
 
 from apiext.api.endpoints.handlers import protobuf_encoder
 from apiext.api.endpoints.serializers.protobuf_status import status_bytes
+from apiext.base.meta.builtin_resources import EVENTS as EVENT_RESOURCE
+from apiext.base.meta.builtin_resources import NAMESPACES
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.resources.registry.builtin.core_types import EVENT, NAMESPACE
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.customresourcedefinition import DEFINITION_WIRE
 from apiext.resources.registry.protobuf.kinds import Message, message_of
@@ -48,8 +50,8 @@ def _events(body: bytes) -> list[tuple[str, bytes]]:
 @pytest.mark.parametrize(
     "collection,name,message",
     [
-        ("/api/v1/namespaces", "default", message_of(NAMESPACE)),
-        (EVENTS, "e", message_of(EVENT)),
+        ("/api/v1/namespaces", "default", message_of(struct_of(NAMESPACES.kind))),
+        (EVENTS, "e", message_of(struct_of(EVENT_RESOURCE.kind))),
         (CRDS, "widgets.example.com", DEFINITION_WIRE),
     ],
 )
@@ -110,7 +112,7 @@ async def test_watch_frames(widgets: InProcess) -> None:
     partial = await _watched(widgets, f"{WIDGETS}?watch=true&", _as("PartialObjectMetadata"))
 
     assert [kind for kind, _ in whole] == ["ADDED", "BOOKMARK"]
-    read: list[dict[str, Any]] = [kinds.read(raw, message_of(NAMESPACE)) for _, raw in whole]
+    read: list[dict[str, Any]] = [kinds.read(raw, message_of(struct_of(NAMESPACES.kind))) for _, raw in whole]
     assert read[0]["metadata"]["name"] == "default"
     assert "k8s.io/initial-events-end" in read[1]["metadata"]["annotations"]
     assert [kinds.read(raw, PARTIAL)["metadata"]["name"] for _, raw in partial] == ["a"]

@@ -1,6 +1,7 @@
 """The endpoint of StorageVersions."""
 
-from apiext.resources.registry.builtin.storageversion import STORAGE_VERSION
+from apiext.base.meta.builtin_resources import STORAGE_VERSIONS
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
 from tests.support.servers.in_process import InProcess
@@ -33,4 +34,4 @@ async def test_answers_in_protobuf(server: InProcess) -> None:
 
     answer = await server.ask("GET", ONE, Accept="application/vnd.kubernetes.protobuf")
 
-    assert kinds.read(answer.body, message_of(STORAGE_VERSION))["status"] == status
+    assert kinds.read(answer.body, message_of(struct_of(STORAGE_VERSIONS.kind)))["status"] == status

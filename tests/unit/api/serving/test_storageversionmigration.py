@@ -1,6 +1,7 @@
 """The endpoint of StorageVersionMigrations."""
 
-from apiext.resources.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION
+from apiext.base.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
 from tests.support.servers.in_process import InProcess
@@ -62,4 +63,4 @@ async def test_protobuf(server: InProcess) -> None:
 
     answer = await server.ask("GET", ONE, Accept="application/vnd.kubernetes.protobuf")
 
-    assert kinds.read(answer.body, message_of(STORAGE_VERSION_MIGRATION))["spec"] == SPEC
+    assert kinds.read(answer.body, message_of(struct_of(STORAGE_VERSION_MIGRATIONS.kind)))["spec"] == SPEC

@@ -6,19 +6,20 @@ from typing import Any
 
 import pytest
 
+from apiext.base.meta.builtin_resources import EVENTS, NAMESPACES
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.definitions import types as definition_types
 from apiext.resources.managedfields.go_merge_types import from_go_type
 from apiext.resources.managedfields.merge_types import DEDUCED, UNTYPED_ATOMIC, MergeType
 from apiext.resources.managedfields.structural_types import from_schema
-from apiext.resources.registry.builtin import core_types
 from apiext.schema.model import Structural
 
 CASES = json.loads((Path(__file__).parent / "data" / "merge_types.json").read_text())
 NAMES = {id(DEDUCED): "__untyped_deduced_", id(UNTYPED_ATOMIC): "__untyped_atomic_"}
 BUILT_IN = {
     "CustomResourceDefinition": definition_types.DEFINITION,
-    "Namespace": core_types.NAMESPACE,
-    "Event": core_types.EVENT,
+    "Namespace": struct_of(NAMESPACES.kind),
+    "Event": struct_of(EVENTS.kind),
 }
 
 

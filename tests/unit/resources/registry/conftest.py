@@ -11,7 +11,7 @@ from apiext.base.meta.builtin_resources import EVENTS
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.gvk import GroupResource, GroupVersionKind
 from apiext.resources.conversion.none import NoneConverter
-from apiext.resources.registry.builtin import event
+from apiext.resources.registry.builtin.events import EVENT_KIND
 from apiext.resources.registry.customresources.codec import CustomResourceCodec
 from apiext.resources.registry.customresources.status import StatusStrategy
 from apiext.resources.registry.customresources.strategy import CustomResourceStrategy, ScalePaths
@@ -121,7 +121,7 @@ def store(stores: StoreFactory) -> Store:
 @pytest.fixture
 def events(stores: StoreFactory) -> ResourceRest:
     """Return the verbs of events over a store."""
-    return event.EVENT_KIND.rest(stores.store(EVENTS.stored_resource))
+    return EVENT_KIND.rest(stores.store(EVENTS.stored_resource))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from apiext.storage.backend import BackendError
-from apiext.storage.backends.next_offset import next_offset
+from apiext.storage.backends.revision_offset import next_offset
 
 NOW = 1_800_000_000.0
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.storage.backends.timed_backend import TimedBackend
+from apiext.storage.backends.measured_backend import TimedBackend
 from apiext.storage.store_times import STORE_TIMES, StoreTimes, untimed
 from tests.support.servers.memory_backend import MemoryBackend
 

@@ -4,8 +4,9 @@ import pytest
 
 from apiext.api.endpoints.handlers.body import parse_body
 from apiext.api.endpoints.serializers.negotiation import PROTOBUF
+from apiext.base.meta.builtin_resources import NAMESPACES
 from apiext.base.meta.encoding.json_decoder import BodyDecodeError
-from apiext.resources.registry.builtin.core_types import NAMESPACE
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.resources.registry.protobuf.kinds import message_of
 
 
@@ -21,7 +22,7 @@ from apiext.resources.registry.protobuf.kinds import message_of
 def test_rejects_bad_protobuf(data: bytes, text: str) -> None:
     """Reject a body in the words of kube-apiserver 1.37.1."""
     with pytest.raises(BodyDecodeError) as raised:
-        parse_body(data, PROTOBUF, message_of(NAMESPACE))
+        parse_body(data, PROTOBUF, message_of(struct_of(NAMESPACES.kind)))
 
     assert str(raised.value) == text
 
@@ -30,7 +31,7 @@ def test_reads_envelope_and_object() -> None:
     """Take the kind from the envelope and the members from the object in it."""
     data = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01n"
 
-    assert parse_body(data, PROTOBUF, message_of(NAMESPACE)) == (
+    assert parse_body(data, PROTOBUF, message_of(struct_of(NAMESPACES.kind))) == (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}},
         [],
     )

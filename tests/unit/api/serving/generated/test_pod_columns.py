@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.api.endpoints.responsewriters.table import TableConvertor
-from apiext.api.serving.generated.pod_columns import PODS
+from apiext.api.serving.generated.workload_columns import WORKLOAD_COLUMNS
 
 NOW: Final = datetime(2024, 1, 1, 0, 1, tzinfo=UTC)
 _RUNNING: Final = {"name": "c", "ready": True, "restartCount": 0, "state": {"running": {}}}
@@ -20,7 +20,7 @@ def _cells(status: dict[str, Any], *, deleted: bool = False, init: tuple[dict[st
     if deleted:
         metadata["deletionTimestamp"] = "2024-01-01T00:00:00Z"
     spec = {"containers": [{"name": name} for name in "cd"[:containers]], "initContainers": list(init)}
-    return TableConvertor(PODS).row({"metadata": metadata, "spec": spec, "status": status}, NOW)[1:5]
+    return TableConvertor(WORKLOAD_COLUMNS["pods"]).row({"metadata": metadata, "spec": spec, "status": status}, NOW)[1:5]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from apiext.api.endpoints.handlers.strategic_keys import keys_from_openapi
 from apiext.api.endpoints.handlers.strategic_merge import REPLACE
-from apiext.api.serving.generated.tables import table_of
+from apiext.api.serving.generated.endpoints import table_of
 from apiext.base.meta.builtin_resources import BUILTINS, CORE_V1, BuiltinResource
 from apiext.base.meta.generated import archive
 from apiext.base.meta.generated.go_types import definition_name, struct_of

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.resources.registry.builtin.event import EVENT_KIND, event_errors
+from apiext.resources.registry.builtin.events import EVENT_KIND, event_errors
 from apiext.resources.registry.request_context import CreateOptions, RequestContext, UpdateOptions
 from apiext.resources.registry.rest import ResourceRest
 

@@ -8,8 +8,8 @@ import pytest
 from apiext.base.meta.builtin_resources import EVENTS
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.resources.registry.builtin import event_expiry
-from apiext.resources.registry.builtin.event import EVENT_KIND
 from apiext.resources.registry.builtin.event_expiry import EventExpiry
+from apiext.resources.registry.builtin.events import EVENT_KIND
 from apiext.resources.registry.request_context import CreateOptions, RequestContext, UpdateOptions
 from apiext.resources.registry.rest import ResourceRest
 from apiext.storage.factory import StoreFactory

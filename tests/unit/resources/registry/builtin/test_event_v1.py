@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.registry.builtin.event import EVENT_KIND
-from apiext.resources.registry.builtin.event_v1 import EVENT_V1_KIND
+from apiext.resources.registry.builtin.events import EVENT_KIND, EVENT_V1_KIND
 from apiext.resources.registry.request_context import RequestContext
 
 CONTEXT = RequestContext()

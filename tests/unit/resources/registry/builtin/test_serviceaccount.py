@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apiext.resources.registry.builtin.serviceaccount import SERVICE_ACCOUNT_KIND
+from apiext.resources.registry.builtin.core import SERVICE_ACCOUNT_KIND
 from apiext.resources.registry.request_context import RequestContext
 
 CONTEXT = RequestContext()

@@ -6,7 +6,6 @@ import pytest
 
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.registry.builtin.storageversionmigration import (
-    STORAGE_VERSION_MIGRATION,
     STORAGE_VERSION_MIGRATION_KIND,
     StorageVersionMigrationStatusStrategy,
     StorageVersionMigrationStrategy,
@@ -108,7 +107,7 @@ def test_stores_the_version_of_the_reference() -> None:
     codec, obj = STORAGE_VERSION_MIGRATION_KIND.codec(), migration(conditions=[condition("Running")])
 
     stored = codec.encode(obj).data
-    raw = message_of(STORAGE_VERSION_MIGRATION).write(obj)
+    raw = message_of(STORAGE_VERSION_MIGRATION_KIND.struct).write(obj)
     read = codec.decode(kinds.dumps("storagemigration.k8s.io/v1beta1", "StorageVersionMigration", raw))
 
     assert json_codec.loads(stored)["apiVersion"] == "storagemigration.k8s.io/v1beta1"

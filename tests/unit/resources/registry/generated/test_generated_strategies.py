@@ -7,8 +7,8 @@ import pytest
 from apiext.base.meta.builtin_resources import BuiltinResource
 from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.generated.resources import further_resources
-from apiext.resources.registry.generated.defaulting import default_of
-from apiext.resources.registry.generated.scale import selector_text
+from apiext.base.meta.objectmeta.label_selector import selector_text
+from apiext.resources.registry.generated.defaults import STRUCT_DEFAULTS
 from apiext.resources.registry.generated.strategies import (
     ApprovalStrategy,
     EphemeralContainersStrategy,
@@ -27,7 +27,7 @@ def _typed(plural: str, **members: Any) -> dict[str, Any]:
     resource: BuiltinResource = RESOURCES[plural]
     struct = struct_of(resource.kind)
     found: dict[str, Any] = struct.canonical({"metadata": {"name": "one", "uid": "u"}, **members})
-    if default := default_of(struct):
+    if default := STRUCT_DEFAULTS.of(struct):
         default(found)
     return found
 

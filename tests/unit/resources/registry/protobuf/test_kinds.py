@@ -4,8 +4,9 @@ import base64
 
 import pytest
 
-from apiext.resources.registry.builtin import core_types
-from apiext.resources.registry.builtin.event import EVENT_KIND
+from apiext.base.meta.builtin_resources import EVENTS, NAMESPACES
+from apiext.base.meta.generated.go_types import struct_of
+from apiext.resources.registry.builtin.events import EVENT_KIND
 from apiext.resources.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
@@ -91,14 +92,14 @@ def test_encodes_as_kube_apiserver() -> None:
     """Encode an object to kube-apiserver's bytes."""
     namespace, event = NAMESPACE_KIND.codec().decode(NAMESPACE), EVENT_KIND.codec().decode(EVENT)
 
-    assert kinds.dumps("v1", "Namespace", message_of(core_types.NAMESPACE).write(namespace)) == NAMESPACE
-    assert kinds.dumps("v1", "Event", message_of(core_types.EVENT).write(event)) == EVENT
+    assert kinds.dumps("v1", "Namespace", message_of(struct_of(NAMESPACES.kind)).write(namespace)) == NAMESPACE
+    assert kinds.dumps("v1", "Event", message_of(struct_of(EVENTS.kind)).write(event)) == EVENT
 
 
 def test_encodes_times_and_numbers() -> None:
     """Encode negative numbers, times before 1970 and before the year 1000, and the zero time as an empty message."""
     event = {"count": -3, "firstTimestamp": "1960-01-01T00:00:00Z", "eventTime": "0900-01-01T00:00:00.5Z", "lastTimestamp": None}
-    read = message_of(core_types.EVENT).read(message_of(core_types.EVENT).write(event))
+    read = message_of(struct_of(EVENTS.kind)).read(message_of(struct_of(EVENTS.kind)).write(event))
 
     assert {name: read[name] for name in event} == event | {"eventTime": "0900-01-01T00:00:00.500000Z"}
 

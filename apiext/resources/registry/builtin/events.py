@@ -1,6 +1,6 @@
-"""events.k8s.io/v1 Events: the events of the core group in another form, with stricter rules for writes in this form.
+"""Events for standalone use, in the form of core/v1 and of events.k8s.io/v1, which has stricter rules for writes in this form.
 
-Mirrors kubernetes pkg/apis/events/v1/conversion.go, and of pkg/apis/core/validation/events.go.
+Mirrors kubernetes pkg/registry/core/event, pkg/apis/events/v1/conversion.go and pkg/apis/core/validation/events.go.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta import field, names
 from apiext.base.meta.builtin_resources import EVENTS, EVENTS_V1
 from apiext.base.meta.encoding import json_codec
-from apiext.base.meta.golang.struct_table import struct
+from apiext.base.meta.generated.go_types import named_struct, struct_of
 from apiext.base.meta.gvk import GroupKind
-from apiext.base.meta.objectmeta.canonical import OBJECT_META
-from apiext.resources.registry.builtin.codec import TypedCodec
-from apiext.resources.registry.builtin.core_metadata import core_metadata_errors, finalizer_errors
-from apiext.resources.registry.builtin.core_types import EVENT, EVENT_SOURCE, OBJECT_REFERENCE
-from apiext.resources.registry.builtin.event import EVENT_KIND, EventStrategy, event_errors
-from apiext.resources.registry.builtin.kind import BuiltinKind
+from apiext.base.meta.objectmeta import validation
+from apiext.resources.registry.builtin.kind import BuiltinKind, TypedCodec, metadata_fields
+from apiext.resources.registry.builtin.shared_rules import core_metadata_errors, finalizer_errors
+from apiext.resources.registry.strategy import Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +26,80 @@ if TYPE_CHECKING:
     from apiext.base.meta.field import FieldError
     from apiext.resources.registry.request_context import RequestContext
     from apiext.storage.interface import EncodedObject
+
+_MAX_FIELD_CHARACTERS: Final = 128
+_MAX_MESSAGE_CHARACTERS: Final = 1024
+_INVOLVED_NAMESPACE: Final = field.Path("involvedObject", "namespace")
+_INVOLVED: Final = tuple(named_struct("core/v1.ObjectReference").by_name)
+_OWN_FIELDS: Final = ("reason", "reportingComponent", "type")
+EVENT_LABELS: Final = frozenset(
+    {*(f"involvedObject.{name}" for name in _INVOLVED), *_OWN_FIELDS, "source", "metadata.name", "metadata.namespace"}
+)
+"""The fields that field selectors may use."""
+_EVENT: Final = struct_of(EVENTS.kind)
+
+
+def _core_fields(obj: Object) -> dict[str, str]:
+    involved = obj["involvedObject"]
+    fields = {f"involvedObject.{name}": involved.get(name, "") for name in _INVOLVED}
+    fields |= {name: obj.get(name, "") for name in _OWN_FIELDS}
+    fields["source"] = obj["source"].get("component") or obj["reportingComponent"]
+    return fields | metadata_fields(obj)
+
+
+class EventStrategy(Strategy):
+    """Updates need no resourceVersion."""
+
+    allow_unconditional_update = True
+    garbage_collected = False
+    distinct_errors = True
+
+    def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
+        """Validate the event; if it is valid, its metadata."""
+        return event_errors(obj) or validation.validate(obj["metadata"], namespaced=True, name_rule=names.path_segment)
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
+        """Validate the event."""
+        return event_errors(obj)
+
+
+def event_errors(event: Object, *, reporter: str = "reportingComponent") -> list[FieldError]:
+    """Return the errors of an event in the form of the core group (legacyValidateEvent). Messages name the reporter's field so."""
+    namespace = event["metadata"].get("namespace", "")
+    involved = event["involvedObject"].get("namespace", "")
+    series = event.get("eventTime") is not None
+    problems: list[FieldError] = []
+    if involved and not series:
+        agrees = involved == namespace
+    else:
+        agrees = bool(involved) or namespace in (("default", "kube-system") if series else ("", "default"))
+    if not agrees:
+        problems.append(field.invalid(_INVOLVED_NAMESPACE, involved, "does not match event.namespace"))
+    if series:
+        problems += _dated_errors(event, reporter)
+    return problems
+
+
+def _dated_errors(event: Object, reporter: str) -> list[FieldError]:
+    name, where = event.get("reportingComponent", ""), field.Path(reporter)
+    problems = [] if name else [field.required(where)]
+    problems += [field.invalid(where, name, message) for message in names.label_key(name)]
+    for name in ("reportingInstance", "action", "reason"):
+        text = event.get(name, "")
+        if not text:
+            problems.append(field.required(field.Path(name)))
+        if names.size(text) > _MAX_FIELD_CHARACTERS:
+            problems.append(field.invalid(field.Path(name), "", f"can have at most {_MAX_FIELD_CHARACTERS} characters"))
+    if names.size(event.get("message", "")) > _MAX_MESSAGE_CHARACTERS:
+        detail = f"can have at most {_MAX_MESSAGE_CHARACTERS} characters"
+        problems.append(field.invalid(field.Path("message"), "", detail))
+    return problems
+
+
+EVENT_KIND: Final = BuiltinKind(resource=EVENTS, struct=_EVENT, strategy=EventStrategy(), selectable=_core_fields)
+
+
+# --- events.k8s.io/v1 -----------------------------------------------------------------------------------------------
 
 _TYPES: Final = ("Normal", "Warning")
 _MIN_SERIES: Final = 2
@@ -60,45 +132,32 @@ _IMMUTABLE: Final = {
 """Fields that no update changes, with their name in errors if it is another one."""
 
 _NULL: Final = field.Printed("null")
-_REFERENCE: Final = {name: "UID" if name == "uid" else name[0].upper() + name[1:] for name in OBJECT_REFERENCE.by_name} | {
-    "apiVersion": "APIVersion"
-}
+_REFERENCE: Final = {name: "UID" if name == "uid" else name[0].upper() + name[1:] for name in _INVOLVED} | {"apiVersion": "APIVersion"}
 _GO_NAMES: Final = {"involvedObject": _REFERENCE, "related": _REFERENCE, "source": {"component": "Component", "host": "Host"}}
 """Names of the fields of structs in Go, in their order."""
-
-EVENT_V1: Final = struct(
-    "Event",
-    "TypeMeta, 1 metadata! ObjectMeta, 2 eventTime! MicroTime, 3 series *EventSeries, 4 reportingController, 5 reportingInstance,"
-    "6 action, 7 reason, 8 regarding! ObjectReference, 9 related *ObjectReference, 10 note, 11 type, 12 deprecatedSource! EventSource,"
-    "13 deprecatedFirstTimestamp! Time, 14 deprecatedLastTimestamp! Time, 15 deprecatedCount int32",
-    OBJECT_META,
-    OBJECT_REFERENCE,
-    EVENT_SOURCE,
-    struct("EventSeries", "1 count! int32, 2 lastObservedTime! MicroTime"),
-)
+_EVENT_V1: Final = struct_of(EVENTS_V1.kind)
 
 
 def to_core(event: Object) -> Object:
     """Return an event in the form of the core group."""
-    core: Object = EVENT.canonical({_CORE_NAMES.get(name, name): value for name, value in event.items()})
+    core: Object = _EVENT.canonical({_CORE_NAMES.get(name, name): value for name, value in event.items()})
     return core | {"apiVersion": EVENTS.kind.api_version}
 
 
 def from_core(event: Object) -> Object:
     """Return an event of the core group in the form of events.k8s.io."""
-    obj: Object = EVENT_V1.canonical({_NAMES.get(name, name): value for name, value in event.items()})
+    obj: Object = _EVENT_V1.canonical({_NAMES.get(name, name): value for name, value in event.items()})
     return obj | {"apiVersion": EVENTS_V1.kind.api_version}
 
 
-def _fields(event: Object) -> dict[str, str]:
+def _v1_fields(event: Object) -> dict[str, str]:
     core = EVENT_KIND.selectable(to_core(event))
     renamed = {name.replace("involvedObject", "regarding"): value for name, value in core.items()}
     return renamed | {"reportingController": core["reportingComponent"]}
 
 
-FIELD_LABELS: Final = frozenset(
-    {*(f"regarding.{name}" for name in OBJECT_REFERENCE.by_name), "reason", "reportingController", "type"}
-    | {"metadata.name", "metadata.namespace"}
+EVENT_V1_LABELS: Final = frozenset(
+    {*(f"regarding.{name}" for name in _INVOLVED), "reason", "reportingController", "type"} | {"metadata.name", "metadata.namespace"}
 )
 """The fields that field selectors may use."""
 
@@ -178,5 +237,5 @@ def _shown(name: str, event: Object) -> object:
 
 
 EVENT_V1_KIND: Final = BuiltinKind(
-    resource=EVENTS_V1, struct=EVENT_V1, strategy=EventV1Strategy(), selectable=_fields, codec_type=EventCodec
+    resource=EVENTS_V1, struct=_EVENT_V1, strategy=EventV1Strategy(), selectable=_v1_fields, codec_type=EventCodec
 )

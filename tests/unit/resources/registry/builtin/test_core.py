@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from apiext.resources.registry.builtin.configmap import CONFIG_MAP_KIND
-from apiext.resources.registry.builtin.entries import MAX_BYTES
+from apiext.resources.registry.builtin.core import CONFIG_MAP_KIND, MAX_BYTES, SECRET_KIND
 from apiext.resources.registry.builtin.kind import BuiltinKind
-from apiext.resources.registry.builtin.secret import SECRET_KIND
 from apiext.resources.registry.request_context import RequestContext
 
 CONTEXT = RequestContext()

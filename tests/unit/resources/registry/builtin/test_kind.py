@@ -10,8 +10,7 @@ from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.generated.resources import further_resources
 from apiext.base.meta.golang.struct_type import Struct
 from apiext.base.meta.golang.type_model import GoType, Map, Pointer, Slice
-from apiext.resources.registry.builtin.codec import TypedCodec
-from apiext.resources.registry.builtin.kind import BuiltinKind
+from apiext.resources.registry.builtin.kind import BuiltinKind, TypedCodec
 from apiext.resources.registry.builtin.rbac import CLUSTER_ROLE_KIND, ROLE_KIND
 from apiext.resources.registry.protobuf import kinds
 

@@ -1,22 +1,43 @@
-"""Label selectors inside objects (apimachinery pkg/apis/meta/v1: LabelSelector, and its validation)."""
+"""Rules that several kinds share: metadata of the core group, which also has a form of finalizers, and label selectors inside objects.
+
+Mirrors ValidateObjectMeta of kubernetes pkg/apis/core/validation, and apimachinery pkg/apis/meta/v1/validation.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import field, names
-from apiext.base.meta.golang.struct_table import struct
 from apiext.base.meta.objectmeta import validation
 
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError, Path
+    from apiext.base.meta.objectmeta.validation import NameRule
 
-LABEL_SELECTOR: Final = struct(
-    "LabelSelector",
-    "1 matchLabels map[string]string, 2 matchExpressions []LabelSelectorRequirement",
-    struct("LabelSelectorRequirement", "1 key!, 2 operator! v1.LabelSelectorOperator, 3 values []string"),
-)
+NAMESPACE_FINALIZER: Final = "kubernetes"
+"""The finalizer in spec.finalizers of namespaces. It stays until everything in the namespace is deleted."""
+STANDARD_FINALIZERS: Final = frozenset({NAMESPACE_FINALIZER, validation.FINALIZER_ORPHAN, validation.FINALIZER_FOREGROUND})
+_FINALIZERS: Final = field.Path("metadata", "finalizers")
+
+
+def core_metadata_errors(metadata: Object, *, namespaced: bool, name_rule: NameRule) -> list[FieldError]:
+    """Return the errors of metadata. Finalizers must be qualified names."""
+    problems = validation.validate(metadata, namespaced=namespaced, name_rule=name_rule)
+    return problems + finalizer_errors(metadata)
+
+
+def finalizer_errors(metadata: Object) -> list[FieldError]:
+    """Return an error for each finalizer that is neither a standard one nor a qualified name."""
+    finalizers = enumerate(metadata.get("finalizers", ()))
+    return [error for index, name in finalizers for error in unqualified_finalizer(name, _FINALIZERS.index(index))]
+
+
+def unqualified_finalizer(name: str, path: Path) -> list[FieldError]:
+    """Return an error if a finalizer is neither a standard one nor a qualified name."""
+    if "/" in name or name in STANDARD_FINALIZERS:
+        return []
+    return [field.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")]
 
 
 def label_selector_errors(selector: Object, path: Path, *, any_value: bool = False) -> list[FieldError]:
