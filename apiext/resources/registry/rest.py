@@ -206,13 +206,16 @@ class ResourceRest:
 
     async def _create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         metadata = obj["metadata"]
+        # strategy, validation
         await before_create(ctx, obj, self.strategy, namespaced=self.namespaced)
+        # validating admission
         if options.admit is not None:
             await options.admit(AdmissionOperation.CREATE, obj, None)
         key = self.key(metadata.get("namespace", ""), metadata["name"])
         if not options.dry_run and names_revision(metadata):
             raise errors.unknown("resourceVersion should not be set on objects to be created")
         try:
+            # encode, store
             item = await self.store.create(key, obj, self.codec, WriteOptions(dry_run=options.dry_run))
             return _with_sent_metadata(item, metadata) if options.dry_run else item
         except KeyExistsError as error:
@@ -380,6 +383,7 @@ class _UpdateCall:
         self.created = not revision
         if self.created and not self._options.create:
             raise errors.not_found(rest.resource, self._name)
+        # decode, fields, mutating admission
         obj = own(await self._updater(existing))
         self.metadata = metadata = obj["metadata"]
         if self.created:
@@ -392,7 +396,9 @@ class _UpdateCall:
         check_resource_version(
             metadata, revision, resource=rest.resource, name=self._name, unconditional=rest.strategy.allow_unconditional_update
         )
+        # strategy, validation
         await before_bounded_update(ctx, obj, existing, rest.strategy, namespaced=rest.namespaced)
+        # validating admission
         if admit is not None:
             await admit(AdmissionOperation.UPDATE, obj, existing)
         # the strategy may have replaced it

@@ -3,7 +3,7 @@
 | step | what happens | code |
 | --- | --- | --- |
 | place | the steps run on the event loop, or in a worker process if they are heavy | `perform` |
-| decode | the body becomes an object, a patch or an apply configuration; a patch becomes an object | `WriteSteps.decode`, `patch.py` |
+| decode | the body becomes an object; a patch makes one of the stored object, in each attempt | `WriteSteps.decode`, `patch.py` |
 | fields | metadata.managedFields gets the fields that the write changes | `resources/managedfields/field_manager.py` |
 | mutating admission | plug-ins change the object | `WriteSteps.mutate` |
 | strategy | the rules of the kind prepare the object, and restore what clients must not change | `resources/registry/metadata.py` |
@@ -157,6 +157,7 @@ async def create_stored(scope: Scope, call: WriteCall) -> Item:
     # of a subresource, such as the token of a ServiceAccount, the path has the name
     steps.name = call.name or str(obj["metadata"].get("name", ""))
     obj = await steps.mutate(obj, None)
+    # strategy, validation, validating admission, encode, store
     options = CreateOptions(dry_run=call.query.dry_run, admit=steps.validation(AdmissionOperation.CREATE))
     return await scope.rest.create(call.context, obj, options)
 
@@ -194,7 +195,7 @@ async def delete_stored(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]
 
 
 class WriteSteps:
-    """The steps of one write above the registry, and the calls of the registry."""
+    """The steps of one write that the registry does not have, and the options with which it calls the others."""
 
     __slots__ = ("_call", "_scope", "name")
 
@@ -238,6 +239,7 @@ class WriteSteps:
         scope, call = self._scope, self._call
 
         async def attempt(existing: Object) -> Object:
+            # again, if another write comes between; then strategy, validation, validating admission, encode, store
             exists = bool((existing.get("metadata") or {}).get("uid"))
             return await self.mutate(await change(existing), existing if exists else None)
 
