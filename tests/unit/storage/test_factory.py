@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from apiext.storage.write_guards import WriteGuard
+from apiext.storage.writer import WriteGuard
 
 from apiext.base.meta import errors, limits
 from apiext.base.meta.encoding import json_codec
