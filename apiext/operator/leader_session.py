@@ -16,7 +16,7 @@ from apiext.operator.adoption.admission_policy import groups_with_policy
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, Clients, Json, apiext_endpoint
 from apiext.operator.apiservice_owner import Owner, ServiceTarget, owner
 from apiext.operator.ca_bundle import CABundleSource
-from apiext.operator.checks.diagnosis import Diagnosis
+from apiext.operator.checks.sequence import Diagnosis
 from apiext.operator.leader_lease import NAME
 from apiext.operator.options import OperatorOptions
 from apiext.operator.reconciler import Reconciler

@@ -17,7 +17,7 @@ from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.webhook.clientcmd.kubeconfig import KubeconfigError
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, host_endpoint
 from apiext.operator.ca_bundle import CABundleFile, CABundleSource
-from apiext.operator.checks.diagnosis import Diagnosis
+from apiext.operator.checks.sequence import Diagnosis
 from apiext.operator.group_state import condition_of
 from apiext.operator.host_watch import HostWatch
 from apiext.operator.leader_lease import NAME, LeaderElector, lead_without_election
@@ -25,8 +25,7 @@ from apiext.operator.leader_session import LeaderSession
 from apiext.operator.options import OperatorOptions
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.serving_certificate.secret import ServingSecret, certificate_hosts
-from apiext.operator.statistics import OperatorStatistics
-from apiext.operator.status import OperatorStatus
+from apiext.operator.statistics import OperatorStatistics, OperatorStatus
 from apiext.operator.watched_state import WatchedState
 
 _LONGEST_RETRY_SECONDS: Final = 15.0

@@ -1,12 +1,12 @@
-"""Counts of the operator's work."""
+"""Counts of the operator's work, and what else a running operator shows of itself."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 from apiext.base.scheduling.histogram import Histogram
 
@@ -53,3 +53,31 @@ class OperatorStatistics:
         except Exception:
             self.session_failures += 1
             raise
+
+
+class OperatorStatus(Protocol):
+    """The state of an operator, for probes and metrics."""
+
+    @property
+    def statistics(self) -> OperatorStatistics:
+        """Counts since the start."""
+        ...
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the host's definitions and APIServices were listed once."""
+        ...
+
+    @property
+    def knows_leader(self) -> bool:
+        """Whether this operator has read the lease, or leads without one."""
+        ...
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this operator reconciles."""
+        ...
+
+    def condition_reasons(self) -> Mapping[str, str]:
+        """Return the reason of the condition ServedByApiext by the name of the definition, of those that have the condition."""
+        ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apiext.base.meta.limits import MAX_ERROR_CHARACTERS
-from apiext.schema.lazy_path import Location, path_of
+from apiext.schema.field_path import Location, path_of
 from apiext.schema.model import Structural
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})

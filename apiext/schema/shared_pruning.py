@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from apiext.base.meta.encoding import json_values
 from apiext.schema.canonical import are_complete, supports
-from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.defaulting.algorithm import prune_non_nullable_nulls_without_defaults
 from apiext.schema.model import Structural
 from apiext.schema.pruning import META_FIELDS, prune_fields
 

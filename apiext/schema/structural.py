@@ -1,4 +1,7 @@
-"""Structural invariants of a schema (schema/validation.go): the rules of NewStructural and ValidateStructural."""
+"""Structural invariants of a schema (schema/validation.go): the rules of NewStructural and ValidateStructural.
+
+Completeness: schema/complete.go.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,44 @@ from apiext.base.meta.encoding.json_values import is_deeper
 from apiext.base.meta.field import FieldError, Path, forbidden, invalid, limited, required
 from apiext.base.meta.limits import MAX_DEPTH
 from apiext.base.scheduling.inline_work import PartialWork
-from apiext.schema.completeness import completeness_errors
-from apiext.schema.keywords import KEYWORDS, POINTERS, Kind, of_kind
+from apiext.schema.keywords import JUNCTORS, KEYWORDS, POINTERS, Kind, of_kind
 from apiext.schema.model import Props
 from apiext.schema.pattern import PatternError, check_pattern
 
 _INT_OR_STRING = ("integer", "string")
 _TOO_DEEP = f"must not be nested deeper than {MAX_DEPTH} levels"
+
+
+def completeness_errors(props: Props, path: Path, errors: list[FieldError]) -> None:
+    """Append an error for each field under allOf, anyOf, oneOf and not that the schema itself does not specify.
+
+    As in the reference, only the junctors of the root are checked.
+    """
+    _validations(props, props, path, path, errors)
+
+
+def _validations(nested: Props, props: Props, s_path: Path, v_path: Path, errors: list[FieldError]) -> None:
+    if nested.get("not") is not None:
+        _incomplete(nested["not"], props, s_path, v_path.child("not"), errors)
+    for junctor in JUNCTORS:
+        for index, clause in enumerate(nested.get(junctor) or ()):
+            _incomplete(clause or {}, props, s_path, v_path.child(junctor).index(index), errors)
+
+
+def _incomplete(nested: Props, props: Props | None, s_path: Path, v_path: Path, errors: list[FieldError]) -> None:
+    if props is None:
+        errors.append(required(s_path, f"because it is defined in {v_path}"))
+        return
+    _validations(nested, props, s_path, v_path, errors)
+    if nested.get("items") is not None:
+        _incomplete(nested["items"], props.get("items"), s_path.child("items"), v_path.child("items"), errors)
+    properties: Mapping[str, Any] = props.get("properties") or {}
+    for key, child in (nested.get("properties") or {}).items():
+        s_below, v_below = s_path.child("properties").key(key), v_path.child("properties").key(key)
+        if key in properties:
+            _incomplete(child or {}, properties[key] or {}, s_below, v_below, errors)
+        else:
+            errors.append(required(s_below, f"because it is defined in {v_below}"))
 
 
 class Level(Enum):

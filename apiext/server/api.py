@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from aiohttp import web
+
 from apiext.api.discovery.handler import DiscoveryHandler
+from apiext.api.endpoints.request import Handler
 from apiext.api.endpoints.scopes.open_watches import Watches
-from apiext.api.reviews.resources import REVIEWS
+from apiext.api.reviews.review_rest import REVIEWS
 from apiext.api.serving.builtin.definitions import definitions_endpoint
 from apiext.api.serving.builtin.endpoints import BuiltinEndpoints
 from apiext.api.serving.builtin.kinds import endpoints_of
@@ -26,7 +30,7 @@ from apiext.api.serving.instance_guard import InstanceGuards
 from apiext.api.serving.namespace_controller import NamespaceController
 from apiext.api.serving.remote.remote_scopes import with_remote_builtin
 from apiext.api.serving.stored_conversions import StoredConversions
-from apiext.api.serving.stored_handler import StoredHandler
+from apiext.api.serving.stored_documents import StoredHandler
 from apiext.base.meta.builtin_resources import (
     AGGREGATED_BUILTINS,
     BUILTINS,
@@ -62,7 +66,6 @@ from apiext.server.composition.rules_in_use import RecordedRules
 from apiext.server.composition.storage_versions import start_replicas, start_storage_versions
 from apiext.server.composition.store_controllers import start_store_controllers
 from apiext.server.composition.version_map import VersionMapParts
-from apiext.server.lazy_imports import LazyHandler
 from apiext.server.options.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE, WATCH_COMPRESSION_GATE
 from apiext.server.routes.openid import CONFIGURATION, KEYS, OpenIDDocuments
 from apiext.server.routes.own_paths import OwnPaths
@@ -74,7 +77,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from apiext.api.admission.attributes import Admission
-    from apiext.api.endpoints.request import Handler
     from apiext.api.garbagecollector.garbage_collection import GarbageCollection
     from apiext.api.migration.migration_controller import MigrationController
     from apiext.api.serving.builtin.endpoints import BuiltinEndpoint
@@ -93,6 +95,20 @@ if TYPE_CHECKING:
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _COUNT_TIMEOUT: Final = 2.0
 """Maximum of seconds to count the objects of a resource."""
+
+
+class LazyHandler:
+    """A handler that its first request constructs."""
+
+    def __init__(self, make: Callable[[], Handler]) -> None:
+        self._make = make
+        self._handler: Handler | None = None
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Return the handler's answer. Raises what the handler raises."""
+        if self._handler is None:
+            self._handler = self._make()
+        return await self._handler(request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

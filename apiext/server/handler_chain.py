@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from apiext.api.authorization.authorizer import AuthorizationModes
     from apiext.api.endpoints.request import Handler
-    from apiext.api.filters.auditing.filter import Auditing
+    from apiext.api.filters.auditing import Auditing
     from apiext.api.flowcontrol.flow_control import FlowControl
     from apiext.base.meta.request import RequestInfo, UserInfo
     from apiext.server.host.delegated_authentication import Delegation
@@ -172,7 +172,7 @@ def _audit(auditing: Auditing | None, *, plain: bool) -> tuple[Callable[[Handler
     """Return the filter that sets the Audit-ID, and begins an event, and the one that emits the event. Few servers audit."""
     if auditing is None:
         return AuditID, []
-    from apiext.api.filters.auditing.filter import Audit, AuditInit
+    from apiext.api.filters.auditing import Audit, AuditInit
 
     return AuditID if auditing.records_nothing else AuditInit, [partial(Audit, auditing=auditing, plain=plain)]
 

@@ -24,8 +24,8 @@ from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed, ChangeObserver, Fe
 from apiext.storage.cacher.first_change import FirstChange
 from apiext.storage.direct.store import DirectStore
 from apiext.storage.interface import Codec, Store
+from apiext.storage.rendering.interest import ShardStats
 from apiext.storage.rendering.renderer import Renderer
-from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.store_times import STORE_TIMES
 from apiext.storage.stored_bytes.raw_objects import RawObjects
 from apiext.storage.stored_bytes.reencoder import Reencoder
@@ -34,7 +34,7 @@ from apiext.storage.stored_bytes.version_counts import StoredCounts, StoredVersi
 from apiext.storage.writer import WriteGuard
 
 if TYPE_CHECKING:
-    from apiext.storage.rendering.waiting_limit import WaitingLimit
+    from apiext.storage.rendering.renderer import WaitingLimit
     from apiext.storage.store_times import StoreTimes
     from apiext.storage.value.encryption import Encryption
 

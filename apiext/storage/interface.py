@@ -16,8 +16,26 @@ from apiext.base.meta.objectmeta.sharding import UID, ShardSelector, namespace_h
 from apiext.base.meta.selectors import FieldSelector, LabelSelector
 from apiext.base.scheduling.call_log import CallLog
 from apiext.storage.backend import KeyValue, WriteResult
-from apiext.storage.codec_conversion import Conversion
 from apiext.storage.errors import CorruptObjectError
+
+
+class Conversion(Protocol):
+    """A codec's asynchronous conversion between stored objects and the codec's version."""
+
+    async def from_storage(self, objects: Sequence[Object], log: CallLog | None = None) -> Sequence[Object | ValueError]:
+        """Return decoded objects in the codec's version, in the same order; in the place of one that fails stands its error.
+
+        The given objects may be changed. With a log, calls of other servers are made by it.
+        """
+        ...
+
+    async def to_storage(self, obj: Object) -> Object:
+        """Return an object in the storage version. Do not change the given one.
+
+        Raises:
+            StatusError: it cannot be converted.
+        """
+        ...
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from apiext.schema.cel.ast import CheckedAst
-from apiext.schema.cel.front_end import compile_expression
+from apiext.schema.cel.rule_compiler import compile_expression
 from apiext.schema.cel.signature import parse_type
 from apiext.schema.cel.versions import stored_environment
 

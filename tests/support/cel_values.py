@@ -6,9 +6,8 @@ from typing import Any
 from apiext.base.meta.golang import formatting
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.declarations import DeclaredTypes, declare
-from apiext.schema.cel.front_end import compile_expression
 from apiext.schema.cel.program import Program, compile_program
-from apiext.schema.cel.rule_compiler import rule_environment
+from apiext.schema.cel.rule_compiler import compile_expression, rule_environment
 from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values.json_conversion import Shape
 from apiext.schema.cel.values.run_time_values import Duration, OptionalValue, Timestamp

@@ -30,7 +30,7 @@ HOMES: Final = {
     ),
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
-    "kubernetes": ("tools/testkit", "base/webhook"),
+    "kubernetes": ("tools/testkit",),
     "pytest": ("tools/testkit",),
     "cbor2": ("base/meta/encoding/cbor_codec",),
     "grpc": ("storage/value/kms",),

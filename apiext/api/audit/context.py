@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.api.audit.event import AuditEvent, RequestFacts, json_text, quoted
+from apiext.api.audit.event import AuditEvent, Client, RequestFacts, json_text, quoted
 from apiext.api.audit.levels import AuditLevel, AuditStage
 from apiext.api.audit.request_record import RequestRecord
-from apiext.api.audit.source_ips import Client
 from apiext.storage.store_times import STORE_TIMES, StoreTimes
 
 if TYPE_CHECKING:
@@ -38,9 +37,9 @@ class AuditContext(RequestFacts):
     is_usual = True
     """Whether its events can have nothing but what those of most requests have. A slow request is unusual, too."""
     is_read = False
-    """Whether it was a usual read (api/filters/auditing/usual_reads.py), and waits for nothing but the store, which it does not measure."""
+    """Whether it was a usual read (api/filters/auditing.py), and waits for nothing but the store, which it does not measure."""
     is_context = True
-    """Whether a request has it, not what makes it if it is needed (api/filters/auditing/usual_reads.py)."""
+    """Whether a request has it, not what makes it if it is needed (api/filters/auditing.py)."""
     records_response = False
     """Whether the event includes the object of the response."""
     # nanoseconds since 1970; 0 before

@@ -14,8 +14,8 @@ from apiext.base.webhook.client import WebhookError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
+    from apiext.api.audit.backend import AuditStats
     from apiext.api.audit.event import AuditEvent
-    from apiext.api.audit.statistics import AuditStats
     from apiext.base.webhook.client import WebhookClient
 
 PLUGIN: Final = "webhook"

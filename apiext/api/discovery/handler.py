@@ -6,14 +6,12 @@ and the order of kube-aggregator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from aiohttp import hdrs, web
 
-from apiext.api.discovery import documents
-from apiext.api.discovery.documents import AGGREGATED
-from apiext.api.discovery.resources import APIGroup, collect
+from apiext.api.discovery.resources import APIGroup, APIResource, APISubresource, APIVersion, collect
 from apiext.api.endpoints.request import SERVES_CBOR
 from apiext.api.endpoints.responsewriters.cached_document import Document
 from apiext.api.endpoints.responsewriters.content_encoding import formatted
@@ -34,8 +32,121 @@ from apiext.base.meta import errors
 from apiext.base.meta.builtin_resources import BuiltinGroupVersion
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.encoding.json_codec import Object
-from apiext.base.meta.gvk import GroupVersion
+from apiext.base.meta.gvk import GroupVersion, GroupVersionKind
 from apiext.resources.definitions.catalog import Catalog
+
+AGGREGATED: Final = GroupVersionKind("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
+"""The kind of the aggregated document."""
+
+
+def api_versions(core: APIGroup) -> Object:
+    """Return the document at /api, without the addresses of the server."""
+    return {"kind": "APIVersions", "versions": [served.version for served in core.versions]}
+
+
+def server_addresses(address: str) -> Object:
+    """Return the field of the document at /api with the server's host and port."""
+    return {"serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]}
+
+
+def api_group_list(groups: Iterable[APIGroup]) -> Object:
+    """Return the document at /apis, without the core group."""
+    ordered = sorted((group for group in groups if group.name), key=_sort_key)
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in ordered]}
+
+
+def _sort_key(group: APIGroup) -> tuple[int, str]:
+    """Return the sort key of a group: its priority, then the first name of its APIServices, as kube-aggregator sorts."""
+    return -group.priority, min(f"{served.version}.{group.name}" for served in group.versions)
+
+
+def api_group(group: APIGroup) -> Object:
+    """Return the document at /apis/<group>."""
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+
+
+def _group(group: APIGroup) -> Object:
+    versions = [{"groupVersion": f"{group.name}/{served.version}", "version": served.version} for served in group.versions]
+    return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def api_resource_list(group: str, served: APIVersion) -> Object:
+    """Return the document at /apis/<group>/<version>; the core group's document has no apiVersion, as upstream."""
+    resources: list[Object] = []
+    for resource in served.resources:
+        resources.append(_resource(resource))
+        resources += [_subresource(resource, sub) for sub in resource.subresources]
+    return {
+        "kind": "APIResourceList",
+        **({"apiVersion": "v1"} if group else {}),
+        "groupVersion": str(GroupVersion(group, served.version)),
+        "resources": resources,
+    }
+
+
+def _resource(resource: APIResource) -> Object:
+    return {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.response_kind.kind,
+        "verbs": resource.verbs,
+        **_names(resource),
+        **({"storageVersionHash": resource.storage_version_hash} if resource.storage_version_hash else {}),
+    }
+
+
+def _names(resource: APIResource) -> Object:
+    names = {"shortNames": resource.short_names, "categories": resource.categories}
+    return {field: listed for field, listed in names.items() if listed}
+
+
+def _subresource(resource: APIResource, sub: APISubresource) -> Object:
+    foreign = sub.response_kind[:2] not in {resource.response_kind[:2], ("", "")}
+    return {
+        "name": f"{resource.plural}/{sub.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        **({"group": sub.response_kind.group, "version": sub.response_kind.version} if foreign else {}),
+        "kind": sub.response_kind.kind,
+        "verbs": sub.verbs,
+    }
+
+
+def group_discovery_list(groups: Iterable[APIGroup]) -> Object:
+    """Return the aggregated document."""
+    items = [_group_discovery(group) for group in groups]
+    return {"kind": AGGREGATED.kind, "apiVersion": AGGREGATED.api_version, "metadata": {}, "items": items}
+
+
+def _group_discovery(group: APIGroup) -> Object:
+    return {
+        "metadata": {"name": group.name} if group.name else {},
+        "versions": [
+            {
+                "version": served.version,
+                "resources": [_resource_discovery(resource) for resource in served.resources],
+                "freshness": "Current",
+            }
+            for served in group.versions
+        ],
+    }
+
+
+def _resource_discovery(resource: APIResource) -> Object:
+    subresources = [
+        {"subresource": sub.name, "responseKind": sub.response_kind._asdict(), "verbs": sub.verbs} for sub in resource.subresources
+    ]
+    return {
+        "resource": resource.plural,
+        "responseKind": resource.response_kind._asdict(),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": resource.verbs,
+        **_names(resource),
+        **({"subresources": subresources} if subresources else {}),
+    }
+
 
 _CONVERT: Final = Convert(**AGGREGATED._asdict())
 _PARAMS: Final = f"g={AGGREGATED.group};v={AGGREGATED.version};as={AGGREGATED.kind}"
@@ -116,7 +227,7 @@ class DiscoveryHandler:
             return self._aggregated(request, parts[0], media)
         if parts == ("api",):
             address = _server_address(request)
-            document = document | documents.server_addresses(address)
+            document = document | server_addresses(address)
             parts, question = (*parts, address), None
         found = self._document(parts, lambda: document, media)
         if question is not None and len(self._known) < _MAX_KNOWN and len(question[0]) + len(question[1]) <= _MAX_QUESTION:
@@ -143,7 +254,7 @@ class DiscoveryHandler:
             return Reply(status=304, headers=headers)
         document = self._document(
             (prefix, "aggregated"),
-            lambda: documents.group_discovery_list(groups),
+            lambda: group_discovery_list(groups),
             media,
             content_type=f"{media.type};{_PARAMS}",
         )
@@ -153,7 +264,7 @@ class DiscoveryHandler:
         """Return the ETag: the hash of the document without a kind, as upstream."""
         found = self._rendered.get((prefix, "hashed"))
         if found is None:
-            document = documents.group_discovery_list(groups)
+            document = group_discovery_list(groups)
             del document["kind"], document["apiVersion"]
             found = self._rendered[prefix, "hashed"] = Document(json_codec.dumps(document, sort_keys=False), "")
         return found.etag
@@ -169,15 +280,15 @@ class DiscoveryHandler:
 
 def _plain_documents(groups: tuple[APIGroup, ...]) -> dict[tuple[str, ...], Object]:
     """Return the plain document of each path; keys are the path segments."""
-    found: dict[tuple[str, ...], Object] = {("apis",): documents.api_group_list(groups)}
+    found: dict[tuple[str, ...], Object] = {("apis",): api_group_list(groups)}
     for group in groups:
         if group.name:
-            found["apis", group.name] = documents.api_group(group)
+            found["apis", group.name] = api_group(group)
         else:
-            found["api",] = documents.api_versions(group)
+            found["api",] = api_versions(group)
         for served in group.versions:
             path = ("apis", group.name, served.version) if group.name else ("api", served.version)
-            found[path] = documents.api_resource_list(group.name, served)
+            found[path] = api_resource_list(group.name, served)
     return found
 
 

@@ -12,19 +12,8 @@ from apiext.base.meta.golang.struct_table import struct
 from apiext.base.meta.golang.type_model import GoType, Slice, String
 from apiext.base.meta.objectmeta.canonical import OBJECT_META
 from apiext.resources.registry.protobuf import kinds
-from apiext.resources.registry.protobuf.kinds import Message, Scalar, message_of
+from apiext.resources.registry.protobuf.kinds import Items, Message, Scalar, message_of
 from apiext.resources.registry.protobuf.objectmeta import list_message
-
-
-class _Verbs(Message):
-    """A message with a list of verbs (meta/v1 Verbs)."""
-
-    __slots__ = ()
-
-    def write(self, obj: object) -> bytes:
-        """Encode the list."""
-        return super().write({"items": obj})
-
 
 _VERBS: Final = Slice(String(), "Verbs")
 _ADDRESS: Final = struct("ServerAddressByClientCIDR", "1 clientCIDR, 2 serverAddress")
@@ -64,7 +53,7 @@ _STRUCTS: Final = (
     _GROUP,
     struct("APIResourceList", "1 groupVersion, 2 resources []APIResource", _RESOURCE),
 )
-_CONTENTS: Final[dict[GoType, Scalar | Message]] = {_VERBS: _Verbs({1: ("items", Scalar.TEXT)}, repeated={"items"})}
+_CONTENTS: Final[dict[GoType, Scalar | Message]] = {_VERBS: Items(Scalar.TEXT)}
 MESSAGES: Final = {
     **{each.struct: message_of(each, _CONTENTS) for each in _STRUCTS},
     "APIGroupDiscoveryList": list_message(message_of(_GROUP_DISCOVERY)),

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from apiext.api.endpoints.parameters.query_parameters import parse_query
 from apiext.api.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler, audit_of
 from apiext.api.endpoints.responsewriters.status import text_reply
-from apiext.api.flowcontrol.phase import WAITING
-from apiext.api.flowcontrol.rejected import Rejected
+from apiext.api.flowcontrol.phase import WAITING, Rejected
 from apiext.api.flowcontrol.retry_after import RetryAfter
 from apiext.api.flowcontrol.work_estimate import ONE_SEAT
 from apiext.base.scheduling.small_requests import SMALL_REQUESTS

@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.flowcontrol import seat_seconds
+from apiext.api.flowcontrol import work_estimate as seat_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

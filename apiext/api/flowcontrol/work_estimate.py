@@ -1,14 +1,37 @@
-"""The estimated work of a request: seats while it runs, and seats afterwards."""
+"""The estimated work of a request: seats while it runs, and seats afterwards.
+
+Seat seconds: apiserver pkg/util/flowcontrol/request/seat_seconds.go.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final
 
-from apiext.api.flowcontrol.seat_seconds import seats_times_duration
-
 ESTIMATED_SERVICE_NANOSECONDS: Final = 3_000_000
 """Assumed duration of a request until its real duration is known."""
+
+
+SCALE: Final = 100_000_000
+"""Units of a seat-second."""
+NANOSECONDS: Final = 10
+"""Nanoseconds of a unit."""
+
+
+def seats_times_duration(seats: float, nanoseconds: int) -> int:
+    """Return the work of a number of seats for a duration."""
+    return round(seats * nanoseconds / NANOSECONDS)
+
+
+def duration_per_seat(work: int, seats: int) -> int:
+    """Return the nanoseconds that a number of seats need for the work."""
+    return int(work * NANOSECONDS / seats)
+
+
+def text(work: int) -> str:
+    """Return the reference's text of work: seconds with eight digits, and `ss`."""
+    seconds, rest = divmod(work, SCALE)
+    return f"{seconds}.{rest:08d}ss"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from apiext.api.flowcontrol.seat_seconds import duration_per_seat, seats_times_duration
-from apiext.api.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
+from apiext.api.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate, duration_per_seat, seats_times_duration
 
 if TYPE_CHECKING:
     from apiext.api.flowcontrol.configuration.classifier import Classification

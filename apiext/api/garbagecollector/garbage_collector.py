@@ -10,8 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.api.garbagecollector.graph import Graph, OwnerState, owner_id
-from apiext.api.garbagecollector.graph_builder import GraphBuilder
+from apiext.api.garbagecollector.graph import Graph, GraphBuilder, OwnerState, owner_id
 from apiext.base.meta import errors
 from apiext.base.meta.log import get_logger
 from apiext.base.meta.objectmeta.validation import FINALIZER_FOREGROUND, FINALIZER_ORPHAN

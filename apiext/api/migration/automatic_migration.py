@@ -8,17 +8,20 @@ The stored bytes alone show which objects are left. So a pass may end at any mom
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.api.migration import schema_check
-from apiext.base.meta import limits
-from apiext.base.meta.errors import public_text
+from apiext.api.endpoints.handlers.write import perform
+from apiext.api.endpoints.scopes.write_call import SERVER_USER, WriteCall
+from apiext.base.meta import field, limits
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.errors import StatusError, public_text
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.workqueue import WorkQueue
 from apiext.resources.definitions import conditions, unused_versions
-from apiext.resources.definitions.catalog_follower import CatalogFollower
+from apiext.resources.definitions.catalog import CatalogFollower
 from apiext.resources.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, Condition
 from apiext.storage.errors import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.stored_bytes.version_counts import UNKNOWN
@@ -39,6 +42,29 @@ if TYPE_CHECKING:
     from apiext.storage.stored_bytes.reencoder import Reencoded
     from apiext.storage.value.encryption import Encryption
     from apiext.storage.writer import WriteGuard
+
+
+"""Maximum of characters of an object's problems."""
+
+
+async def problems(workers: WorkerPool, scope: Scope, item: Item) -> str:
+    """Return the shortened problems of an object in a scope's version, "" for a valid one, without the object's values.
+
+    Costly checks run in a worker process.
+    """
+    try:
+        return await perform(workers, scope, _validate, WriteCall(SERVER_USER, "", "", item.key, None, data=item.data))
+    except StatusError as error:
+        return f"cannot be checked: {public_text(error)}"[:_MAX_CHARACTERS]
+
+
+async def _validate(scope: Scope, call: WriteCall) -> str:
+    rest = cast("ResourceRest", scope.rest)
+    errors = rest.strategy.validate(call.context, json_codec.loads(call.data))
+    # others read the condition than those who may read the object
+    shown = [replace(error, bad_value=field.OMITTED) for error in field.limited(errors)]
+    return field.aggregate(shown)[:_MAX_CHARACTERS] if errors else ""
+
 
 CONDITION: Final = conditions.STORAGE_MIGRATION_PROBLEMS
 _FAILED: Final = "ConversionFailed"
@@ -68,9 +94,9 @@ class _Report:
     """The result of a pass."""
 
     migrated: int = 0
-    failed: list[str] = field(default_factory=list)
+    failed: list[str] = dataclasses.field(default_factory=list)
     """One text for each object, with its key and the reason."""
-    rejected: dict[str, str] = field(default_factory=dict)
+    rejected: dict[str, str] = dataclasses.field(default_factory=dict)
     """The violations of the schema, by key."""
     is_complete: bool = False
 
@@ -278,7 +304,7 @@ class AutomaticMigration:
 
     async def _validate(self, definition: Definition, scope: Scope, item: Item, report: _Report) -> None:
         """Add an object to the report if its schema rejects it."""
-        if why := await schema_check.problems(self._workers, scope, item):
+        if why := await problems(self._workers, scope, item):
             report.rejected[item.key] = why
             if len(report.rejected) <= _NAMED:
                 _LOG.warning("stored object is rejected by its schema", definition=definition.name, object=item.key, error=why)

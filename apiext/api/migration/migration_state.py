@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apiext.base.meta.gvk import GroupResource
 from apiext.base.meta.objectmeta import conditions
-from apiext.resources.registry.builtin.storageversionmigration import FAILED, RUNNING, SUCCEEDED
+from apiext.resources.registry.builtin.storageversion import FAILED, RUNNING, SUCCEEDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

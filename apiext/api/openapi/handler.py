@@ -6,22 +6,35 @@ Mirrors kube-openapi pkg/handler and pkg/handler3.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import formatdate
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import hdrs, web
 
+import apiext
 from apiext.api.endpoints.request import USER
 from apiext.api.endpoints.responsewriters.cached_document import Document, accepts_gzip
 from apiext.api.endpoints.responsewriters.response import Reply
 from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.endpoints.serializers.negotiation import JSON, clauses
-from apiext.api.openapi.sources import Source, merged, sources
+from apiext.api.openapi import builtin_resources, custom_resources, naming, v3_document
+from apiext.api.openapi.builtin_definitions import V3_PREFIX, closure, references
+from apiext.api.openapi.custom_resources import V2_PREFIX
+from apiext.api.openapi.operations import Operation, operations
+from apiext.api.openapi.parameters import Parameter
+from apiext.api.openapi.schemas import Schema
+from apiext.api.openapi.v3_document import TOKEN, common_parameters, extensions, models
 from apiext.base.meta.builtin_resources import BuiltinGroupVersion
 from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupVersion
 from apiext.resources.definitions.catalog import Catalog
+from apiext.resources.definitions.definition import Definition, Version
 
 _V2: Final = "/openapi/v2"
 _V3: Final = "/openapi/v3"
@@ -40,6 +53,206 @@ _FORWARDED: Final = "X-Forwarded-Uri"
 _COMPRESS_FROM: Final = 1400
 """Bytes from which a body is compressed (gziphandler DefaultMinSize)."""
 _ANY_ETAG: Final = "*"
+
+
+_CORE: Final = GroupVersion("", "v1")
+_GROUPS: Final = (
+    *("admissionregistration.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io", "events.k8s.io"),
+    *("rbac.authorization.k8s.io", "storagemigration.k8s.io"),
+)
+_ALL_GROUPS: Final = (_CORE, *(GroupVersion(group, version) for group in _GROUPS for version in ("v1", "v1beta1")))
+"""Upstream's scheme knows v1beta1 of these groups although it is not served."""
+
+
+_UNSHARED: Final = frozenset({"name", "fieldValidation", "dryRun"})
+"""Parameters that are not shared: old clients read them from the operation."""
+_FNV_OFFSET: Final = 0xCBF29CE484222325
+_FNV_PRIME: Final = 0x100000001B3
+
+
+def build(
+    paths: Mapping[str, list[Operation]], definitions: dict[str, Schema], groups: Iterable[GroupVersion], version: str
+) -> dict[str, Any]:
+    """Build the document of the operations by path; `definitions` describe the custom kinds, in v2.
+
+    `groups` are the groups and versions of common kinds such as DeleteOptions.
+    """
+    used = models(paths) | {f"{naming.META}.{name}" for name in ("ObjectMeta", "ListMeta")}
+    shared: dict[str, Any] = {}
+    items = {path: _path(path_operations, shared) for path, path_operations in paths.items()}
+    builtin = {name: _to_v2(schema) for name, schema in closure(used, groups).items()}
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": version},
+        "paths": items,
+        "definitions": dict(sorted({**builtin, **definitions}.items())),
+        "parameters": dict(sorted(shared.items())),
+        "securityDefinitions": {"BearerToken": TOKEN},
+        "security": [{"BearerToken": []}],
+    }
+
+
+def _to_v2(schema: Any) -> Any:
+    """Convert a built-in definition to v2: references beside other fields, no defaults."""
+    if isinstance(schema, list):
+        return [_to_v2(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain: dict[str, Any] = {}
+    for key, member in schema.items():
+        if key == "properties":
+            plain[key] = {name: _to_v2(child) for name, child in member.items()}
+        elif key == "allOf" and len(member) == 1 and "$ref" in member[0]:
+            plain["$ref"] = V2_PREFIX + next(references(member))
+        elif key == "$ref":
+            plain[key] = V2_PREFIX + member.removeprefix(V3_PREFIX)
+        elif key != "default":
+            plain[key] = _to_v2(member)
+    return plain
+
+
+def _path(path_operations: list[Operation], shared: dict[str, Any]) -> dict[str, Any]:
+    common = common_parameters(path_operations)
+    item: dict[str, Any] = {operation.method: _operation(operation, common, shared) for operation in path_operations}
+    if common:
+        item["parameters"] = [_parameter(parameter, shared) for parameter in sorted(common)]
+    return item
+
+
+def _operation(operation: Operation, common: set[Parameter], shared: dict[str, Any]) -> dict[str, Any]:
+    parameters = [_parameter(parameter, shared) for parameter in operation.parameters if parameter not in common]
+    if operation.body:
+        parameters.insert(0, _body(operation, shared))
+    schema = {"$ref": V2_PREFIX + operation.response}
+    responses: dict[str, Any] = {str(code): {"description": text, "schema": schema} for code, text in operation.codes}
+    return {
+        "description": operation.description,
+        "consumes": list(operation.consumes),
+        "produces": list(operation.produces),
+        "schemes": ["https"],
+        "tags": [operation.tag],
+        "operationId": operation.id,
+        **({"parameters": parameters} if parameters else {}),
+        "responses": {**responses, "401": {"description": "Unauthorized"}},
+        **extensions(operation),
+    }
+
+
+def _body(operation: Operation, shared: dict[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = {"name": "body", "in": "body"}
+    if operation.body_required:
+        body["required"] = True
+    body["schema"] = {"$ref": V2_PREFIX + operation.body}
+    return _share(body, shared) if operation.body.startswith("io.k8s.apimachinery") else body
+
+
+def _parameter(parameter: Parameter, shared: dict[str, Any]) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "uniqueItems": True,
+        "type": parameter.type,
+        "description": parameter.description,
+        "name": parameter.name,
+        "in": parameter.place,
+        **({"required": True} if parameter.required else {}),
+    }
+    return document if parameter.name in _UNSHARED else _share(document, shared)
+
+
+def _share(document: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    """Add a parameter to the shared ones, and return a reference to it."""
+    name = f"{document['name']}-{_short_hash(json_codec.dumps(document))}"
+    shared[name] = document
+    return {"$ref": f"#/parameters/{name}"}
+
+
+def _short_hash(data: bytes) -> str:
+    """Return the first six bytes of the FNV-1 hash in URL-safe base64."""
+    digest = _FNV_OFFSET
+    for byte in data:
+        digest = (digest * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF ^ byte
+    return base64.urlsafe_b64encode(digest.to_bytes(8, "big")[:6]).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The parts of one document."""
+
+    hash: str
+    """Upper-case hex; equal for equal parts, in any process."""
+    builtins: tuple[BuiltinGroupVersion, ...] = ()
+    discovery: tuple[Operation, ...] = ()
+    customs: tuple[tuple[Definition, Version], ...] = ()
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether the host has the document too: all its definitions are mirrors."""
+        return all(definition.phase is not None for definition, _ in self.customs)
+
+    def v3(self, title_version: str) -> dict[str, Any]:
+        """Build the v3 document, which may take seconds."""
+        groups = {_CORE, *(one.group_version for one in self.builtins)}
+        version = "" if self.customs else title_version
+        return v3_document.build(self._paths(), self._schemas(v2=False), sorted(groups), version=version)
+
+    def v2(self, title_version: str) -> dict[str, Any]:
+        """Build the v2 document, which may take seconds."""
+        return build(self._paths(), self._schemas(v2=True), _ALL_GROUPS, title_version)
+
+    def _paths(self) -> dict[str, list[Operation]]:
+        found: dict[str, list[Operation]] = defaultdict(list)
+        for operation in self._operations():
+            found[operation.path].append(operation)
+        return dict(sorted(found.items()))
+
+    def _operations(self) -> Iterator[Operation]:
+        yield from self.discovery
+        for group_version in self.builtins:
+            for resource in group_version.resources:
+                yield from operations(builtin_resources.documented(resource))
+        for definition, version in self.customs:
+            yield from operations(custom_resources.documented(definition, version))
+
+    def _schemas(self, *, v2: bool) -> dict[str, Schema]:
+        found: dict[str, Schema] = {}
+        for definition, version in self.customs:
+            found |= custom_resources.definitions(definition, version, v2=v2)
+        return found
+
+
+def sources(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVersion]) -> dict[str, Source]:
+    """Return the source of each v3 document by path; a built-in version replaces a custom one of the same name."""
+    customs: dict[str, list[tuple[Definition, Version]]] = defaultdict(list)
+    for definition in sorted(definitions, key=lambda definition: definition.name):
+        if definition.is_established:
+            for version in definition.served_versions:
+                customs[naming.document_path(GroupVersion(definition.group, version.name))].append((definition, version))
+    found = {path: Source(_hash(path, parts), customs=tuple(parts)) for path, parts in customs.items()}
+    own = {naming.document_path(one.group_version): one for one in builtins}
+    for path, discovery in builtin_resources.discovery(builtins).items():
+        found[path] = Source(_hash(path, ()), builtins=(own[path],) if path in own else (), discovery=discovery)
+    return dict(sorted(found.items()))
+
+
+def merged(all_sources: Iterable[Source]) -> Source:
+    """Return the source of the v2 document."""
+    parts = list(all_sources)
+    return Source(
+        _sha512("\n".join(source.hash for source in parts)),
+        builtins=tuple(one for source in parts for one in source.builtins),
+        discovery=tuple(one for source in parts for one in source.discovery),
+        customs=tuple(one for source in parts for one in source.customs),
+    )
+
+
+def _hash(path: str, parts: Iterable[tuple[Definition, Version]]) -> str:
+    """Return a hash of the source, not of the document: the index must not build all documents."""
+    lines = [apiext.__version__, path]
+    lines += [f"{part.name},{part.uid},{part.head['metadata'].get('generation', 0)}" for part, _ in parts]
+    return _sha512("\n".join(lines))
+
+
+def _sha512(text: str) -> str:
+    return hashlib.sha512(text.encode()).hexdigest().upper()
 
 
 def content_reply(request: web.BaseRequest, document: Document, headers: Mapping[str, str], *, compress: bool = False) -> Reply:

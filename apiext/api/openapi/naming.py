@@ -16,17 +16,10 @@ _API: Final = "io.k8s.api."
 _AGGREGATOR: Final = "io.k8s.kube-aggregator.pkg.apis."
 GENERATED_PREFIXES: Final = (_API, _AGGREGATOR)
 """Prefixes of the names of built-in definitions that generated data may have."""
-_BUILTIN_PACKAGES: Final = {
+_OTHER_PACKAGES: Final = {
     "": "io.k8s.api.core",
     "apiregistration.k8s.io": f"{_AGGREGATOR}apiregistration",
-    "authentication.k8s.io": "io.k8s.api.authentication",
-    "authorization.k8s.io": "io.k8s.api.authorization",
-    "coordination.k8s.io": "io.k8s.api.coordination",
-    "events.k8s.io": "io.k8s.api.events",
-    "flowcontrol.apiserver.k8s.io": "io.k8s.api.flowcontrol",
     "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
-    "rbac.authorization.k8s.io": "io.k8s.api.rbac",
-    "storagemigration.k8s.io": "io.k8s.api.storagemigration",
     "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
 }
 
@@ -39,7 +32,7 @@ def model_name(kind: GroupVersionKind) -> str:
 
 def builtin_model_name(kind: GroupVersionKind) -> str:
     """Return the definition name of a built-in kind."""
-    package = _BUILTIN_PACKAGES.get(kind.group) or f"{_API}{kind.group.partition('.')[0]}"
+    package = _OTHER_PACKAGES.get(kind.group) or f"{_API}{kind.group.partition('.')[0]}"
     return f"{package}.{kind.version}.{kind.kind}"
 
 

@@ -80,12 +80,12 @@ def _empty_metadata(review: Object, detail: str, *allowed: str) -> list[FieldErr
 def _selectors(spec: Object) -> list[FieldError]:
     resource = spec.get("resourceAttributes") or {}
     return [
-        *_selector(resource.get("fieldSelector"), _RESOURCE.child("fieldSelector"), _field_requirement),
-        *_selector(resource.get("labelSelector"), _RESOURCE.child("labelSelector"), _label_requirement),
+        *_selector_errors(resource.get("fieldSelector"), _RESOURCE.child("fieldSelector"), _field_requirement),
+        *_selector_errors(resource.get("labelSelector"), _RESOURCE.child("labelSelector"), _label_requirement),
     ]
 
 
-def _selector(selector: Object | None, path: Path, check: Callable[[Object, Path], list[FieldError]]) -> list[FieldError]:
+def _selector_errors(selector: Object | None, path: Path, check: Callable[[Object, Path], list[FieldError]]) -> list[FieldError]:
     if selector is None:
         return []
     raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or []

@@ -1,12 +1,14 @@
-"""A resource with the verb create alone: it answers an object and stores nothing."""
+"""Resources with the verb create alone: they answer an object and store nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from apiext.base.meta import errors
+from apiext.base.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource, builtin_resource
 from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.gvk import GroupVersion, GroupVersionKind
 from apiext.base.meta.request import AdmissionOperation
 from apiext.storage.interface import Item
 
@@ -74,3 +76,31 @@ class ReviewRest:
 
     def _refuse(self, verb: str) -> NoReturn:
         raise errors.method_not_supported(self.resource, verb)
+
+
+_CREATE: Final = ("create",)
+TOKEN_REQUEST: Final = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
+
+
+def _review(group: str, kind: str, *, namespaced: bool = False) -> BuiltinResource:
+    return builtin_resource(GroupVersionKind(f"{group}.k8s.io", "v1", kind), namespaced=namespaced, verbs=_CREATE)
+
+
+TOKEN_REVIEWS: Final = _review("authentication", "TokenReview")
+SELF_SUBJECT_REVIEWS: Final = _review("authentication", "SelfSubjectReview")
+LOCAL_SUBJECT_ACCESS_REVIEWS: Final = _review("authorization", "LocalSubjectAccessReview", namespaced=True)
+SELF_SUBJECT_ACCESS_REVIEWS: Final = _review("authorization", "SelfSubjectAccessReview")
+SELF_SUBJECT_RULES_REVIEWS: Final = _review("authorization", "SelfSubjectRulesReview")
+SUBJECT_ACCESS_REVIEWS: Final = _review("authorization", "SubjectAccessReview")
+
+AUTHENTICATION_V1: Final = BuiltinGroupVersion(
+    GroupVersion("authentication.k8s.io", "v1"), 17700, 15, (SELF_SUBJECT_REVIEWS, TOKEN_REVIEWS)
+)
+AUTHORIZATION_V1: Final = BuiltinGroupVersion(
+    GroupVersion("authorization.k8s.io", "v1"),
+    17600,
+    15,
+    (LOCAL_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_ACCESS_REVIEWS, SELF_SUBJECT_RULES_REVIEWS, SUBJECT_ACCESS_REVIEWS),
+)
+REVIEWS: Final = (AUTHENTICATION_V1, AUTHORIZATION_V1)
+"""Groups of a standalone server; behind a kube-apiserver, that one has them."""

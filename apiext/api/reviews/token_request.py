@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from apiext.api.authentication.tokens import KeysError
-from apiext.api.reviews.resources import TOKEN_REQUEST
-from apiext.api.reviews.review_rest import admit
+from apiext.api.reviews.review_rest import TOKEN_REQUEST, admit
 from apiext.base.meta import errors, field, time
 from apiext.base.meta.gvk import GroupKind, GroupResource, parse_group_version
 from apiext.base.meta.names import dns1123_subdomain

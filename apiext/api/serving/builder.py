@@ -16,7 +16,7 @@ from apiext.api.serving.admitted.builtin_objects import ObjectType, TypedObjects
 from apiext.api.serving.admitted.custom_objects import CustomResourceObjects, scale_equivalents
 from apiext.api.serving.info import ServingInfo, ServingVersion
 from apiext.base.meta.gvk import GroupVersionResource
-from apiext.resources.definitions.deprecation import deprecation_warning
+from apiext.resources.definitions.definition import deprecation_warning
 from apiext.resources.evaluation.compiled_version import STATUS, compile_version, scale_paths
 from apiext.resources.managedfields.field_manager import FieldManager
 from apiext.resources.managedfields.field_set import LEAF, from_paths

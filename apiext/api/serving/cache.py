@@ -19,10 +19,10 @@ from apiext.base.meta import errors
 from apiext.base.meta.host_annotations import LEAVING
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.tasks import end_tasks
-from apiext.base.webhook.waiting_calls import PATIENCE_SECONDS, too_many_waiting
+from apiext.base.webhook.circuit_breaker import PATIENCE_SECONDS, too_many_waiting
 from apiext.resources.conversion.unknown import UnknownConverter
 from apiext.resources.definitions.mirror_phases import expired
-from apiext.storage.rendering.waiting_limit import WaitingLimit
+from apiext.storage.rendering.renderer import WaitingLimit
 from apiext.storage.replicas.replica import ReplicaEncoding
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AsyncExitStack
 
-    from apiext.api.admission.configuration.followed import FollowedObjects
+    from apiext.api.admission.configuration.index import FollowedObjects
     from apiext.api.admission.sources import ParamQuery
     from apiext.api.endpoints.scopes.scope import Scope
     from apiext.api.serving.builtin.endpoints import BuiltinEndpoint

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta import errors
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.workqueue import WorkQueue
-from apiext.resources.definitions.catalog_follower import CatalogFollower
+from apiext.resources.definitions.catalog import CatalogFollower
 from apiext.resources.registry.builtin.storageversion import with_servers
 from apiext.resources.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.storage.backend import BackendError

@@ -22,16 +22,24 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from aiohttp import hdrs, web
+
+from apiext.api.endpoints.handlers.body import read_body
+from apiext.api.endpoints.request import USER
+from apiext.api.endpoints.responsewriters.response import Reply
+from apiext.api.endpoints.responsewriters.status import text_reply
 from apiext.api.serving.remote.remote_scopes import VersionPlace, kept_version
-from apiext.api.serving.stored_repairs import StoredRepairs
 from apiext.base.meta import errors, field
 from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.limits import MAX_BODY_BYTES
+from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.time_slice import Pace, paced
 from apiext.resources.definitions.stored_report import stored_report
 from apiext.resources.registry.errors import StorageFailure, interpret
 from apiext.resources.registry.request_context import RequestContext
 from apiext.storage import stored_object
-from apiext.storage.errors import EncryptedObjectError
+from apiext.storage.errors import CorruptObjectError, EncryptedObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.paged_reads import PageLimit
 from apiext.storage.rendering.renderer import DECODING_ERRORS, Renderer
 
@@ -46,7 +54,9 @@ if TYPE_CHECKING:
     from apiext.storage.backend import KeyValue
     from apiext.storage.interface import Codec
     from apiext.storage.replicas.replica import Replica
+    from apiext.storage.stored_bytes.repair import Repair
     from apiext.storage.stored_bytes.version_counts import StoredVersions
+    from apiext.storage.stored_object import UnreadableObject
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 MAX_ENTRIES: Final = 1000
@@ -68,6 +78,82 @@ _PAGE_SECONDS: Final = 10.0
 _OPENER: Final = Renderer("")
 _MAX_CHARACTERS: Final = 500
 """Characters of a problem: an object may violate its schema in many places."""
+
+
+_LOG: Final = get_logger(__name__)
+
+
+class StoredRepairs:
+    """Recognizes, replaces and deletes unreadable objects. Writes need the revision of the object as `resourceVersion`.
+
+    Raises:
+        BackendError: from every method, when the store does not answer.
+        StatusError: from the writes: the object does not exist (404), is another one by now (409), or must not be written now (429).
+    """
+
+    def __init__(self, cache: ServingCache) -> None:
+        self._cache = cache
+
+    async def unreadable(self, definition: Definition, pairs: Sequence[KeyValue]) -> list[Object]:
+        """Return the unreadable objects among some stored ones, with the reason."""
+        return [_document(found) for found in await self._repair(definition).unreadable(pairs)]
+
+    async def replace(self, definition: Definition, key: str, request: web.BaseRequest) -> Object:
+        """Replace an object by the bytes of the body, or create it (`resourceVersion=0`); with `encode=true`, in the storage version.
+
+        Raises:
+            StatusError: 400 also if the bytes cannot be read, and the converter's error.
+        """
+        expected, data = _revision(request), await read_body(request, MAX_BODY_BYTES)
+        try:
+            encode = request.query.get("encode") == "true"
+            revision = await self._repair(definition).replace(key, data, revision=expected, encode=encode)
+        except CorruptObjectError as error:
+            raise errors.bad_request(f"the new bytes of {key} cannot be read: {error.message}") from error
+        except (KeyNotFoundError, InvalidObjectError) as error:
+            raise _refusal(error, definition, key) from error
+        _LOG.warning("stored object replaced", user=request[USER].name, definition=definition.name, key=key, revision=revision)
+        return {"key": key, "resourceVersion": str(revision)}
+
+    async def delete(self, definition: Definition, key: str, request: web.BaseRequest) -> Object:
+        """Delete an unreadable object.
+
+        Raises:
+            StatusError: 409 also if the object is readable.
+        """
+        try:
+            await self._repair(definition).delete(key, revision=_revision(request))
+        except (KeyNotFoundError, InvalidObjectError) as error:
+            raise _refusal(error, definition, key) from error
+        _LOG.warning("stored object deleted", user=request[USER].name, definition=definition.name, key=key)
+        return {"key": key}
+
+    def _repair(self, definition: Definition) -> Repair:
+        served = self._cache.storage_version(self._cache.info(definition))
+        return self._cache.stores.repair(definition.resource, served.codec, self._cache.guards.for_repairs(definition))
+
+
+def _revision(request: web.BaseRequest) -> int:
+    text = request.query.get("resourceVersion", "")
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        raise errors.bad_request("resourceVersion must be the revision of the stored object")
+    return int(text)
+
+
+def _refusal(error: KeyNotFoundError | InvalidObjectError, definition: Definition, key: str) -> errors.StatusError:
+    if isinstance(error, KeyNotFoundError):
+        return errors.not_found(definition.resource, key)
+    return errors.conflict(definition.resource, key, error.message)
+
+
+def _document(found: UnreadableObject) -> Object:
+    return {
+        "key": found.key,
+        "apiVersion": found.api_version,
+        "resourceVersion": str(found.revision),
+        "size": found.size,
+        "message": found.problem,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,3 +416,41 @@ def _about(pair: KeyValue, prefix: str) -> Object:
         "encoding": stored_object.encoding(pair.value),
         "size": len(pair.value),
     }
+
+
+class StoredHandler:
+    """Answers requests for the paths below `/stored/`."""
+
+    def __init__(self, catalog: Catalog, cache: ServingCache, workers: WorkerPool, servers: RollCall | None = None) -> None:
+        self._documents = StoredDocuments(catalog, cache, workers, servers)
+        self._repairs = StoredRepairs(cache)
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request.
+
+        Raises:
+            StatusError: the definition or object does not exist (404), another method (405), or the store cannot be used.
+        """
+        path = request.path.split("/")[2:]
+        if not path or "" in path:
+            return text_reply("404 page not found", status=404)
+        return Reply(_parts(await self._document(request, path)))
+
+    async def _document(self, request: web.BaseRequest, path: list[str]) -> Object:
+        if request.method == hdrs.METH_GET:
+            return await self._documents.get(path, StoredQuestion(request.query, request[USER].name))
+        if path[0] == "objects" and path[2:] and request.method in (hdrs.METH_PUT, hdrs.METH_DELETE):
+            definition, key = self._documents.object_at(path)
+            repair = self._repairs.replace if request.method == hdrs.METH_PUT else self._repairs.delete
+            try:
+                return await repair(definition, key, request)
+            except StorageFailure as error:
+                raise interpret(error, resource=definition.resource, operation="repair", name=key) from error
+        raise errors.StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def _parts(document: Object) -> list[bytes]:
+    """Return a document as JSON. Insert the objects' bytes unchanged: base64 needs no escapes."""
+    data = document.pop("data", "")
+    text = json_codec.dumps(document, sort_keys=False)
+    return [text[:-1], b',"data":"', data.encode("ascii"), b'"}\n'] if data else [text, b"\n"]

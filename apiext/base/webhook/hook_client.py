@@ -26,7 +26,7 @@ from apiext.base.scheduling.tracebacks import without_frames
 from apiext.base.webhook.client_config import ClientConfig, service_host, tls_context
 from apiext.base.webhook.hook_answers import HookError, check_answer, retry_after
 from apiext.base.webhook.host_addresses import HostAddresses
-from apiext.base.webhook.http1.destination import Destination
+from apiext.base.webhook.http1.destination import Destination, proxy_authorization
 from apiext.base.webhook.http1.failures import (
     BodyError,
     BrokenConnectionError,
@@ -36,7 +36,6 @@ from apiext.base.webhook.http1.failures import (
     TooLargeAnswerError,
 )
 from apiext.base.webhook.http1.pool import ConnectionPool, PoolClosedError
-from apiext.base.webhook.http1.proxies import proxy_authorization
 from apiext.base.webhook.proxy_environment import proxy_of
 from apiext.base.webhook.tls_errors import tls_error
 
@@ -46,8 +45,8 @@ if TYPE_CHECKING:
     from apiext.base.webhook.clientcmd.credentials import Credential
     from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
     from apiext.base.webhook.hook_users import HookUsers
+    from apiext.base.webhook.host_addresses import ServiceAddresses
     from apiext.base.webhook.http1.answer import HttpAnswer
-    from apiext.base.webhook.service_addresses import ServiceAddresses
     from apiext.base.webhook.tls_errors import ReadCertificate
 
 TIMEOUT: Final = 30.0

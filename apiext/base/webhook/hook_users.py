@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.configuration import parse_configuration
-from apiext.base.webhook.clientcmd.kubeconfig import Endpoint, KubeconfigError, user_endpoint
-from apiext.base.webhook.clientcmd.kubeconfig_schema import KUBECONFIG
+from apiext.base.webhook.clientcmd.kubeconfig import KUBECONFIG, Endpoint, KubeconfigError, user_endpoint
 
 if TYPE_CHECKING:
     import ssl

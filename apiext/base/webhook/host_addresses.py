@@ -8,18 +8,46 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from apiext.base.webhook.service_addresses import Address
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 _KEPT_SECONDS: Final = 10.0
 """Seconds for which the answer of the DNS is kept."""
 _MAX_HOSTS: Final = 1024
 """Hosts whose addresses are kept; all are forgotten when there are more."""
+
+
+Service = tuple[str, str]
+"""Namespace and name."""
+Address = tuple[str, int]
+"""Host and port."""
+ServiceAddresses = Mapping[Service, Address]
+
+_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_ADDRESS: Final = re.compile(rf"({_LABEL})/({_LABEL})=(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{{1,5}})")
+_MAX_PORT: Final = 65535
+
+
+def parse_service_addresses(texts: Iterable[str]) -> dict[Service, Address]:
+    """Return the addresses by Service. Ignore empty texts, and texts that begin with #.
+
+    Raises:
+        ValueError: a text is malformed, or names a Service a second time.
+    """
+    addresses: dict[Service, Address] = {}
+    for text in map(str.strip, texts):
+        if not text or text.startswith("#"):
+            continue
+        match = _ADDRESS.fullmatch(text)
+        if match is None or not 1 <= int(match[4]) <= _MAX_PORT:
+            raise ValueError(f"{text!r} is not NAMESPACE/NAME=HOST:PORT")
+        service = match[1], match[2]
+        if service in addresses:
+            raise ValueError(f"{match[1]}/{match[2]} has two addresses")
+        addresses[service] = match[3].strip("[]"), int(match[4])
+    return addresses
 
 
 class _Known:

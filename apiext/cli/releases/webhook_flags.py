@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.base.webhook.service_addresses import ServiceAddresses
+    from apiext.base.webhook.host_addresses import ServiceAddresses
 
 
 def webhook_flags(without: str) -> list[click.Option]:
@@ -58,7 +58,7 @@ def services_of(flags: Mapping[str, Any]) -> ServiceAddresses | None:
     Raises:
         UsageError: an address is invalid.
     """
-    from apiext.base.webhook.service_addresses import parse_service_addresses
+    from apiext.base.webhook.host_addresses import parse_service_addresses
 
     try:
         return parse_service_addresses(flags["service_address"]) or None

@@ -124,7 +124,7 @@ _NOTHING: Final = StoredObject("", {}, b"")
 
 async def _encrypted(backend: Backend, prefix: str, file: Path) -> Backend:
     # few hosts encrypt custom resources
-    from apiext.storage.value.opening import open_encrypted
+    from apiext.storage.value.transforming_backend import open_encrypted
 
     try:
         return await open_encrypted(backend, prefix, file)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from apiext.base.meta import host_annotations
-from apiext.operator.adoption import eligibility, mirror_phase
-from apiext.operator.adoption.eligibility import is_meant_for_apiext
+from apiext.operator.adoption import mirror_phase
+from apiext.operator.adoption import transition as eligibility
 from apiext.operator.adoption.handover import hand_over
 from apiext.operator.adoption.takeover import adopt
 from apiext.operator.adoption.terminating_definitions import finish_deletion
-from apiext.operator.adoption.transition import Transition, TransitionAbortedError
+from apiext.operator.adoption.transition import Transition, TransitionAbortedError, is_meant_for_apiext
 from apiext.operator.group_state import Desired, Routing
 from apiext.operator.host_definitions import ConditionReason
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, Final, Self
 
+from apiext.base.meta import host_annotations
 from apiext.base.meta.host_annotations import REVISION_BASE
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.operator.adoption.admission_policy import Policy
-from apiext.operator.adoption.eligibility import is_meant_for_apiext
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, is_by_apiext, list_objects, no_progress, resource, resource_in
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import StoredObject
 from apiext.operator.api_clients import ApiError, Clients, Json
 from apiext.operator.apiservices.registrar import Registrar
-from apiext.operator.group_state import GroupState, Routing
+from apiext.operator.group_state import GroupState, Routing, annotations_of, is_established, served_versions
 from apiext.operator.host_definitions import ConditionReason
 from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.watched_state import WatchedState
@@ -26,6 +26,27 @@ CHECK_SECONDS: Final = 1.0
 
 
 _INTERVAL_SECONDS: Final = 1.0
+
+
+def is_meant_for_apiext(group: GroupState, name: str) -> bool:
+    """Return whether a definition of the host is selected, and its hand-over is not requested."""
+    return name in group.selected and not host_annotations.wants_hand_over(annotations_of(group.crds[name]))
+
+
+def blocking_reason(group: GroupState) -> str:
+    """Return why apiext cannot serve the group, and the remedy; empty if it can."""
+    return "; ".join(_reasons(group))
+
+
+def _reasons(group: GroupState) -> Iterator[str]:
+    if group.unselected:
+        names = ", ".join(sorted(group.unselected))
+        yield f"all definitions of a group are served by one server: label {names} too, or none"
+    for name, crd in sorted(group.selected.items()):
+        if not served_versions([crd]):
+            yield f"{name} has no served version, so its objects cannot be read"
+        if not is_established(crd):
+            yield f"{name} is not established by the host: see its conditions"
 
 
 class Progress:

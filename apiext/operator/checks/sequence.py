@@ -5,15 +5,19 @@ The order follows a request, except that registration comes after everything tha
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from apiext.base.meta.log import get_logger
-from apiext.operator.checks import definitions, health, host, registration, routing, transport
+from apiext.operator.api_clients import host_endpoint
+from apiext.operator.checks import definitions, health, registration, routing, transport
+from apiext.operator.checks import routing as host
 from apiext.operator.checks.connections import Connections, NoAnswerError
 from apiext.operator.checks.snapshot import CheckError, CheckTarget, Snapshot
 from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, broken
+from apiext.operator.options import OperatorOptions
 
 Examine = Callable[[Snapshot, str], Awaitable[CheckVerdict]]
 _LOG: Final = get_logger(__name__)
@@ -124,3 +128,37 @@ def _as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     failed = first_broken(findings)
     hops = [{"hop": one.check, "state": str(one.verdict.state), "what": one.verdict.what, "remedy": one.verdict.remedy} for one in findings]
     return {"ok": failed is None, "broken": failed.check if failed else None, "hops": hops}
+
+
+_CACHE_SECONDS: Final = 20.0
+"""Time for which a diagnosis of a group is reused."""
+
+
+class Diagnosis:
+    """Runs the checks of `apiext doctor`, and caches the result for each group."""
+
+    def __init__(self, options: OperatorOptions) -> None:
+        self._options = options
+        self._connections = Connections(lambda: host_endpoint(options))
+        self._found: dict[str, tuple[float, str]] = {}
+
+    async def diagnose(self, group: str, authority: str) -> str:
+        """Return the first failed check with its remedy, empty if all pass; `authority` is the CA bundle of apiext in PEM."""
+        moment, text = self._found.get(group, (-_CACHE_SECONDS, ""))
+        if time.monotonic() < moment + _CACHE_SECONDS:
+            return text
+        target = CheckTarget(
+            selector=self._options.selector.text,
+            service=self._options.service,
+            port=self._options.port,
+            server=self._options.server,
+            authority=authority,
+        )
+        broken = first_broken(await run_checks(Snapshot(target, self._connections), GROUP_CHECKS, group))
+        text = str(broken) if broken else ""
+        self._found[group] = time.monotonic(), text
+        return text
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connections.close()

@@ -17,13 +17,11 @@ from apiext.base.webhook.reflector import Reflector
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError, endpoint_of
 from apiext.operator.ca_bundle import CABundleFile, CABundleSource
 from apiext.operator.conversionserver.cluster_objects import ClusterObjects, conversion_summary, crd_summary
-from apiext.operator.conversionserver.cluster_writer import ClusterWriter
-from apiext.operator.conversionserver.compilation import compile_conversion
-from apiext.operator.conversionserver.conversions import Conversions
+from apiext.operator.conversionserver.cluster_writer import CONVERSIONS, ClusterWriter, ConversionStatusWriter
+from apiext.operator.conversionserver.conversions import Conversions, compile_conversion
 from apiext.operator.conversionserver.installation import COMPONENT, Installation
 from apiext.operator.conversionserver.router import ConversionRouter
 from apiext.operator.conversionserver.serving_tls import tls_of_files, tls_of_secret
-from apiext.operator.conversionserver.status_writer import CONVERSIONS, ConversionStatusWriter
 from apiext.operator.leader_lease import LeaderElector, lead_without_election
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.serving_certificate.secret import ServingSecret

@@ -10,7 +10,7 @@ from apiext.base.meta.encoding import json_codec, json_values
 from apiext.base.meta.gvk import parse_group_version
 from apiext.base.meta.limits import MAX_DEPTH, MAX_ERROR_CHARACTERS
 from apiext.base.scheduling.time_slice import Pace
-from apiext.resources.conversion import review_parser
+from apiext.resources.conversion import review as review_parser
 from apiext.resources.conversion.review import GROUP, KIND, VERSIONS
 
 if TYPE_CHECKING:

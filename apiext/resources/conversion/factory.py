@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from apiext.base.webhook.hook_client import HookClients
-    from apiext.base.webhook.service_addresses import ServiceAddresses
+    from apiext.base.webhook.host_addresses import ServiceAddresses
     from apiext.resources.conversion.interface import Converter
     from apiext.resources.conversion.known import KnownConversion
     from apiext.resources.conversion.webhook import WebhookConverter

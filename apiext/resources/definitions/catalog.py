@@ -1,13 +1,17 @@
-"""Catalog of the known CustomResourceDefinitions. Every request for a custom resource looks its definition up here."""
+"""Catalog of the known CustomResourceDefinitions, where requests look them up, and the base of controllers that follow it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.log import get_logger
+from apiext.base.scheduling.tasks import end_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping
+
     from apiext.resources.definitions.definition import Definition
 
 _LOG: Final = get_logger(__name__)
@@ -139,3 +143,24 @@ class Catalog:
 def _key(name: str, group: str) -> tuple[str, str]:
     # Validation keeps the plural in the name equal to spec.names.plural.
     return group, name.removesuffix(f".{group}")
+
+
+class CatalogFollower:
+    """A controller's subscription to the catalog, and its tasks."""
+
+    def __init__(self, catalog: Catalog, listener: Listener) -> None:
+        self._catalog = catalog
+        self._listener = listener
+        self._unsubscribe: Callable[[], None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, work: Mapping[str, Coroutine[Any, Any, None]]) -> None:
+        """Call the listener with every later change, and run the work in tasks with the given names."""
+        self._unsubscribe = self._catalog.subscribe(self._listener)
+        self._tasks = [asyncio.create_task(coroutine, name=name) for name, coroutine in work.items()]
+
+    async def close(self) -> None:
+        """End the subscription and the tasks. Do nothing before `start`."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        await end_tasks(*self._tasks)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.base.meta import host_annotations
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.gvk import GroupKind, GroupResource
+from apiext.base.meta.kube_version import kube_aware_key
 from apiext.resources.definitions import conditions
 from apiext.storage.replicas import server_keys
 
@@ -250,3 +251,16 @@ def _column(column: Object) -> PrinterColumn:
         description=column.get("description", ""),
         priority=column.get("priority", 0),
     )
+
+
+def deprecation_warning(definition: Definition, version: Version) -> str:
+    """Return the warning of a deprecated version: that of the definition, else one that names a better version."""
+    if version.deprecation_warning is not None:
+        return version.deprecation_warning
+    kind = definition.names.kind
+    text = f"{definition.group}/{version.name} {kind} is deprecated"
+    served = [other.name for other in definition.versions if other.served and not other.deprecated]
+    better = [name for name in served if kube_aware_key(name) < kube_aware_key(version.name)]
+    if better:
+        text += f"; use {definition.group}/{min(better, key=kube_aware_key)} {kind}"
+    return text

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, Final
 
-from apiext.base.meta.golang.byte_type import BYTES
 from apiext.base.meta.golang.struct_table import struct
 from apiext.base.meta.golang.struct_type import Field, Struct
 from apiext.base.meta.golang.type_model import Bool, DecodeError, Decoder, Float, GoType, Int, Map, Pointer, Raw, Slice, String
+from apiext.base.meta.golang.value_types import BYTES
 from apiext.base.meta.objectmeta.canonical import OBJECT_META
 from apiext.schema.keywords import KEYWORDS, Kind
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.scheduling.call_log import CallLog
     from apiext.base.webhook.circuit_breaker import CircuitBreaker
-    from apiext.base.webhook.service_addresses import ServiceAddresses
+    from apiext.base.webhook.host_addresses import ServiceAddresses
     from apiext.resources.conversion.calls import Hook
     from apiext.resources.conversion.interface import Converted
     from apiext.resources.definitions.definition import Definition

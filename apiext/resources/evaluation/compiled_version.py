@@ -18,8 +18,7 @@ from apiext.resources.managedfields.field_set import LEAF, from_paths, union
 from apiext.resources.managedfields.structural_types import from_schema
 from apiext.resources.managedfields.versions import CustomResourceVersions
 from apiext.resources.registry.customresources.codec import CustomResourceCodec
-from apiext.resources.registry.customresources.status import StatusStrategy
-from apiext.resources.registry.customresources.strategy import CustomResourceStrategy, ScalePaths
+from apiext.resources.registry.customresources.strategy import CustomResourceStrategy, ScalePaths, StatusStrategy
 from apiext.resources.registry.metadata import before_update, own
 from apiext.resources.registry.request_context import RequestContext
 from apiext.resources.registry.strategy import Strategy

@@ -18,9 +18,8 @@ from apiext.base.meta.objectmeta import canonical
 from apiext.base.meta.objectmeta.validation import are_annotations_too_large
 from apiext.resources.managedfields import field_set, managers
 from apiext.resources.managedfields.comparison import compare, leaves
-from apiext.resources.managedfields.conflicts import ApplyConflictError
 from apiext.resources.managedfields.managers import APPLY, UPDATE, Manager, Managers, Times, VersionedSet
-from apiext.resources.managedfields.updater import TypedValue, Updater
+from apiext.resources.managedfields.updater import ApplyConflictError, TypedValue, Updater
 from apiext.resources.managedfields.validation import check, check_changed
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from apiext.base.meta.golang.byte_type import Bytes
 from apiext.base.meta.golang.struct_type import Field, Struct
-from apiext.base.meta.golang.time_types import Time
 from apiext.base.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String
+from apiext.base.meta.golang.value_types import Bytes, Time
 from apiext.base.meta.objectmeta.canonical import OBJECT_META
 from apiext.resources.managedfields.merge_types import (
     BOOLEAN,

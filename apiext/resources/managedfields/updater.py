@@ -1,4 +1,7 @@
-"""Computes the owners of fields after a write (structured-merge-diff merge/update.go)."""
+"""Computes the owners of fields after a write (structured-merge-diff merge/update.go).
+
+Conflicts: apimachinery pkg/util/managedfields/internal/conflict.go.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.errors import StatusError
+from apiext.base.meta.golang import formatting
 from apiext.resources.managedfields import field_set
 from apiext.resources.managedfields.comparison import Comparison, additions, compare, leaves, same
-from apiext.resources.managedfields.conflicts import ApplyConflictError
+from apiext.resources.managedfields.element import text
 from apiext.resources.managedfields.field_set import ITSELF, LEAF, FieldSet, is_member
-from apiext.resources.managedfields.managers import Manager, Managers, VersionedSet
+from apiext.resources.managedfields.managers import UPDATE, Manager, Managers, VersionedSet
 from apiext.resources.managedfields.merge_types import ItemError, ListType, MapType, MergeType
 from apiext.resources.managedfields.merging import merge
 from apiext.resources.managedfields.validation import InvalidValueError, check
@@ -19,6 +24,45 @@ from apiext.resources.managedfields.validation import InvalidValueError, check
 _PRUNE: Final = "to prune fields"
 _OWNED: Final = _PRUNE + ": failed add back owned items"
 _UNOWNED: Final = _PRUNE + ": failed add back dangling items"
+
+
+class ApplyConflictError(Exception):
+    """An apply would change fields of other managers."""
+
+    def __init__(self, conflicts: Mapping[Manager, FieldSet]) -> None:
+        super().__init__("conflicts")
+        self.fields = conflicts
+        self.conflicts = {
+            manager: ["".join(map(text, path)) for path in field_set.paths(conflicts[manager])]
+            for manager in sorted(conflicts, key=lambda manager: manager.identifier)
+        }
+        """Paths by manager, both in the order of messages."""
+
+    def status(self) -> StatusError:
+        """Return the answer to the request: 409 with one cause for each manager and field."""
+        causes = [
+            {"reason": "FieldManagerConflict", "message": f"conflict with {_printed(manager)}", "field": path}
+            for manager, paths in self.conflicts.items()
+            for path in paths
+        ]
+        return StatusError(409, "Conflict", self._message(len(causes)), {"causes": causes})
+
+    def _message(self, count: int) -> str:
+        if count == 1:
+            ((manager, (path,)),) = self.conflicts.items()
+            return f"Apply failed with 1 conflict: conflict with {_printed(manager)}: {path}"
+        lines = []
+        for manager, paths in self.conflicts.items():
+            lines += [f"conflicts with {_printed(manager)}:", *(f"- {path}" for path in paths)]
+        text = "\n".join(lines)
+        return f"Apply failed with {count} conflicts: {text}"
+
+
+def _printed(manager: Manager) -> str:
+    text = formatting.quote(manager.name)
+    if manager.subresource:
+        text += f" with subresource {formatting.quote(manager.subresource)}"
+    return f"{text} using {manager.version}" if manager.operation == UPDATE else text
 
 
 def remove(merge_type: MergeType, value: Any, fields: FieldSet) -> Any:

@@ -13,7 +13,7 @@ from apiext.resources.registry.builtin.events import EVENT_KIND
 from apiext.resources.registry.builtin.lease import LEASE_KIND
 from apiext.resources.registry.builtin.namespace import NAMESPACE_KIND
 from apiext.resources.registry.builtin.rbac import CLUSTER_ROLE_BINDING_KIND, CLUSTER_ROLE_KIND, ROLE_BINDING_KIND, ROLE_KIND
-from apiext.resources.registry.builtin.storageversionmigration import STORAGE_VERSION_MIGRATION_KIND
+from apiext.resources.registry.builtin.storageversion import STORAGE_VERSION_MIGRATION_KIND
 
 if TYPE_CHECKING:
     from apiext.base.meta.builtin_resources import BuiltinResource

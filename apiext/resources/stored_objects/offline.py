@@ -211,7 +211,7 @@ async def _opened(backend: Backend, prefix: str, encryption: Path | None) -> Off
     if encryption is None:
         return OfflineObjects.over(backend, prefix)
     # few stores are encrypted
-    from apiext.storage.value.opening import open_encrypted
+    from apiext.storage.value.transforming_backend import open_encrypted
 
     try:
         return OfflineObjects.over(await open_encrypted(backend, prefix, encryption), prefix)

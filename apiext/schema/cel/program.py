@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,7 +14,6 @@ from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.folding import fold
 from apiext.schema.cel.compiler.nodes import compile_functions
 from apiext.schema.cel.compiler.selections import type_of_shape
-from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, NO_SUCH_OVERLOAD, BudgetError, CelError
 from apiext.schema.cel.types import DYN
 from apiext.schema.cel.values.json_conversion import Shape
@@ -21,6 +23,33 @@ _MISMATCHES: Final = (TypeError, AttributeError, LookupError, ValueError)
 """Errors of Python's operators for a value with another type than the schema's, such as a map for a list."""
 
 _Evaluate = Callable[..., Any]
+
+
+_LIMIT: Final = 50_000
+"""Frames. Python functions that call each other use heap memory, not the process's stack.
+
+The parser admits 1,250 levels, and a pass has up to ten frames for a level.
+"""
+_lock: Final = threading.Lock()
+_before: Final[list[int]] = []
+"""The recursion limit that each open context found when it began. The process has one limit: the last context to end sets the first of
+these again.
+"""
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Let recursive functions over a syntax tree go as deep as the parser allows. They must not call each other through C code."""
+    with _lock:
+        _before.append(sys.getrecursionlimit())
+        sys.setrecursionlimit(max(_before[-1], _LIMIT))
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _before.pop()
+            if not _before:
+                sys.setrecursionlimit(limit)
 
 
 class CostMeter:

@@ -5,14 +5,31 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.schema.cel.ast import CheckedAst
+from apiext.schema.cel.checking.checker import check
+from apiext.schema.cel.checking.literal_validation import literal_issues
 from apiext.schema.cel.checking.program_validation import program_fault
 from apiext.schema.cel.declarations import DeclaredTypes
 from apiext.schema.cel.environment import Environment
-from apiext.schema.cel.front_end import compile_expression
-from apiext.schema.cel.syntax.source import CompileError
+from apiext.schema.cel.syntax.parser import parse
+from apiext.schema.cel.syntax.source import CompileError, display_issues
 from apiext.schema.cel.types import BOOL, STRING, CelType, optional_of
 
 _OLD_SELF: Final = "oldSelf"
+
+
+def compile_expression(source: str, environment: Environment) -> CheckedAst:
+    """Parse and check an expression.
+
+    Raises:
+        CompileError: The expression is not valid in this environment; its text is what cel-go displays.
+
+    """
+    expression, positions = parse(source, environment.macros, optional_syntax=environment.optional_syntax)
+    ast = check(source, expression, positions, environment)
+    issues = literal_issues(ast)
+    if issues:
+        raise CompileError(display_issues(source, issues))
+    return ast
 
 
 def rule_environment(base: Environment, types: DeclaredTypes, *, optional_old_self: bool = False) -> Environment:

@@ -10,9 +10,8 @@ from apiext.schema.cel.rules.budget import MAX_OBJECT_COST
 from apiext.schema.cel.rules.evaluation import evaluate
 from apiext.schema.cel.rules.tree import rule_tree
 from apiext.schema.defaulting.prune import surround
-from apiext.schema.embedded_metadata import CoercionError, coerce
-from apiext.schema.embedded_metadata_validation import resource_errors
-from apiext.schema.lazy_path import DottedPath
+from apiext.schema.embedded_metadata import CoercionError, coerce, resource_errors
+from apiext.schema.field_path import DottedPath
 from apiext.schema.model import Props, Structural
 from apiext.schema.pruning import META_FIELDS, prune
 from apiext.schema.validation.result import to_field_errors

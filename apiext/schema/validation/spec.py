@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.validation.checker import compile_node
-from apiext.schema.validation.keywords.constraint import NoneType
-from apiext.schema.validation.keywords.enumeration import Enumeration
+from apiext.schema.validation.keywords.constraint import Enumeration, NoneType
 from apiext.schema.validation.keywords.registry import FUNCTIONS_OF
 from apiext.schema.validation.keywords.values import is_supported_format
 from apiext.schema.validation.result import Result
 
 if TYPE_CHECKING:
-    from apiext.schema.lazy_path import DottedPath
+    from apiext.schema.field_path import DottedPath
     from apiext.schema.model import Props
     from apiext.schema.validation.correlated import Correlated
     from apiext.schema.validation.keywords.constraint import Check, Constraint

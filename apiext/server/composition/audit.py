@@ -13,12 +13,10 @@ if TYPE_CHECKING:
 
     from prometheus_client.registry import Collector
 
-    from apiext.api.audit.backend import AuditBackend
-    from apiext.api.audit.batch_options import TruncateOptions
+    from apiext.api.audit.backend import AuditBackend, AuditStats, TruncateOptions
     from apiext.api.audit.log.output import LogOutput
     from apiext.api.audit.log.writer import LogWriter
-    from apiext.api.audit.statistics import AuditStats
-    from apiext.api.filters.auditing.filter import Auditing
+    from apiext.api.filters.auditing import Auditing
     from apiext.server.options.audit import AuditLogOptions, AuditOptions, AuditWebhookOptions
     from apiext.server.routes.process_role import SharedLog
 
@@ -38,8 +36,8 @@ async def open_audit(options: AuditOptions, stack: AsyncExitStack, shared_log: S
     if options == type(options)():
         return None
     # few servers audit
+    from apiext.api.audit.backend import AuditStats
     from apiext.api.audit.policy_file import PolicyFileError, load_policy
-    from apiext.api.audit.statistics import AuditStats
 
     policy = None
     if options.policy_file is not None:
@@ -61,7 +59,7 @@ async def open_audit(options: AuditOptions, stack: AsyncExitStack, shared_log: S
     if not backends:
         return None
     from apiext.api.audit.backend import UnionBackend
-    from apiext.api.filters.auditing.filter import Auditing
+    from apiext.api.filters.auditing import Auditing
 
     backend = backends[0] if len(backends) == 1 else UnionBackend(backends)
     stack.push_async_callback(backend.close)
@@ -84,7 +82,7 @@ def _log_output(options: AuditLogOptions, shared: SharedLog | None) -> LogOutput
     locks = None
     if shared is not None:
         # few servers have several workers
-        from apiext.api.audit.log.process_lock import ProcessLock
+        from apiext.api.audit.log.output import ProcessLock
 
         locks = LogLocks(*map(ProcessLock, shared))
     if options.path is None:
@@ -121,7 +119,7 @@ def _takes_reads(backend: AuditBackend) -> bool:
 
 
 def _webhook(options: AuditWebhookOptions, stats: AuditStats, stack: AsyncExitStack) -> AuditBackend:
-    from apiext.api.audit.buffered_backend import BufferedBackend
+    from apiext.api.audit.backend import BufferedBackend
     from apiext.api.audit.webhook_backend import BlockingWebhook, EventWebhook
     from apiext.base.webhook.client import WebhookClient
     from apiext.base.webhook.clientcmd import kubeconfig
@@ -141,6 +139,6 @@ def _webhook(options: AuditWebhookOptions, stats: AuditStats, stack: AsyncExitSt
 def _truncating(backend: AuditBackend, options: TruncateOptions | None, stats: AuditStats) -> AuditBackend:
     if options is None:
         return backend
-    from apiext.api.audit.truncating_backend import TruncatingBackend
+    from apiext.api.audit.backend import TruncatingBackend
 
     return TruncatingBackend(backend, options, stats)

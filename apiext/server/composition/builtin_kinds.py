@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apiext.api.admission.attributes import Admission
     from apiext.api.endpoints.scopes.open_watches import Watches
     from apiext.api.endpoints.scopes.scope import Scope
-    from apiext.api.serving.generated.control_plane_objects import AuthenticationTrust
+    from apiext.api.serving.generated.control_plane import AuthenticationTrust
     from apiext.base.meta.builtin_resources import BuiltinGroupVersion
     from apiext.server.composition.access import AccessControl
     from apiext.server.options.options import ServerOptions
@@ -80,8 +80,7 @@ async def start_control_plane(
     Raises:
         StatusError, BackendError: the store cannot be read or written.
     """
-    from apiext.api.serving.generated.control_plane import ControlPlaneObjects
-    from apiext.api.serving.generated.control_plane_objects import api_services
+    from apiext.api.serving.generated.control_plane import ControlPlaneObjects, api_services
     from apiext.storage.replicas.identity_lease import IdentityLease, server_id
 
     lease = IdentityLease(stores.backend, options.storage.prefix, server_id(role.name)) if INTERNAL_V1ALPHA1 not in groups else None
@@ -93,7 +92,7 @@ async def start_control_plane(
 
 
 def _trust(options: ServerOptions, access: AccessControl) -> AuthenticationTrust:
-    from apiext.api.serving.generated.control_plane_objects import AuthenticationTrust
+    from apiext.api.serving.generated.control_plane import AuthenticationTrust
 
     known, authentication = access.dynamic_tls.identification, options.authentication
     return AuthenticationTrust(

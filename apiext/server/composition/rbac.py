@@ -6,7 +6,7 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from apiext.api.serving.rbac import policy_objects
+from apiext.api.serving.rbac import aggregation as policy_objects
 from apiext.api.serving.rbac.aggregation import ClusterRoleAggregation
 from apiext.api.serving.rbac.bootstrap_policy import ensure_policy
 from apiext.base.meta.builtin_resources import RBAC_V1

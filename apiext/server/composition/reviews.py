@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from apiext.api.admission.dynamic import MUTATING_WEBHOOK, VALIDATING_WEBHOOK
 from apiext.api.authentication.serviceaccount.service_account_tokens import Keys, ServiceAccountTokens
-from apiext.api.reviews.resources import REVIEWS
+from apiext.api.reviews.review_rest import REVIEWS
 from apiext.api.serving.builtin.endpoints import BuiltinEndpoint, LazyScopes
 from apiext.base.atomic_files import folder_locked, make_private, write_file
 from apiext.base.meta import errors

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.api.serving.static_manifests.manifest_files import ManifestError
-from apiext.api.serving.static_manifests.reload_stats import ReloadStats
-from apiext.api.serving.static_manifests.static_source import StaticSource
+from apiext.api.serving.static_manifests.static_source import ManifestError, ReloadStats, StaticSource
 from apiext.base.scheduling.tasks import run_until_closed
 from apiext.server.start_error import StartError
 from apiext.storage.replicas.identity_lease import server_id
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from pathlib import Path
 
-    from apiext.api.admission.configuration.followed import FollowedObjects
+    from apiext.api.admission.configuration.index import FollowedObjects
 
 
 async def load_static_manifests(

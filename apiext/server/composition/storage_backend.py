@@ -63,7 +63,7 @@ async def _encrypted(backend: Backend, options: StorageOptions) -> Backend:
     if options.encryption_file is None:
         return backend
     # few servers encrypt
-    from apiext.storage.value.opening import open_encrypted
+    from apiext.storage.value.transforming_backend import open_encrypted
 
     try:
         return await open_encrypted(backend, options.prefix, options.encryption_file, reload=options.encryption_reload)

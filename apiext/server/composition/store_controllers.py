@@ -18,7 +18,7 @@ from apiext.base.meta.kube_version import kube_aware_key
 from apiext.base.scheduling.tasks import run_until_closed
 from apiext.storage import keys
 from apiext.storage.replicas.lock import ReplicaLock
-from apiext.storage.value.resource_keys import ResourceKeys
+from apiext.storage.value.transforming_backend import ResourceKeys
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence

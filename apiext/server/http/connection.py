@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from multidict import CIMultiDictProxy
     from yarl import URL
 
-    from apiext.api.audit.source_ips import Client
+    from apiext.api.audit.event import Client
     from apiext.base.scheduling.parse_turns import ParseTurns
     from apiext.server.http.request_parser import HeadLimits
     from apiext.server.http.unauthenticated import UnauthenticatedConnection
@@ -57,7 +57,7 @@ class HTTPConnection(RequestLoop):
         self._ignores_input = False
         self._stall_timer: asyncio.TimerHandle | None = None
         self.audit_client: tuple[str, Client] | None = None
-        """The last User-Agent, and the client in audit events if no proxy names others (api/filters/auditing/client.py)."""
+        """The last User-Agent, and the client in audit events if no proxy names others (api/filters/auditing.py)."""
         self.closes_after_answer = False
         """Whether the next answer carries `Connection: close` and ends the connection."""
 

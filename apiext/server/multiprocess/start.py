@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.api.flowcontrol.seat_part import SeatPart
 from apiext.server.http.server import listen, url_of
-from apiext.server.multiprocess.metrics_ledger import MetricsLedger
-from apiext.server.multiprocess.scoreboard import Scoreboard
+from apiext.server.multiprocess.scoreboard import MetricsLedger, Scoreboard
 from apiext.server.multiprocess.supervisor import SharedState, Supervisor
 from apiext.server.multiprocess.worker import WorkerStart, serve_as_worker
 from apiext.server.observability.log_output import configure_logging
@@ -25,7 +24,7 @@ from apiext.server.routes.process_role import SharedLog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.api.audit.batch_options import BatchOptions
+    from apiext.api.audit.backend import BatchOptions
     from apiext.server.multiprocess.worker_slot import WorkerEnds
     from apiext.server.options.audit import AuditOptions
     from apiext.server.options.options import LimitOptions, ServerOptions

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.server.multiprocess.metrics_ledger import MetricsLedger
-    from apiext.server.multiprocess.scoreboard import Scoreboard
+    from apiext.server.multiprocess.scoreboard import MetricsLedger, Scoreboard
     from apiext.server.multiprocess.siblings import Siblings
     from apiext.server.routes.metrics import Metrics
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.api.audit.batch_options import BatchOptions, TruncateOptions
+from apiext.api.audit.backend import BatchOptions, TruncateOptions
 from apiext.api.audit.levels import AuditMode
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from apiext.api.authentication.request_header import RequestHeaders
 from apiext.api.flowcontrol.seat_part import WHOLE, SeatPart
-from apiext.base.webhook.service_addresses import ServiceAddresses
+from apiext.base.webhook.host_addresses import ServiceAddresses
 from apiext.server.options.admission_plugins import AdmissionPlugins
 from apiext.server.options.audit import AuditOptions
 from apiext.server.options.feature_gates import FeatureGates

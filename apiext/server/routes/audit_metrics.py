@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.api.audit.statistics import AuditStats
+    from apiext.api.audit.backend import AuditStats
 
 
 class AuditMetrics:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from apiext.storage.value.encryption import Encryption
-    from apiext.storage.value.kms.kms_stats import KMSStats
+    from apiext.storage.value.kms.service import KMSStats
     from apiext.storage.value.reloading import EncryptionReloader
 
 _STORAGE: Final = "apiserver_storage"
@@ -124,7 +124,7 @@ class EncryptionMetrics:
     def _keys(self, stats: KMSStats) -> Iterable[Metric]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        from apiext.storage.value.kms.kms_stats import hash_of
+        from apiext.storage.value.kms.service import hash_of
 
         labels = ("transformation_type", "provider_name", "key_id_hash", "apiserver_id_hash")
         uses = CounterMetricFamily(f"{_ENVELOPE}_key_id_hash_total", "Uses of keys of KMS plugins.", labels=labels)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.flowcontrol.seat_seconds import SCALE
 from apiext.api.flowcontrol.statistics import DispatchProgress
+from apiext.api.flowcontrol.work_estimate import SCALE
 from apiext.server.routes.metrics_text import buckets
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from apiext.api.serving.static_manifests.reload_stats import ReloadStats
+    from apiext.api.serving.static_manifests.static_source import ReloadStats
 
 _PREFIX: Final = "apiserver_manifest_admission_config_controller"
 _LABELS: Final = ("status", "plugin", "apiserver_id_hash")

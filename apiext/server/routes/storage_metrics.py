@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from apiext.base.meta.gvk import GroupResource
     from apiext.storage.backends.measured_backend import MeasuredBackend
-    from apiext.storage.rendering.shard_stats import ShardStats
+    from apiext.storage.rendering.interest import ShardStats
 
 _LABELS: Final = ("operation", "group", "resource")
 

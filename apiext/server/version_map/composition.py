@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.gvk import GroupVersionResource
 from apiext.resources.definitions.conditions import STORAGE_MIGRATION_PROBLEMS
-from apiext.resources.definitions.deprecation import deprecation_warning
+from apiext.resources.definitions.definition import deprecation_warning
 from apiext.resources.definitions.stored_report import stored_report
 from apiext.server.version_map.conversions import conversion_target
 from apiext.server.version_map.entries import DEFINITIONS, GUARDS, MIGRATIONS, DefinitionEntry, NamedPart

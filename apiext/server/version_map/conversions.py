@@ -100,7 +100,7 @@ class RulesStates:
 def _parse_problem(conversion: KnownConversion) -> str:
     """Return what is wrong with a Conversion by itself."""
     # Imported with the first rules: most servers have none.
-    from apiext.resources.conversion.rules.errors import InvalidConversionError
+    from apiext.resources.conversion.rules.interface import InvalidConversionError
     from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 
     try:

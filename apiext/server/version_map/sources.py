@@ -13,7 +13,7 @@ from apiext.api.migration import migration_state
 from apiext.base.meta.gvk import GroupResource
 from apiext.base.meta.objectmeta import conditions
 from apiext.base.meta.request import AdmissionOperation
-from apiext.resources.registry.builtin.storageversionmigration import FAILED, RUNNING
+from apiext.resources.registry.builtin.storageversion import FAILED, RUNNING
 from apiext.resources.registry.request_context import RequestContext
 from apiext.server.version_map import conversions
 from apiext.server.version_map.conversions import client_target

@@ -11,9 +11,8 @@ from apiext.base.meta import errors
 from apiext.storage.cacher.sender import Sender
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
 from apiext.storage.rendering import event_lines
-from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.interest import Interest, ShardStats
 from apiext.storage.rendering.object_change import ObjectChange
-from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.watch_queue import WatchQueue
 
 _BEFORE_END_SECONDS: Final = 2.0

@@ -10,9 +10,8 @@ from typing import Any, Final
 from apiext.base.meta.objectmeta.sharding import ShardSelector
 from apiext.storage.errors import RENDERING_ERRORS
 from apiext.storage.interface import Item
-from apiext.storage.rendering.interest import Interest, equal_field
+from apiext.storage.rendering.interest import Interest, ShardStats, equal_field
 from apiext.storage.rendering.object_change import ObjectChange
-from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue
 

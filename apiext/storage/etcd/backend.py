@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Self
+from weakref import WeakSet
 
+from apiext.base.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.base.meta.limits import MAX_ETCD_MESSAGE_BYTES, MAX_SENT_VALUE_BYTES
+from apiext.base.scheduling.time_slice import Pace
+from apiext.storage import keys
 from apiext.storage.backend import (
     CompactedError,
     FutureRevisionError,
     Guard,
     HistoryLostError,
     KeyValue,
+    NotStreamedError,
     ProgressUnreliableError,
     RangeResult,
     UnavailableError,
     WatchBatch,
     WriteResult,
 )
+from apiext.storage.backends import transaction
 from apiext.storage.backends.transaction import value_too_large
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
-from apiext.storage.etcd.companions import Companions
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.etcd.errors import MessageTooLargeError, RevisionAhead, RevisionCompacted
+from apiext.storage.etcd.errors import MessageTooLargeError, RevisionAhead, RevisionCompacted, translate
+from apiext.storage.etcd.http2.channel import Channel
+from apiext.storage.etcd.http2.connection import Connection
+from apiext.storage.etcd.http2.grpc_status import UNIMPLEMENTED, RpcError
+from apiext.storage.etcd.http2.streams import DuplexStream
 from apiext.storage.etcd.lineage import Cluster
+from apiext.storage.etcd.messages import key_value
 from apiext.storage.etcd.progress_support import ProgressSupport
-from apiext.storage.etcd.range_stream import RangeStreams
 from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher
+from apiext.storage.replicas import server_keys
 
 _HEALTH_SECONDS: Final = 2.0
 """Seconds of a health check, as in kube-apiserver."""
@@ -40,6 +52,134 @@ _MAX_PAGE_KEYS: Final = 2000
 _PAGE_BYTES: Final = 4 << 20
 """Target size of the pages after the first."""
 _COMPACT_KEY: Final = b"compact_rev_key"
+
+
+_MAX_CONDITIONS: Final = 1024
+
+
+_PATH: Final = "/etcdserverpb.KV/RangeStream"
+_PIECE_KEYS: Final = 500
+"""Keys that are converted at once; etcd sends up to 1.5 MiB in one message, and twice that of growing values."""
+
+
+class RangeStreams:
+    """Streams ranges from servers that have the call. Which of them do not is known by connection: an upgrade makes a new one."""
+
+    def __init__(self, servers: Servers, seconds: float) -> None:
+        """Prepare without connecting; `seconds` limit the wait for the next message."""
+        self._servers = servers
+        self._seconds = seconds
+        self._lacking: WeakSet[Connection] = WeakSet()
+
+    @property
+    def supported(self) -> bool:
+        """Report whether the current server may have the call; true until it has refused it."""
+        return not any(connection in self._lacking for connection in self._connections(self._servers.current))
+
+    def _connections(self, channel: Channel) -> list[Connection]:
+        return [connection for found, connection in self._servers.connections() if found is channel]
+
+    async def read(self, key: bytes, end: bytes, revision: int) -> AsyncGenerator[Sequence[KeyValue]]:
+        """Yield the keys of a range at a revision. A slow caller slows the server down: the stream's window is 4 MiB.
+
+        Raises:
+            NotStreamedError: the server does not have the call.
+            UnavailableError: the stream broke. Keys that were not yielded must be read otherwise.
+            CompactedError: the revision was compacted.
+        """
+        channel = await self._servers.connected(self._seconds)
+        request = rpc.RangeRequest(key=key, range_end=end, revision=revision).SerializeToString()
+        try:
+            stream = await channel.download(_PATH, request, self._seconds)
+            try:
+                async with contextlib.aclosing(self._pieces(stream)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+            finally:
+                stream.cancel()
+        except RpcError as error:
+            raise self._failure(channel, error, revision) from error
+        except TimeoutError as error:
+            self._servers.mark_failed(channel)
+            raise UnavailableError("etcd sends nothing of a range") from error
+
+    async def _pieces(self, stream: DuplexStream) -> AsyncGenerator[Sequence[KeyValue]]:
+        pace = Pace()
+        while True:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    messages = await stream.take()
+            except RpcError:
+                if not stream.succeeded:
+                    raise
+                return
+            messages.reverse()
+            while messages:
+                kvs = _range(messages.pop()).kvs
+                for first in range(0, len(kvs), _PIECE_KEYS):
+                    yield [key_value(kv) for kv in kvs[first : first + _PIECE_KEYS]]
+                    await pace.checkpoint()
+
+    def _failure(self, channel: Channel, error: RpcError, revision: int) -> Exception:
+        if error.code == UNIMPLEMENTED:
+            self._lacking.update(self._connections(channel))
+            return NotStreamedError("the etcd server does not stream ranges")
+        translated = translate(error)
+        if isinstance(translated, RevisionCompacted):
+            return CompactedError(revision + 1)
+        if isinstance(translated, RevisionAhead):
+            return UnavailableError("the etcd server has not reached the revision of the first page")
+        if isinstance(translated, UnavailableError):
+            self._servers.mark_failed(channel)
+        return translated
+
+
+def _range(message: bytes) -> Any:
+    """Return the RangeResponse in a RangeStreamResponse, which aetcd lacks: a ResponseOp has it in the same field."""
+    return rpc.ResponseOp.FromString(message).response_range
+
+
+class Companions:
+    """Names companions, and chooses what guarded writes compare."""
+
+    def __init__(self, prefix: str) -> None:
+        """Name companions for the definitions below `--etcd-prefix`."""
+        self._definitions = keys.resource_prefix(prefix, CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource)
+        self._companions = server_keys.root(prefix) + server_keys.COMPANIONS
+        self._former = server_keys.former_root(prefix) + server_keys.COMPANIONS
+        self._conditions: dict[Guard, tuple[bytes, bool]] = {}
+        """Encoded conditions, and whether they are on companions. All writes of a resource share one until its definition changes."""
+
+    def of(self, key: str) -> tuple[bytes, bytes] | None:
+        """Return the companion of a key, and that of earlier releases; None for any key but a definition's."""
+        if not key.startswith(self._definitions):
+            return None
+        name = key[len(self._definitions) :]
+        return messages.encode(self._companions + name), messages.encode(self._former + name)
+
+    def condition(self, guard: Guard | None) -> tuple[bytes, bool]:
+        """Return the encoded condition of a guarded write, empty without one, and whether the guard's own key must decide if it fails."""
+        if guard is None:
+            return b"", False
+        found = self._conditions.get(guard)
+        if found is None:
+            # the absence of a companion does not tell that of its definition
+            companions = self.of(guard.key) if guard.is_large and guard.expected > 0 else None
+            if companions is None:
+                return self._keep(guard, transaction.compare(messages.encode(guard.key), guard.expected), by_companion=False)
+            own, former = companions
+            return self._keep(guard, transaction.compare(own, guard.expected) + transaction.compare(former, 0), by_companion=True)
+        return found
+
+    def reject(self, guard: Guard) -> bytes:
+        """Return the encoded condition on the guard's own key, since its companion was not written with it."""
+        return self._keep(guard, transaction.compare(messages.encode(guard.key), guard.expected), by_companion=False)[0]
+
+    def _keep(self, guard: Guard, condition: bytes, *, by_companion: bool) -> tuple[bytes, bool]:
+        if len(self._conditions) >= _MAX_CONDITIONS:
+            self._conditions.clear()
+        self._conditions[guard] = found = condition, by_companion
+        return found
 
 
 class EtcdBackend:

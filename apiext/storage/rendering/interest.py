@@ -1,14 +1,30 @@
-"""The interest of a watcher: which changes it sees, and as which events."""
+"""The interest of a watcher: which changes it sees, and as which events.
+
+Shard stats: apiserver pkg/storage/cacher/metrics.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from apiext.storage import keys
 from apiext.storage.errors import CorruptObjectError, UnknownPastError
 from apiext.storage.interface import EVERYTHING, Codec, Event, EventType, Selection
 from apiext.storage.rendering.object_change import ObjectChange
-from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.stored_entry import StoredEntry
 from apiext.storage.rendering.version_view import VersionView
+
+
+@dataclass(slots=True, eq=False)
+class ShardStats:
+    """The counts of one resource."""
+
+    watches: int = 0
+    """Open watches with a shard selector."""
+    is_used: bool = False
+    """Whether there has been such a watch."""
+    filtered: int = 0
+    """States of objects, before and after changes, that a shard selector kept from a watch."""
 
 
 class Interest:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.encoding.json_codec import Object
@@ -13,10 +14,25 @@ from apiext.storage import stored_object
 from apiext.storage.backend import UnreadableValue
 from apiext.storage.errors import CorruptObjectError, EncryptedObjectError
 from apiext.storage.interface import Codec, EncodedDraft, EncodedObject, Item
-from apiext.storage.rendering.waiting_limit import WaitingLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apiext.base.meta.errors import StatusError
 
 DECODING_ERRORS: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
 """Exceptions of codecs for bytes of another origin."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingLimit:
+    """How many readers of a version may wait while no batch of its objects ends."""
+
+    seconds: float
+    """Seconds without the end of a batch after which the limit holds."""
+    readers: int
+    refusal: Callable[[], StatusError]
+    """Returns the error that further readers get."""
 
 
 def written_item(draft: EncodedDraft, revision: int) -> Item:

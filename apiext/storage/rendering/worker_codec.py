@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from apiext.base.workers.restarts import RestartableJob
 from apiext.storage.errors import CorruptObjectError
-from apiext.storage.rendering.batch_rendering import render_all
 from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.version_view import render_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

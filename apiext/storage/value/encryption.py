@@ -8,8 +8,7 @@ from apiext.base.meta.configuration import ConfigurationError
 from apiext.base.meta.gvk import GroupResource
 from apiext.storage.stored_object import ENCRYPTED_PREFIX, NOT_DECRYPTED
 from apiext.storage.value.configuration import IdentityProvider, KeyedProvider, KMSProvider
-from apiext.storage.value.transformation_stats import TransformationStats
-from apiext.storage.value.transformer import PrefixTransformer, PrefixTransformers, Transformer, TransformError
+from apiext.storage.value.transformer import PrefixTransformer, PrefixTransformers, TransformationStats, Transformer, TransformError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from apiext.base.scheduling.backoff import Backoff
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.storage.value.configuration import digest, read_encryption_configuration, read_file
 from apiext.storage.value.encryption import kms_providers
-from apiext.storage.value.opening import open_plugins
+from apiext.storage.value.transforming_backend import open_plugins
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""A backend that encrypts values."""
+"""A backend that encrypts values, and the opening of a store's encryption."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from apiext.base.meta.builtin_resources import BUILTINS, INTERNAL_V1ALPHA1, BuiltinGroupVersion
+from apiext.base.meta.configuration import ConfigurationError
+from apiext.base.meta.gvk import GroupResource
 from apiext.base.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_RENDERING_BYTES
 from apiext.base.scheduling.time_slice import Pace
+from apiext.storage import keys
 from apiext.storage.backend import (
     Backend,
     BackendEvent,
@@ -22,17 +27,75 @@ from apiext.storage.backend import (
     WriteResult,
 )
 from apiext.storage.backends.forwarding_backend import ForwardingBackend
-from apiext.storage.value.resource_keys import ResourceKeys
+from apiext.storage.replicas import server_keys
+from apiext.storage.value.configuration import read_encryption_configuration
+from apiext.storage.value.encryption import Encryption, kms_providers
 from apiext.storage.value.transformer import MissingKeyError, TransformError
 
 if TYPE_CHECKING:
-    from apiext.storage.value.encryption import Encryption
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from apiext.storage.value.configuration import EncryptionConfiguration
+    from apiext.storage.value.kms.plugins import Plugins
     from apiext.storage.value.transformer import Transformer
 
 _MOST_WRITTEN: Final = 64
 """Writes whose objects are remembered: those under way at a time, with 4 MiB at most."""
 _MOST_FETCHES: Final = 3
 """Calls of KMS plugins for one value."""
+
+
+_USUAL: Final = (*BUILTINS, INTERNAL_V1ALPHA1)
+"""The built-in kinds that are served without `--builtin-kinds`."""
+
+
+class ResourceKeys:
+    """Splits keys below a prefix: `<prefix>/<group>/<resource>/...`, without the group for kinds of kube-apiserver itself."""
+
+    __slots__ = ("_begin", "_root")
+
+    def __init__(self, prefix: str) -> None:
+        self._root = keys.root(prefix)
+        self._begin = len(self._root)
+
+    def place(self, key: str) -> str:
+        """Return the beginning of a key that says its resource, empty for a key elsewhere."""
+        if not key.startswith(self._root):
+            return ""
+        first = key.find("/", self._begin)
+        if "." not in key[self._begin : first] and key[self._begin : first] != "services":
+            return key[: first + 1]
+        return key[: key.find("/", first + 1) + 1]
+
+    def resource(self, place: str) -> GroupResource | None:
+        """Return the resource of a place. Return None for the records of apiext, which are never encrypted."""
+        if not place or server_keys.is_record(place[self._begin :]):
+            return None
+        group, _, resource = place[self._begin : -1].rpartition("/")
+        if "." in group:
+            return GroupResource(group, resource)
+        name = place[self._begin : -1]
+        return _groups(_USUAL).get(name) or _all_groups().get(name) or GroupResource("", name)
+
+
+@cache
+def _all_groups() -> Mapping[str, GroupResource]:
+    # read with the first key of a kind that few servers have
+    from apiext.base.meta.generated.resources import further_resources
+
+    return _groups(further_resources(_USUAL))
+
+
+@cache
+def _groups(builtins: tuple[BuiltinGroupVersion, ...]) -> Mapping[str, GroupResource]:
+    """Return built-in resources by their names in keys."""
+    found: dict[str, GroupResource] = {}
+    for group in builtins:
+        for resource in group.resources:
+            # events are configured by their first group
+            found.setdefault(resource.stored_resource.resource, resource.resource.group_resource)
+    return found
 
 
 @dataclass(slots=True)
@@ -200,3 +263,32 @@ class TransformingBackend(ForwardingBackend):
 def _context(key: str) -> bytes:
     # the backend refuses a lone surrogate
     return key.encode(errors="surrogatepass")
+
+
+async def open_encrypted(backend: Backend, prefix: str, path: Path, *, reload: bool = False) -> TransformingBackend:
+    """Return a backend that encrypts the values below a prefix as a file says. Closing it closes the given one.
+
+    Raises:
+        ConfigurationError: the file cannot be read or is invalid, or a library is not installed.
+    """
+    configuration = read_encryption_configuration(path, reload=reload)
+    return TransformingBackend(backend, prefix, Encryption(configuration, await open_plugins(configuration)))
+
+
+async def open_plugins(configuration: EncryptionConfiguration, previous: Plugins | None = None) -> Plugins | None:
+    """Connect to the KMS plugins of a configuration, None without any. A plugin that does not answer is tried again.
+
+    The counts of the previous plugins continue.
+
+    Raises:
+        ConfigurationError: the library is not installed.
+    """
+    providers = kms_providers(configuration)
+    if not providers:
+        return None
+    try:
+        # few configurations have plugins
+        from apiext.storage.value.kms.plugins import Plugins
+    except ImportError as error:
+        raise ConfigurationError("grpcio is not installed, install apiext[kms]") from error
+    return await Plugins.open(providers, previous.stats if previous is not None else None)

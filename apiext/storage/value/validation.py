@@ -60,7 +60,7 @@ def _group(group: Mapping[str, Any], path: Path, names: set[str], *, reload: boo
     if not providers:
         yield required(at, f"at least one {at} is required")
     for index, provider in enumerate(providers):
-        yield from _provider(provider, at.index(index), names, reload=reload)
+        yield from _provider_errors(provider, at.index(index), names, reload=reload)
 
 
 def _overlap(resources: Sequence[str], path: Path) -> Iterator[FieldError]:
@@ -96,7 +96,7 @@ def _parsed(text: str) -> GroupResource:
     return GroupResource(group, resource)
 
 
-def _provider(provider: Mapping[str, Any], path: Path, names: set[str], *, reload: bool) -> Iterator[FieldError]:
+def _provider_errors(provider: Mapping[str, Any], path: Path, names: set[str], *, reload: bool) -> Iterator[FieldError]:
     found = [name for name, value in provider.items() if value is not None]
     if not found:
         yield invalid(path, OMITTED, f"provider does not contain any of the expected providers: {_PROVIDERS}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from apiext.base.webhook.service_addresses import ServiceAddresses
+    from apiext.base.webhook.host_addresses import ServiceAddresses
     from apiext.resources.comparison.grades import Grades
 
 OnProgress = Callable[[str, int, int | None], None]

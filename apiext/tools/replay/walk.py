@@ -28,7 +28,7 @@ from apiext.tools.replay.store_filling import fill_store
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from apiext.base.webhook.service_addresses import ServiceAddresses
+    from apiext.base.webhook.host_addresses import ServiceAddresses
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.judgement.outcome import ObjectFinding
     from apiext.tools.plan.options import OnProgress

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from apiext.base.meta.encoding.json_codec import Object
-    from apiext.base.webhook.service_addresses import ServiceAddresses
+    from apiext.base.webhook.host_addresses import ServiceAddresses
     from apiext.tools.plan.plan import DefinitionPlan, PlanStep, ReleasePlan
     from apiext.tools.releases.interface import Release
     from apiext.tools.replay.server_client import ServerClient

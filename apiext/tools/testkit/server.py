@@ -151,7 +151,7 @@ class Server:
         Takes the steps that `apiext plan` gives. With `migrate`, also those that only a later release needs: all objects are stored in
         the new storage version, and status.storedVersions has no other one.
         """
-        from apiext.base.webhook.service_addresses import parse_service_addresses
+        from apiext.base.webhook.host_addresses import parse_service_addresses
         from apiext.tools.testkit.release import ReleaseRequest, take_release
 
         reads_store = not _values(self._flags, "--etcd-servers")

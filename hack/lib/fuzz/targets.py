@@ -115,8 +115,8 @@ def shard_selector(data: bytes) -> None:
 
 def json_path(data: bytes) -> None:
     """Compile the JSONPath of a column, and evaluate it."""
-    from apiext.base.meta.jsonpath.meter import EvalError, Meter
     from apiext.base.meta.jsonpath.paths import PathError, compile_path
+    from apiext.base.meta.jsonpath.steps import EvalError, Meter
 
     with suppress(PathError, EvalError, UnicodeDecodeError):
         compile_path(data.decode())(_SAMPLE, Meter())
@@ -208,7 +208,7 @@ def continue_token(data: bytes) -> None:
 
 def service_account_token(data: bytes) -> None:
     """Parse the token of a ServiceAccount, and check its times."""
-    from apiext.api.authentication.serviceaccount import claims
+    from apiext.api.authentication.serviceaccount import service_account_tokens as claims
     from apiext.api.authentication.serviceaccount import service_account_tokens as jwt
     from apiext.api.authentication.tokens import TokenError
 

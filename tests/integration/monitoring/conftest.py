@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from apiext.operator.probes.metrics import OperatorMetrics
+from apiext.operator.probes.listener import OperatorMetrics
 from apiext.operator.statistics import OperatorStatistics
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd

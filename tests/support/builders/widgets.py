@@ -9,8 +9,7 @@ from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.gvk import GroupResource, GroupVersionKind
 from apiext.base.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.base.workers.server_link import ServerLink
-from apiext.storage.codec_conversion import Conversion
-from apiext.storage.interface import EncodedObject, Event, EventType, Item, RemoteCodec, Selection, Store, Watch, WatchOptions
+from apiext.storage.interface import Conversion, EncodedObject, Event, EventType, Item, RemoteCodec, Selection, Store, Watch, WatchOptions
 from tests.support.builders import crds
 
 WIDGETS = GroupResource("example.com", "widgets")

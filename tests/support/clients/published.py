@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import orjson
 
-from apiext.api.discovery import documents
+from apiext.api.discovery import handler as documents
 from apiext.api.discovery.resources import collect
-from apiext.api.openapi.sources import merged, sources
+from apiext.api.openapi.handler import merged, sources
 from apiext.base.meta.builtin_resources import BUILTINS
 from apiext.base.meta.encoding import json_codec
 from apiext.resources.definitions.definition import Definition

@@ -13,8 +13,8 @@ from apiext.base.meta.encoding.json_decoder import BodyDecodeError, duplicate_fi
 from apiext.base.meta.encoding.protobuf_wire import field as delimited_field
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.generated.go_types import struct_of
-from apiext.base.meta.jsonpath.meter import EvalError, Meter
 from apiext.base.meta.jsonpath.paths import PathError, compile_path
+from apiext.base.meta.jsonpath.steps import EvalError, Meter
 from apiext.resources.registry.protobuf import kinds
 from apiext.resources.registry.protobuf.kinds import message_of
 from tests.support.growth.measure import Case

@@ -31,7 +31,7 @@ from apiext.api.serving.import_handler import ImportHandler
 from apiext.api.serving.instance_guard import InstanceGuards
 from apiext.api.serving.namespace_controller import NamespaceController, namespace_phase
 from apiext.api.serving.remote.remote_scopes import with_remote_builtin
-from apiext.api.serving.stored_handler import StoredHandler
+from apiext.api.serving.stored_documents import StoredHandler
 from apiext.base.meta.builtin_resources import (
     BUILTINS,
     CUSTOM_RESOURCE_DEFINITIONS,

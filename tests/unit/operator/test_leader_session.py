@@ -5,7 +5,7 @@ import pytest
 from apiext.cli.operate import operate
 from apiext.operator.api_clients import API_SERVICES, CRDS
 from apiext.operator.ca_bundle import CABundleSource
-from apiext.operator.checks.diagnosis import Diagnosis
+from apiext.operator.checks.sequence import Diagnosis
 from apiext.operator.leader_session import LeaderSession
 from apiext.operator.options import read_options
 from apiext.operator.reporting.event_recorder import EventRecorder

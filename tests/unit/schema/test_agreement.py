@@ -12,9 +12,9 @@ from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.field import Path
 from apiext.schema.canonical import complete, supports
 from apiext.schema.compiled import CompiledSchema
-from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.defaulting.algorithm import prune_non_nullable_nulls_without_defaults
 from apiext.schema.defaulting.validation import default_errors
-from apiext.schema.lazy_path import DottedPath
+from apiext.schema.field_path import DottedPath
 from apiext.schema.model import Structural, unsupported_field
 from apiext.schema.pruning import META_FIELDS, prune
 from apiext.schema.shared_pruning import SharedPruning

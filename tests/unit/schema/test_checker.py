@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.schema.lazy_path import DottedPath
+from apiext.schema.field_path import DottedPath
 from apiext.schema.validation.checker import compile_check
 from apiext.schema.validation.spec import Spec
 

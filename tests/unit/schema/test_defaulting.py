@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from apiext.schema.defaulting.algorithm import default
+from apiext.schema.defaulting.algorithm import default, prune_non_nullable_nulls_without_defaults
 from apiext.schema.defaulting.prune import has_unpruned_defaults, pruned_default
-from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.model import Structural
 
 A = {"type": "string", "default": "A"}

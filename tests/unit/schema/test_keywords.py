@@ -18,8 +18,8 @@ from apiext.resources.definitions.validation.options import CREATE
 from apiext.resources.definitions.validation.schemas import nodes
 from apiext.resources.registry.protobuf.customresourcedefinition import SCHEMA_WIRE
 from apiext.schema import keywords
+from apiext.schema.field_path import DottedPath
 from apiext.schema.keywords import KEYWORDS, Keyword, Kind
-from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import unsupported_field
 from apiext.schema.validation.checker import compile_check
 from apiext.schema.validation.keywords.registry import FUNCTIONS, FUNCTIONS_OF, KINDS

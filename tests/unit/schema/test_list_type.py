@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.schema.list_type import list_errors
+from apiext.schema.compiled import list_errors
 from apiext.schema.model import Structural
 
 SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {}}

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.schema.embedded_metadata import CoercionError, coerce
-from apiext.schema.embedded_metadata_validation import resource_errors
+from apiext.schema.embedded_metadata import CoercionError, coerce, resource_errors
 from apiext.schema.model import Structural
 
 RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from apiext.storage.writer import WriteGuard
 
 from apiext.base.meta import errors, limits
 from apiext.base.meta.encoding import json_codec
@@ -20,6 +19,7 @@ from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, Item, ListOptions, Store, VersionMatch
 from apiext.storage.rendering import watch_queue
+from apiext.storage.writer import WriteGuard
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
 from tests.support.event_loop import Clock, settle
 from tests.support.servers.memory_backend import MemoryBackend

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.api.admission.webhooks.invocation import REVIEW_VERSIONS
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.golang import formatting
-from apiext.base.meta.golang.byte_type import BYTES
 from apiext.base.meta.golang.struct_table import struct
 from apiext.base.meta.golang.struct_type import Struct
 from apiext.base.meta.golang.type_model import Raw, Slice, String
+from apiext.base.meta.golang.value_types import BYTES
 from apiext.base.webhook.review_type import ReviewType, group_version_kind, unparsed
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 from apiext.api.admission.sources import ReviewAnswer
 from apiext.base.meta.limits import MAX_HOOK_CALLS, MAX_HOOK_CLIENTS
 from apiext.base.scheduling.tracebacks import without_frames
+from apiext.base.webhook.circuit_breaker import WaitingCalls
 from apiext.base.webhook.client_config import ClientConfig, parse_client_config
 from apiext.base.webhook.hook_answers import HookError
 from apiext.base.webhook.hook_client import TIMEOUT
-from apiext.base.webhook.waiting_calls import WaitingCalls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

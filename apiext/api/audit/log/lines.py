@@ -82,3 +82,13 @@ def _notes(context: RequestFacts) -> str:
     if not annotations:
         return ""
     return decided[1] if decided is not None and annotations is decided[0] else f',"annotations":{json_text(annotations)}'
+
+
+_LINGERING: Final = 25_000_000
+"""Nanoseconds for which an arrival is no line yet: most requests end sooner."""
+
+
+def is_recent(moment: int, now: int) -> bool:
+    """Return whether a request that arrived at a moment probably ends soon; both are in nanoseconds since 1970."""
+    # a clock that was set back makes no moment recent
+    return 0 <= now - moment < _LINGERING

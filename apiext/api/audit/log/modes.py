@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.api.audit import buffered_backend
+from apiext.api.audit import backend as buffered_backend
 from apiext.api.audit.event import AuditEvent, arrival
 from apiext.api.audit.levels import AuditMode, AuditStage
 from apiext.base.meta.request import READ_ONLY_VERBS
@@ -17,11 +17,9 @@ from apiext.base.meta.request import READ_ONLY_VERBS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from apiext.api.audit.backend import AuditBackend
-    from apiext.api.audit.batch_options import BatchOptions
+    from apiext.api.audit.backend import AuditBackend, AuditStats, BatchOptions
     from apiext.api.audit.event import RequestFacts
     from apiext.api.audit.log.writer import LogWriter
-    from apiext.api.audit.statistics import AuditStats
 
 _RECEIVED: Final = AuditStage.REQUEST_RECEIVED
 _COMPLETE: Final = AuditStage.RESPONSE_COMPLETE
@@ -109,7 +107,7 @@ class BufferedLog:
         room = 0 if writer.closing else max(0, min(count, self._buffer_size - writer.unwritten))
         if room < count:
             reason = "audit backend shut down" if writer.closing else "audit buffer queue blocked"
-            self._stats.lose(buffered_backend.PLUGIN, count - room, reason)
+            self._stats.lose(buffered_backend.BUFFERED, count - room, reason)
         return room
 
     async def close(self) -> None:

@@ -18,7 +18,7 @@ from apiext.base.meta.log import get_logger
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from apiext.api.audit.log.process_lock import ProcessLock
+    from apiext.api.audit.log.output import ProcessLock
 
 _LOG: Final = get_logger(__name__)
 _MEGABYTE: Final = 1024 * 1024

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from apiext.api.audit.event import AuditEvent, arrival
 from apiext.api.audit.levels import AuditStage
-from apiext.api.audit.log.arrivals import is_recent
-from apiext.api.audit.log.lines import arrival_line, ended, last_lines
+from apiext.api.audit.log.lines import arrival_line, ended, is_recent, last_lines
 from apiext.api.audit.log.output import PartialWriteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from apiext.api.audit.backend import AuditStats
     from apiext.api.audit.event import RequestFacts
     from apiext.api.audit.log.lines import Ended
     from apiext.api.audit.log.output import LogOutput
-    from apiext.api.audit.statistics import AuditStats
 
 _Wait = tuple[asyncio.Future[bool], bool]
 """A future with the outcome of a batch, and its result if the batch cannot be written."""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from apiext.api.authentication.serviceaccount.claims import LEEWAY, Claims, decode
 from apiext.api.authentication.tokens import AuthenticatedToken, KeysError, TokenError
 from apiext.base.meta.golang import base64_url, formatting
+from apiext.base.meta.golang.type_model import describe
 from apiext.base.meta.log import get_logger
 from apiext.base.meta.request import CREDENTIAL_ID, UserInfo
 from apiext.base.meta.time import parse as time_of
@@ -27,18 +27,20 @@ from apiext.base.meta.time import parse as time_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from apiext.api.authentication.serviceaccount.claims import ObjectClaim
     from apiext.api.authentication.serviceaccount.keys import SigningKey, VerifyingKey
     from apiext.base.meta.encoding.json_codec import Object
 
     Lookup = Callable[[str, str], Awaitable[Object | None]]
     """Returns the object of a namespace and name, None if there is none."""
+    from collections.abc import Callable
 
+    Read = Callable[[Any], Any]
+    """Returns the value of a claim, raises TokenError for one of another type."""
 
 _LOG: Final = get_logger(__name__)
 USER_PREFIX: Final = "system:serviceaccount:"
 GROUP: Final = "system:serviceaccounts"
-_PRIVATE: Final = "kubernetes.io"
+_KUBERNETES: Final = "kubernetes.io"
 _MAX_VERIFIED: Final = 4096
 """Tokens with a verified signature that are kept."""
 _INVALIDATED: Final = "service account token has been invalidated"
@@ -49,6 +51,156 @@ _Found = TypeVar("_Found", bound="Keys | None")
 
 _TEXTS: Final = ("alg", "kid", "nonce")
 """Members of the header that are texts."""
+
+
+LEEWAY: Final = 60.0
+"""Seconds that clocks may differ."""
+_INT64: Final = 1 << 63
+_DATE: Final = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
+_AUDIENCE: Final = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectClaim:
+    """An object that a token names."""
+
+    name: str = ""
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """The claims of a token. Times are in seconds since the epoch."""
+
+    issuer: str = ""
+    audiences: tuple[str, ...] = ()
+    expiry: int | None = None
+    """None for a token that does not expire."""
+    not_before: int | None = None
+    issued_at: int | None = None
+    token_id: str = ""
+    namespace: str = ""
+    service_account: ObjectClaim = ObjectClaim()
+    bound: Mapping[str, ObjectClaim]
+    """The objects to which the token is bound, by kind in lower case."""
+
+    def check_times(self, now: float) -> None:
+        """Check the times against the seconds since the epoch.
+
+        Raises:
+            TokenError: the token has expired or is not valid yet.
+        """
+        if self.not_before is not None and now + LEEWAY < self.not_before:
+            raise TokenError("service account token is not valid yet")
+        if self.expiry is not None and now - LEEWAY > self.expiry:
+            raise TokenError("service account token has expired")
+        if self.issued_at is not None and now + LEEWAY < self.issued_at:
+            raise TokenError("service account token is issued in the future")
+
+
+def decode(document: Mapping[str, Any]) -> Claims:
+    """Return the claims of a token's document.
+
+    Raises:
+        TokenError: a claim has another type. The message is the reference's.
+    """
+    public = _members(document, _PUBLIC)
+    private = _members(document, _PRIVATE).get("kubernetes.io", {})
+    return Claims(
+        issuer=public.get("iss", ""),
+        audiences=public.get("aud", ()),
+        expiry=public.get("exp"),
+        not_before=public.get("nbf"),
+        issued_at=public.get("iat"),
+        token_id=public.get("jti", ""),
+        namespace=private.get("namespace", ""),
+        service_account=private.get("serviceaccount", ObjectClaim()),
+        bound={kind: private[kind] for kind in _BOUND if private.get(kind) is not None},
+    )
+
+
+def _members(document: Mapping[str, Any], fields: Mapping[str, Read]) -> dict[str, Any]:
+    return {name: fields[name](value) for name, value in document.items() if name in fields}
+
+
+def _mismatch(value: Any, type_name: str) -> TokenError:
+    return TokenError(f"json: cannot unmarshal {describe(value)} into Go value of type {type_name}")
+
+
+def _string(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _mismatch(value, "string")
+    return value
+
+
+def _struct(type_name: str, fields: Mapping[str, Read]) -> Read:
+    def read(value: Any) -> dict[str, Any]:
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise _mismatch(value, type_name)
+        return _members(value, fields)
+
+    return read
+
+
+def _object_claim(value: Any) -> ObjectClaim:
+    return ObjectClaim(**_REFERENCE(value))
+
+
+def _optional(read: Read) -> Read:
+    return lambda value: None if value is None else read(value)
+
+
+def _date(value: Any) -> int:
+    if not isinstance(value, int | float) or isinstance(value, bool) or value in {float("inf"), float("-inf")}:
+        raise TokenError(_DATE)
+    # Go makes the lowest integer of what is beyond 64 bits
+    return int(value) if -_INT64 <= value < _INT64 else -_INT64
+
+
+def _audiences(value: Any) -> tuple[str, ...]:
+    named = [value] if isinstance(value, str) else value
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise TokenError(_AUDIENCE)
+    return tuple(named)
+
+
+def _attestations(value: Any) -> None:
+    if not isinstance(value, dict):
+        raise _mismatch(value, "map[string]authentication.AttestationValue")
+    for values in value.values():
+        if values is not None and not isinstance(values, list):
+            raise _mismatch(values, "authentication.AttestationValue")
+        for text in values or ():
+            _string(text)
+
+
+_REFERENCE: Final = _struct("serviceaccount.ref", {"name": _string, "uid": _string})
+_BOUND: Final = ("pod", "secret", "node", "validatingwebhookconfiguration", "mutatingwebhookconfiguration")
+_PUBLIC: Final[Mapping[str, Read]] = {
+    "iss": _string,
+    "sub": _string,
+    "aud": _audiences,
+    "exp": _optional(_date),
+    "nbf": _optional(_date),
+    "iat": _optional(_date),
+    "jti": _string,
+}
+_PRIVATE: Final[Mapping[str, Read]] = {
+    "kubernetes.io": _struct(
+        "serviceaccount.kubernetes",
+        {
+            "namespace": _string,
+            "serviceaccount": _object_claim,
+            **{kind: _optional(_object_claim) for kind in _BOUND},
+            "attestations": _optional(_attestations),
+            "warnafter": _optional(_date),
+        },
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +312,7 @@ class ServiceAccountTokens:
             "iat": now,
             "nbf": now,
             "jti": token_id,
-            _PRIVATE: {"namespace": metadata["namespace"], **references},
+            _KUBERNETES: {"namespace": metadata["namespace"], **references},
         }
         return sign(claims, (await self.keys()).signing)
 

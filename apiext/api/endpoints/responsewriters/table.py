@@ -16,9 +16,8 @@ from apiext.api.endpoints.responsewriters.response import PIECE_BYTES
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.jsonpath import paths as jsonpath
-from apiext.base.meta.jsonpath.meter import EvalError, Meter
 from apiext.base.meta.jsonpath.paths import Path
-from apiext.base.meta.jsonpath.steps import print_value
+from apiext.base.meta.jsonpath.steps import EvalError, Meter, print_value
 from apiext.base.meta.objectmeta.raw_metadata import metadata_json
 from apiext.base.meta.steps import Steps, at_once
 from apiext.base.scheduling.gradual_list import GradualListOfLarge

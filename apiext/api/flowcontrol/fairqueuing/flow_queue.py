@@ -6,8 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from apiext.api.flowcontrol.phase import EXECUTING, WAITING, Phase
-from apiext.api.flowcontrol.seat_seconds import NANOSECONDS
-from apiext.api.flowcontrol.work_estimate import ESTIMATED_SERVICE_NANOSECONDS, work_in_progress
+from apiext.api.flowcontrol.work_estimate import ESTIMATED_SERVICE_NANOSECONDS, NANOSECONDS, work_in_progress
 from apiext.base.meta.request import RequestInfo, UserInfo
 
 if TYPE_CHECKING:

@@ -13,12 +13,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from apiext.api.flowcontrol.fairqueuing.flow_queue import FlowQueue, FlowRequest, next_queue
-from apiext.api.flowcontrol.phase import ENDED, EXECUTING, WAITING
-from apiext.api.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, TIMED_OUT, Rejected
-from apiext.api.flowcontrol.seat_seconds import NANOSECONDS, duration_per_seat
+from apiext.api.flowcontrol.phase import CONCURRENCY_LIMIT, ENDED, EXECUTING, QUEUE_FULL, TIMED_OUT, WAITING, Rejected
 from apiext.api.flowcontrol.shuffle_sharding import Dealer, Hands
 from apiext.api.flowcontrol.statistics import DispatchProgress, FlowStats, LevelTimes
-from apiext.api.flowcontrol.work_estimate import ESTIMATED_SERVICE_NANOSECONDS, WorkEstimate
+from apiext.api.flowcontrol.work_estimate import ESTIMATED_SERVICE_NANOSECONDS, NANOSECONDS, WorkEstimate, duration_per_seat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

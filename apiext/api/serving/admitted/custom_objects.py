@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.api.admission.object_interfaces import EquivalentResource
-from apiext.api.serving.admitted.structured_merge import merge_configuration
+from apiext.api.serving.admitted.builtin_objects import merge_configuration
 from apiext.base.meta import errors, field
 from apiext.base.meta.encoding import json_codec, json_values
 from apiext.base.meta.golang.type_model import Decoder, TypeMismatchError

@@ -10,7 +10,7 @@ from apiext.api.admission.chain import Chain
 from apiext.api.endpoints.scopes.open_watches import Watches
 from apiext.api.endpoints.serializers.negotiation import TABLELESS_OFFERS
 from apiext.api.reviews import access_reviews, user_reviews
-from apiext.api.reviews.resources import (
+from apiext.api.reviews.review_rest import (
     LOCAL_SUBJECT_ACCESS_REVIEWS,
     SELF_SUBJECT_ACCESS_REVIEWS,
     SELF_SUBJECT_REVIEWS,
@@ -18,8 +18,8 @@ from apiext.api.reviews.resources import (
     SUBJECT_ACCESS_REVIEWS,
     TOKEN_REQUEST,
     TOKEN_REVIEWS,
+    ReviewRest,
 )
-from apiext.api.reviews.review_rest import ReviewRest
 from apiext.api.reviews.token_request import default_token_request
 from apiext.api.serving.builtin.printing import PLAIN_TABLE
 from apiext.api.serving.builtin.served_kind import ServedKind

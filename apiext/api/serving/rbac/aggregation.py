@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from apiext.api.authorization.rbac.policy import Binding, RoleRef, Subject
 from apiext.api.authorization.rbac.rules import read_rules
 from apiext.api.endpoints.handlers.patch import patch_stored
 from apiext.api.endpoints.parameters.options import WriteQuery
@@ -22,6 +23,7 @@ from apiext.base.scheduling.backoff import Backoff
 from apiext.base.scheduling.tasks import end_tasks
 
 if TYPE_CHECKING:
+    from apiext.api.authorization.rbac.policy import RolePolicy
     from apiext.api.authorization.rbac.rules import RoleRule
     from apiext.api.endpoints.scopes.scope import Scope
     from apiext.base.meta.encoding.json_codec import Object
@@ -117,3 +119,23 @@ class ClusterRoleAggregation:
         except errors.StatusError as error:
             if error.code != 404:
                 raise
+
+
+def put(policy: RolePolicy, resource: str, obj: Object) -> None:
+    """Put a role or binding."""
+    metadata = obj["metadata"]
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    if resource.endswith("roles"):
+        policy.put_role(namespace, name, read_rules(obj.get("rules")))
+        return
+    reference = obj["roleRef"]
+    subjects = tuple(Subject(each["kind"], each["name"], each.get("namespace", "")) for each in obj.get("subjects") or ())
+    policy.put_binding(Binding(namespace, name, RoleRef(reference["kind"], reference["name"]), subjects))
+
+
+def remove(policy: RolePolicy, resource: str, namespace: str, name: str) -> None:
+    """Remove a role or binding."""
+    if resource.endswith("roles"):
+        policy.remove_role(namespace, name)
+    else:
+        policy.remove_binding(namespace, name)

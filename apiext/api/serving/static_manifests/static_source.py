@@ -1,19 +1,24 @@
 """Loads the files of a plug-in into the index of configurations, and loads them again when they change.
 
 Mirrors apiserver pkg/admission/plugin/webhook/manifest/source and plugin/policy/manifest/source.
+
+Manifest files: apiserver pkg/admission/plugin/manifest/loader.go.
+
+Reload stats: apiserver pkg/admission/plugin/manifest/metrics.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from apiext.api.admission.dynamic import MUTATING_POLICY, MUTATING_WEBHOOK, VALIDATING_POLICY, VALIDATING_WEBHOOK
-from apiext.api.serving.static_manifests.manifest_files import ManifestError, Manifests, read_manifests
 from apiext.base.meta import field as fields
 from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding.documents import FileProblem, parse
 from apiext.base.meta.golang.formatting import quote
 from apiext.base.meta.limits import MAX_DEPTH
 from apiext.base.meta.log import get_logger
@@ -25,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from apiext.api.admission.configuration.followed import FollowedObjects
-    from apiext.api.serving.static_manifests.reload_stats import ReloadStats
+    from apiext.api.admission.configuration.index import FollowedObjects
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.registry.builtin.kind import BuiltinKind
 
@@ -42,6 +46,83 @@ PLUGIN_KINDS: Final[dict[str, tuple[BuiltinKind, ...]]] = {
 }
 """The kinds that the files of each plug-in may have."""
 _V1: Final = "admissionregistration.k8s.io/v1"
+
+
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+
+
+@dataclass(slots=True)
+class ReloadStats:
+    """The reloads of a server by plug-in."""
+
+    server: str
+    """The server's identity."""
+    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Reloads by status and plug-in."""
+    times: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Times of the last reloads, in seconds since the epoch."""
+    digests: dict[str, str] = field(default_factory=dict)
+    """Hashes of the files that apply, by plug-in."""
+
+    @property
+    def server_hash(self) -> str:
+        """Return the hash of the identity, as metrics show it."""
+        return f"sha256:{hashlib.sha256(self.server.encode()).hexdigest()}" if self.server else ""
+
+    def succeed(self, plugin: str, digest: str) -> None:
+        """Count a successful load."""
+        self._count("success", plugin)
+        self.digests[plugin] = digest
+
+    def fail(self, plugin: str) -> None:
+        """Count a failed reload."""
+        self._count("failure", plugin)
+
+    def _count(self, status: str, plugin: str) -> None:
+        self.counts[status, plugin] = self.counts.get((status, plugin), 0) + 1
+        self.times[status, plugin] = time.time()
+
+
+class ManifestError(ValueError):
+    """The files of a folder cannot be used. The text says why."""
+
+
+class Manifests(NamedTuple):
+    """The documents of a folder."""
+
+    documents: list[tuple[Path, Any]]
+    """The documents that are not empty, with their files, which are in the order of their names."""
+    digest: str
+    """A hash of all files; empty if there is no data."""
+
+
+def read_manifests(folder: Path) -> Manifests:
+    """Return the documents of the YAML and JSON files of a folder, without its subfolders.
+
+    Raises:
+        ManifestError: a file cannot be read, or is neither YAML nor JSON.
+    """
+    documents: list[tuple[Path, Any]] = []
+    digest, has_data = hashlib.sha256(), False
+    try:
+        files = sorted((path for path in folder.iterdir() if not path.is_dir()), key=lambda path: path.name)
+        for path in files:
+            data = path.read_bytes() if path.suffix.lower() in _SUFFIXES else b""
+            if not data:
+                continue
+            has_data = True
+            digest.update(data + b"\0")
+            documents += [(path, document) for document in _parse(path, data)]
+    except OSError as error:
+        raise ManifestError(f"failed to read manifest directory {str(folder)!r}: {error}") from error
+    return Manifests(documents, f"sha256:{digest.hexdigest()}" if has_data else "")
+
+
+def _parse(path: Path, data: bytes) -> list[Any]:
+    try:
+        return parse(data)
+    except FileProblem as error:
+        raise ManifestError(f"error loading {path}: {error}") from error
 
 
 def manifest_objects(plugin: str, manifests: Manifests) -> dict[str, list[Object]]:

@@ -10,12 +10,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.generated import archive
-from apiext.base.meta.golang.byte_type import BYTES, Bytes
-from apiext.base.meta.golang.composite_struct import CompositeStruct, promoted
 from apiext.base.meta.golang.struct_table import SIMPLE_TYPES, TYPE_META
-from apiext.base.meta.golang.struct_type import Field
+from apiext.base.meta.golang.struct_type import CompositeStruct, Field, promoted
 from apiext.base.meta.golang.type_model import Bool, GoType, Int, Map, Pointer, Raw, Slice, String
-from apiext.base.meta.golang.value_types import IntOrString, QuantityText
+from apiext.base.meta.golang.value_types import BYTES, Bytes, IntOrString, QuantityText
 from apiext.base.meta.objectmeta.canonical import OBJECT_META
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.base.meta.golang.composite_struct import CompositeStruct, promoted
-from apiext.base.meta.golang.struct_type import Field, Struct
-from apiext.base.meta.golang.time_types import MicroTime, Time
+from apiext.base.meta.golang.struct_type import CompositeStruct, Field, Struct, promoted
 from apiext.base.meta.golang.type_model import Bool, GoType, Int, Map, Pointer, Slice, String
+from apiext.base.meta.golang.value_types import MicroTime, Time
 
 _STRING: Final = String()
 TYPE_META: Final = (Field("kind", _STRING, embedded=("TypeMeta",)), Field("apiVersion", _STRING, embedded=("TypeMeta",)))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.base.meta.golang.type_model import GoType, Pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apiext.base.meta.golang.type_model import Decoder
 
 _MAX_PLANS: Final = 500
@@ -117,3 +119,22 @@ class Struct(GoType):
 
     def empty(self, value: Any) -> bool:
         return False
+
+
+class CompositeStruct(Struct):
+    """A struct with embedded structs that have messages of their own in Protobuf. In JSON their fields are its own."""
+
+    __slots__ = ("embedded", "path")
+
+    def __init__(self, struct: str, package: str, path: str) -> None:
+        super().__init__(struct, package)
+        self.path = path
+        """The package's path and the name, such as core/v1.Pod."""
+        self.embedded: tuple[tuple[int, Struct], ...] = ()
+        """The embedded structs and their numbers. `by_name` has their fields without numbers."""
+
+
+def promoted(embedded: Struct, name: str) -> Iterator[Field]:
+    """Yield the fields of an embedded struct. Its own message has their numbers."""
+    for field in embedded.by_name.values():
+        yield Field(field.name, field.type, omit_empty=field.omit_empty, embedded=(name, *field.embedded))

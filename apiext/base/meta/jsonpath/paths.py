@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from apiext.base.meta.encoding import utf8
 from apiext.base.meta.jsonpath import steps as jsonpath_steps
-from apiext.base.meta.jsonpath.meter import Meter, Values
-from apiext.base.meta.jsonpath.steps import Step, sequence
+from apiext.base.meta.jsonpath.steps import Meter, Step, Values, sequence
 from apiext.base.meta.limits import MAX_PATH_STEPS
 from apiext.base.meta.steps import Steps, at_once
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta import time, unstructured
 from apiext.base.meta.golang.struct_table import struct
-from apiext.base.meta.golang.time_types import Time
 from apiext.base.meta.golang.type_model import DecodeError, Decoder, Raw
+from apiext.base.meta.golang.value_types import Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,6 @@
 """The auth provider oidc of kubeconfigs (client-go plugin/pkg/client/auth/oidc).
 
-Replaces that of kubernetes.aio, which sends the refresh token over TLS without verifying the certificate. Renewed tokens stay in
-memory; the kubeconfig is not written.
+Renewed tokens stay in memory; the kubeconfig is not written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Exec plugins: programs that print an ExecCredential (client-go plugin/pkg/client/auth/exec/exec.go).
-
-kubernetes.aio reads the exec section. This module does not use its runner, which has no deadline, cannot end a plugin, and
-loses the expiry of certificates.
-"""
+"""Exec plugins: programs that print an ExecCredential (client-go plugin/pkg/client/auth/exec/exec.go)."""
 
 from __future__ import annotations
 
@@ -44,20 +40,15 @@ def exec_plugin(
         raise ValueError(f"the user's exec has apiVersion {version!r}, which is none of {', '.join(_VERSIONS)}")
     if config.get("interactiveMode") == "Always":
         raise ValueError("the user's exec has interactiveMode Always, and there is no terminal")
-    # the import takes 0.7 s: only for these users
-    from kubernetes.aio.config.config_exception import ConfigException
-    from kubernetes.aio.config.exec_provider import ExecProvider
-    from kubernetes.aio.config.kube_config import ConfigNode
-
+    info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(config, cluster, folder)}
     try:
-        provider = ExecProvider(ConfigNode("exec", dict(config)))
-    except ConfigException as error:
-        raise ValueError(f"the user's {error}") from error
-    command, *arguments = provider.args
+        command, arguments = str(config["command"]), config.get("args") or ()
+        given = {entry["name"]: entry["value"] for entry in config.get("env") or ()}
+    except KeyError as error:
+        raise ValueError(f"the user's exec: malformed request. missing key {error}") from error
     if "/" in command:
         command = str(folder / command)
-    info = {"apiVersion": version, "kind": "ExecCredential", "spec": _spec(config, cluster, folder)}
-    environment = {**provider.env, "KUBERNETES_EXEC_INFO": json.dumps(info)}
+    environment = {**os.environ, **given, "KUBERNETES_EXEC_INFO": json.dumps(info)}
 
     async def run() -> Credential:
         try:

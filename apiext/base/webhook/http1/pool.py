@@ -9,8 +9,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.webhook.http1.connection import KeptConnection
+from apiext.base.webhook.http1.destination import connect
 from apiext.base.webhook.http1.failures import CallFailedError
-from apiext.base.webhook.http1.opening import connect
 
 if TYPE_CHECKING:
     import ssl

@@ -8,10 +8,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.base.webhook.http1.connection import KeptConnection
-from apiext.base.webhook.http1.destination import Destination
+from apiext.base.webhook.http1.destination import Destination, connect, proxy_authorization
 from apiext.base.webhook.http1.failures import DialError, ProxyError
-from apiext.base.webhook.http1.opening import connect
-from apiext.base.webhook.http1.proxies import proxy_authorization
 
 if TYPE_CHECKING:
     from yarl import URL

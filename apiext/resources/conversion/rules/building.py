@@ -15,7 +15,7 @@ from apiext.resources.conversion.rules.check.report import CheckReport, report_o
 from apiext.resources.conversion.rules.compile import compile_rules
 from apiext.resources.conversion.rules.converter import RulesConverter
 from apiext.resources.conversion.rules.declared_losses import DeclaredLosses
-from apiext.resources.conversion.rules.errors import InvalidConversionError
+from apiext.resources.conversion.rules.interface import InvalidConversionError
 from apiext.resources.conversion.rules.model import ConversionRules
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 

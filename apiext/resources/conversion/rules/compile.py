@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from apiext.base.meta.encoding import json_codec
+from apiext.base.meta.encoding import json_codec, json_values
+from apiext.base.meta.encoding.json_codec import Object
 from apiext.base.meta.field import Path
 from apiext.base.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
 from apiext.base.scheduling.inline_work import Deferred
 from apiext.resources.conversion.interface import ConversionError
 from apiext.resources.conversion.rules import model
-from apiext.resources.conversion.rules.detachment import detacher
-from apiext.resources.conversion.rules.errors import InvalidConversionError
 from apiext.resources.conversion.rules.field_types import FieldTypes, part_type
-from apiext.resources.conversion.rules.finish import finisher
-from apiext.resources.conversion.rules.interface import UNKNOWN
+from apiext.resources.conversion.rules.finish import finisher, metadata_paths
+from apiext.resources.conversion.rules.interface import UNKNOWN, InvalidConversionError
 from apiext.resources.conversion.rules.inverse import MovedPaths
-from apiext.resources.conversion.rules.metadata_texts import metadata_paths
-from apiext.resources.conversion.rules.model import Expressions
+from apiext.resources.conversion.rules.model import EACH, Expressions
 from apiext.resources.conversion.rules.operations.copy import compile_copy
 from apiext.resources.conversion.rules.operations.default import compile_default
 from apiext.resources.conversion.rules.operations.drop import compile_drop
@@ -30,17 +29,116 @@ from apiext.resources.conversion.rules.operations.wrap import compile_unwrap, co
 from apiext.resources.conversion.rules.paths import path_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from apiext.base.meta.encoding.json_codec import Object
-    from apiext.resources.conversion.rules.detachment import Detach
     from apiext.resources.conversion.rules.expressions.compile import CompiledAssignment
     from apiext.resources.conversion.rules.finish import Finish
     from apiext.resources.conversion.rules.interface import CompiledRules, Transformation
-    from apiext.resources.conversion.rules.model import Assignment, ConversionRules, FieldRule, Rule
+    from apiext.resources.conversion.rules.model import Assignment, ConversionRules, FieldRule, FieldSteps, Rule
     from apiext.resources.conversion.rules.operations.operation import Reversible, Step
     from apiext.schema.compiled import CompiledSchema
     from apiext.schema.model import Structural
+
+
+Detach = Callable[[Object], None]
+"""Replaces, in place, the values of an object that rules change by copies."""
+_NESTED: Final = frozenset({dict, list})
+
+
+def detacher(rules: Iterable[Rule]) -> Detach:
+    """Return the function that copies what rules change in either direction, whatever the order in which they move fields.
+
+    A rule changes the objects and lists on its path. What it moves, later rules may change at another path: that is copied as a whole.
+    """
+    root = _Names({}, is_moved=False)
+    for rule in rules:
+        for path, is_moved in _changed(rule):
+            _add(root, path, is_moved=is_moved)
+    return _Detachment(_parts(root)).apply
+
+
+def _changed(rule: Rule) -> Iterator[tuple[FieldSteps, bool]]:
+    """Yield the paths at which a rule sets or removes values, and whether it moves objects and lists there."""
+    match rule:
+        case model.Move(source, target):
+            yield from ((source, True), (target, True))
+        case model.Copy(target=target):
+            yield target, False
+        case model.Split(source=whole, targets=parts) | model.Join(target=whole, sources=parts):
+            # both leave values that are no texts
+            yield from ((path, False) for path in (whole, *parts))
+        case model.Expressions(to_hub, to_spoke):
+            yield from ((each.path, False) for each in (*to_hub, *to_spoke))
+        case model.Wrap(path) | model.Unwrap(path) | model.ListToMap(path) | model.MapToList(path):
+            yield path, True
+        case _:
+            yield rule.path, False
+
+
+class _Names(NamedTuple):
+    """The steps that lead on from a place."""
+
+    below: dict[str, _Names]
+    is_moved: bool
+
+
+class _Part(NamedTuple):
+    """What is copied of a value: the value alone, or with members. None in place of a part: all of it."""
+
+    members: tuple[tuple[str, _Part | None], ...]
+    each: _Part | None
+    """Copied of each item or member."""
+    has_each: bool
+
+
+def _add(root: _Names, path: FieldSteps, *, is_moved: bool) -> None:
+    node = root
+    for step in path[:-1]:
+        node = node.below.setdefault(step, _Names({}, is_moved=False))
+    known = node.below.get(path[-1])
+    node.below[path[-1]] = _Names({} if known is None else known.below, is_moved or (known is not None and known.is_moved))
+
+
+def _parts(names: _Names) -> _Part:
+    # the value at the end of a path is replaced and not changed, unless it is moved
+    changed = {step: None if below.is_moved else _parts(below) for step, below in names.below.items() if below.is_moved or below.below}
+    members = tuple((step, part) for step, part in changed.items() if step != EACH)
+    return _Part(members, changed.get(EACH), EACH in changed)
+
+
+class _Detachment:
+    """Implements Detach."""
+
+    __slots__ = ("_part",)
+
+    def __init__(self, part: _Part) -> None:
+        self._part = part
+
+    def apply(self, obj: Object) -> None:
+        """Replace values by copies in place."""
+        _detach(obj, self._part)
+
+
+def _detach(value: dict[str, Any], part: _Part) -> None:
+    if part.has_each:
+        for name, member in value.items():
+            if type(member) in _NESTED:
+                value[name] = _copy(member, part.each)
+    for name, below in part.members:
+        member = value.get(name)
+        if type(member) in _NESTED:
+            value[name] = _copy(member, below)
+
+
+def _copy(value: Any, part: _Part | None) -> Any:
+    if part is None:
+        return json_values.copy(value)
+    copied = value.copy()
+    if type(value) is dict:
+        _detach(copied, part)
+    elif part.has_each:
+        copied = [_copy(item, part.each) if type(item) in _NESTED else item for item in value]
+    return copied
 
 
 def operation(rule: model.FieldRule, types: FieldTypes) -> Reversible:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.resources.conversion.rules.model import EACH
-from apiext.resources.conversion.rules.operations.parts import PartType
+from apiext.resources.conversion.rules.operations.split import PartType
 from apiext.schema.model import Structural
 
 if TYPE_CHECKING:

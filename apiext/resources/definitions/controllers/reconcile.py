@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import field
 from apiext.base.meta.gvk import GroupResource
-from apiext.resources.definitions import approval, conditions
+from apiext.resources.definitions import conditions
+from apiext.resources.definitions import conditions as approval
 from apiext.resources.definitions.conditions import (
     CONVERSION_WEBHOOK_AVAILABLE,
     ESTABLISHED,
@@ -97,7 +98,7 @@ def _establish(crd: Object) -> None:
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
     condition = _ESTABLISHED
     if bundle:
-        from apiext.resources.definitions.validation.ca_bundle import ca_bundle_errors
+        from apiext.resources.definitions.validation.client_config import ca_bundle_errors
 
         if ca_bundle_errors(bundle, field.ROOT):
             condition = _BAD_CA_BUNDLE

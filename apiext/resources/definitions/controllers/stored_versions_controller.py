@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.workqueue import WorkQueue
 from apiext.resources.definitions import unused_versions
-from apiext.resources.definitions.catalog_follower import CatalogFollower
+from apiext.resources.definitions.catalog import CatalogFollower
 from apiext.resources.definitions.controllers.status_writer import StatusWriter
 from apiext.storage.errors import InvalidObjectError, KeyNotFoundError
 from apiext.storage.watch_events import FAILURES

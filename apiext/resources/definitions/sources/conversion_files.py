@@ -64,7 +64,7 @@ class ConversionFiles:
 
     def _problem(self, path: Path, document: Object) -> str:
         # Imported with the first rules: most folders have none.
-        from apiext.resources.conversion.rules.errors import InvalidConversionError
+        from apiext.resources.conversion.rules.interface import InvalidConversionError
         from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 
         other = self.other(path, _name(document))

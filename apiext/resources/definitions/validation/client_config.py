@@ -1,13 +1,21 @@
-"""Validation of a webhook's URL or Service (apiserver pkg/util/webhook/validation.go)."""
+"""Validation of a webhook's URL or Service (apiserver pkg/util/webhook/validation.go).
+
+Ca bundle: client-go transport.TLSConfigFor.
+"""
 
 from __future__ import annotations
 
+import base64
+import re
+import ssl
 from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta import field, names
 from apiext.base.meta.golang.url import parse_url
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.base.meta.field import FieldError, Path
 
@@ -70,3 +78,55 @@ def _service_path_errors(url_path: str | None, path: Path) -> list[FieldError]:
         else:
             problems.append(f"segment[{index}] may not be empty")
     return [field.invalid(path, url_path, problem) for problem in problems]
+
+
+_BLOCK: Final = re.compile(
+    r"^-----BEGIN (?P<type>[^\n-]+)-----[ \t]*\r?\n(?P<body>[^-]*)^-----END (?P=type)-----[ \t]*(?:\r?\n|\Z)", re.MULTILINE
+)
+
+
+def ca_bundle_errors(bundle: str, path: Path) -> list[FieldError]:
+    """Return the errors of a base64-encoded PEM bundle: none if it is empty or at least one certificate can be parsed."""
+    text = base64.b64decode(bundle).decode("latin-1")
+    if not text:
+        return []
+    certificates = [block["body"] for block in _BLOCK.finditer(text) if block["type"] == "CERTIFICATE" and ":" not in block["body"]]
+    if any(map(_is_certificate, certificates)):
+        return []
+    if certificates:
+        reason = "failed to parse certificate: x509: malformed certificate"
+    elif _BLOCK.sub("", text):
+        reason = "unable to parse bytes as PEM block"
+    else:
+        reason = "no valid certificate authority data seen"
+    return [field.invalid(path, bundle, f"unable to load root certificates: {reason}")]
+
+
+def _is_certificate(body: str) -> bool:
+    try:
+        der = base64.b64decode("".join(body.split()), validate=True)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=der)
+    except (ssl.SSLError, ValueError):
+        return False
+    return True
+
+
+REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+
+
+def has_known_review_version(versions: Sequence[str]) -> bool:
+    """Report whether a webhook accepts a known version of the review, or declares none."""
+    return not versions or any(version in REVIEW_VERSIONS for version in versions)
+
+
+def review_version_errors(versions: Sequence[str], path: Path, *, recognized: bool) -> list[FieldError]:
+    """Return the errors of a list of versions, which is not empty. `recognized`: one of them must be known."""
+    errors: list[FieldError] = []
+    found: set[str] = set()
+    for index, version in enumerate(versions):
+        problems = ["duplicate version"] if version in found else names.dns1035_label(version)
+        errors += [field.invalid(path.index(index), version, problem) for problem in problems]
+        found.add(version)
+    if recognized and not has_known_review_version(versions):
+        errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
+    return errors

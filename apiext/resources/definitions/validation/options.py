@@ -9,9 +9,8 @@ from apiext.base.meta import field
 from apiext.base.meta.encoding import json_values
 from apiext.resources.definitions.conditions import ESTABLISHED, is_true
 from apiext.resources.definitions.validation import known_schemas, schemas
-from apiext.resources.definitions.validation.ca_bundle import ca_bundle_errors
+from apiext.resources.definitions.validation.client_config import ca_bundle_errors, has_known_review_version
 from apiext.resources.definitions.validation.list_types import is_non_atomic_set, map_key_errors
-from apiext.resources.definitions.validation.review_versions import has_known_review_version
 from apiext.schema.cel.rules.rule import NO_EXPRESSIONS, StoredExpressions
 from apiext.schema.defaulting.prune import has_unpruned_defaults
 from apiext.schema.model import RULES, Structural, unsupported_field

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta import field, names
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.objectmeta import validation
-from apiext.resources.definitions.validation.client_config import client_config_errors
-from apiext.resources.definitions.validation.review_versions import REVIEW_VERSIONS, has_known_review_version, review_version_errors
-from apiext.resources.registry.admissionregistration.match_conditions import match_condition_errors
+from apiext.resources.definitions.validation.client_config import (
+    REVIEW_VERSIONS,
+    client_config_errors,
+    has_known_review_version,
+    review_version_errors,
+)
+from apiext.resources.registry.admissionregistration.expressions import match_condition_errors
 from apiext.resources.registry.admissionregistration.rules import MATCH_POLICIES, rule_errors, unsupported
 from apiext.resources.registry.builtin.shared_rules import label_selector_errors
 

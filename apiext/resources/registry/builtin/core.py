@@ -14,8 +14,8 @@ from apiext.base.meta.builtin_resources import CONFIG_MAPS, SECRETS, SERVICE_ACC
 from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.encoding.json_syntax import syntax_error
 from apiext.base.meta.generated.go_types import struct_of
-from apiext.base.meta.golang.byte_type import length
 from apiext.base.meta.golang.type_model import describe
+from apiext.base.meta.golang.value_types import length
 from apiext.resources.registry.builtin.kind import BuiltinKind, metadata_fields
 from apiext.resources.registry.builtin.shared_rules import core_metadata_errors
 from apiext.resources.registry.strategy import Strategy

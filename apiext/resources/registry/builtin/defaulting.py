@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from apiext.base.meta.encoding import json_values
 from apiext.base.meta.generated.go_types import declared_defaults, struct_of
-from apiext.base.meta.golang.composite_struct import CompositeStruct
+from apiext.base.meta.golang.struct_type import CompositeStruct
 from apiext.base.meta.golang.type_model import Map, Pointer, Slice
 from apiext.resources.registry.builtin.kind import BuiltinKind
 
@@ -105,7 +105,7 @@ def _declared(declared: Mapping[str, Any]) -> Default:
     def default(obj: Object) -> None:
         for name, value in declared.items():
             if obj.get(name) is None:
-                obj[name] = json_values.copy(value)
+                obj[name] = json_values.copy(value) if isinstance(value, dict | list) else value
 
     return default
 

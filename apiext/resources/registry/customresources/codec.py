@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from apiext.base.scheduling.call_log import CallLog
     from apiext.resources.conversion.interface import Converter
     from apiext.schema.compiled import CompiledSchema
-    from apiext.storage.codec_conversion import Conversion
-    from apiext.storage.interface import RemoteCodec
+    from apiext.storage.interface import Conversion, RemoteCodec
 
 _KIND: Final = ("kind",)
 _NO_MEMBERS: Final[Object] = {}

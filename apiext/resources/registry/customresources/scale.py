@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.base.meta import errors, unstructured
 from apiext.base.meta.encoding import json_codec
-from apiext.base.meta.golang.struct_table import struct
+from apiext.base.meta.generated.go_types import struct_of
 from apiext.base.meta.golang.type_model import Decoder
 from apiext.base.meta.gvk import GroupVersionKind
-from apiext.base.meta.objectmeta.canonical import OBJECT_META
 from apiext.resources.registry.customresources.strategy import ScalePaths, split_path
 from apiext.resources.registry.metadata import own
 from apiext.storage.interface import Item
@@ -27,13 +26,7 @@ KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(2**31)
 """Replicas in the Scale of an object without replicas. An update must set another number."""
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-SCALE: Final = struct(
-    "Scale",
-    "TypeMeta, metadata! ObjectMeta, spec! ScaleSpec, status! ScaleStatus",
-    OBJECT_META,
-    struct("ScaleSpec", "replicas int32"),
-    struct("ScaleStatus", "replicas! int32, selector"),
-)
+SCALE: Final = struct_of(KIND)
 
 
 class ScaleCodec:

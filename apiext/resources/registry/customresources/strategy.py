@@ -1,4 +1,7 @@
-"""The strategy of custom resources in one version (apiextensions-apiserver pkg/registry/customresource: strategy.go, validator.go)."""
+"""The strategy of custom resources in one version (apiextensions-apiserver pkg/registry/customresource: strategy.go, validator.go).
+
+Status: apiextensions-apiserver pkg/registry/customresource/status_strategy.go.
+"""
 
 from __future__ import annotations
 
@@ -186,3 +189,36 @@ def _replicas_errors(obj: Object, path: str) -> list[FieldError]:
     if replicas > _MAX_INT32:
         return [field.invalid(where, replicas, f"should be less than or equal to {_MAX_INT32}")]
     return []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatusStrategy(Strategy):
+    """Strategy of the status subresource: changes only the status."""
+
+    resource: CustomResourceStrategy
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """Replace the object by the old one with the new status and managedFields."""
+        given = {"status": obj["status"]} if "status" in obj else {}
+        managers = obj["metadata"].get("managedFields")
+        obj.clear()
+        obj.update(old)
+        metadata = obj["metadata"] = dict(old["metadata"])
+        if managers is None:
+            metadata.pop("managedFields", None)
+        else:
+            metadata["managedFields"] = managers
+        obj.pop("status", None)
+        obj.update(given)
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
+        """Validate kind and version first, then metadata, status and replicas, then lists and rules."""
+        rules, scale = self.resource.rules, self.resource.scale
+        errors = self.resource.type_errors(obj)
+        if not errors:
+            errors = field.distinct(list(metadata_errors))
+            errors += rules.validate_status(obj, old)
+            if scale is not None:
+                errors += status_scale_errors(obj, scale)
+        is_valid = rules.has_rules and rules.is_valid(obj)
+        return self.resource.with_rule_errors(ctx, errors + rules.validate_lists(obj, old), obj, old, is_valid=is_valid)

@@ -16,12 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.base.meta import time
 from apiext.base.meta.encoding import json_codec, protobuf_wire
 from apiext.base.meta.encoding.protobuf_wire import field, read_fields
-from apiext.base.meta.golang.byte_type import Bytes
-from apiext.base.meta.golang.composite_struct import CompositeStruct
-from apiext.base.meta.golang.struct_type import Struct
-from apiext.base.meta.golang.time_types import MicroTime, Time
+from apiext.base.meta.golang.struct_type import CompositeStruct, Struct
 from apiext.base.meta.golang.type_model import Bool, Float, GoType, Int, Map, Pointer, Raw, Slice, String
-from apiext.base.meta.golang.value_types import IntOrString, QuantityText
+from apiext.base.meta.golang.value_types import Bytes, IntOrString, MicroTime, QuantityText, Time
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

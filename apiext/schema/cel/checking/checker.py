@@ -21,8 +21,8 @@ from apiext.schema.cel.ast import (
     Uint,
 )
 from apiext.schema.cel.checking.type_inference import Inference, display_type, is_less_specific, is_variable, unwrap_optional
-from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.environment import Environment
+from apiext.schema.cel.program import deep_recursion
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
 from apiext.schema.cel.types import (
     BOOL,

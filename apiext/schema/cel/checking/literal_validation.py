@@ -8,7 +8,7 @@ from typing import Final
 from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, ListLiteral, MapLiteral, children
 from apiext.schema.cel.checking.type_inference import display_type, unwrap_optional
 from apiext.schema.cel.errors import CelError
-from apiext.schema.cel.libraries.format_clauses import CLAUSE, RULES, parse_clause
+from apiext.schema.cel.libraries.strings import CLAUSE, RULES, parse_clause
 from apiext.schema.cel.standard.conversions import int_to_timestamp, text_to_duration, text_to_timestamp
 from apiext.schema.cel.syntax.source import Issue
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, CelType

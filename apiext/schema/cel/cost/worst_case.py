@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from apiext.base.meta.limits import MAX_BODY_BYTES
 from apiext.schema.cel.ast import CheckedAst
-from apiext.schema.cel.cost.estimate import ONE, UNKNOWN, Estimate
+from apiext.schema.cel.cost.estimate import ONE, UNKNOWN, ZERO, Estimate
 from apiext.schema.cel.cost.estimator import CostEstimator
 from apiext.schema.cel.cost.operand import CallEstimate, DeclarationPath, Invocation, SizeOf
-from apiext.schema.cel.cost.sizes import KEYS, declaration_at
 from apiext.schema.cel.declarations import Declaration
 
 _VARIABLES: Final = ("self", "oldSelf")
@@ -23,6 +23,41 @@ _CONVERSIONS: Final = "type int uint double string bytes bool duration timestamp
 _TIMES: Final = "getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear getHours getMinutes getSeconds getMilliseconds"
 _BOUNDED_FUNCTIONS: Final = frozenset(f"{_OPERATORS} {_TEXTS} {_CONVERSIONS} {_TIMES}".split())
 """Functions whose estimates, from true sizes, are never below what a call counts. Others, such as `flatten`, count more than estimated."""
+
+
+KEYS: Final = "@keys"
+_ELEMENTS: Final = ("@items", "@values")
+
+
+def declared_sizes(root: Declaration) -> SizeOf:
+    """Return the sizes that the reference estimates with, for variables that all have the declaration `root`.
+
+    Keys of maps, objects and numbers have the size 0, and identifiers of other things count as variables.
+    """
+
+    def size_of(path: DeclarationPath) -> Estimate | None:
+        *way, last = path.steps
+        if last == KEYS and way:
+            container = declaration_at(root, way[1:])
+            return ZERO if container is not None and container.kind.name == "map" else None
+        declaration = declaration_at(root, path.steps[1:])
+        return None if declaration is None else Estimate(0, declaration.max_elements)
+
+    return size_of
+
+
+def declaration_at(root: Declaration, steps: Sequence[str]) -> Declaration | None:
+    """Return the declaration that some steps lead to, None if there is none."""
+    declaration: Declaration | None = root
+    for step in steps:
+        if declaration is None:
+            return None
+        if step in _ELEMENTS:
+            declaration = declaration.element
+        else:
+            field = declaration.fields.get(step)
+            declaration = None if field is None else field.declaration
+    return declaration
 
 
 class _Way(DeclarationPath):

@@ -9,9 +9,9 @@ from typing import Final, cast
 from apiext.schema.cel.cost.standard import STRING_FACTOR
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.libraries.costs import actual_size, allocation
-from apiext.schema.cel.libraries.equality_key import equality_key
 from apiext.schema.cel.libraries.library import Cost, Implementation, Library, Overload
 from apiext.schema.cel.libraries.lists import COMPARABLE, order
+from apiext.schema.cel.libraries.sets import equality_key
 from apiext.schema.cel.standard.kinds import type_of, undefined
 from apiext.schema.cel.types import DYN, INT, CelType, list_of
 from apiext.schema.cel.values.run_time_values import Duration, Timestamp

@@ -1,14 +1,36 @@
-"""Lists as sets (cel-go ext/sets.go)."""
+"""Lists as sets (cel-go ext/sets.go), and hashable keys of values for comparisons in linear time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from apiext.schema.cel.libraries.costs import actual_size
-from apiext.schema.cel.libraries.equality_key import equality_keys
 from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.types import BOOL, CelType, list_of
+from apiext.schema.cel.values.run_time_values import OptionalValue
+
+
+def equality_key(value: object) -> Hashable:
+    """Return a key, equal for values that CEL calls equal. NaN equals nothing."""
+    if type(value) is str:
+        return value
+    if isinstance(value, bool):
+        return bool, value
+    if isinstance(value, list):
+        return list, tuple(map(equality_key, value))
+    if isinstance(value, dict):
+        return dict, frozenset((equality_key(key), equality_key(member)) for key, member in value.items())
+    if isinstance(value, OptionalValue):
+        return OptionalValue, value.present, equality_key(value.value)
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - only NaN differs from itself
+        return object()
+    return value
+
+
+def equality_keys(values: Iterable[object]) -> set[Hashable]:
+    """Return the keys of values."""
+    return set(map(equality_key, values))
 
 
 def _contains(elements: list[object], part: list[object]) -> bool:

@@ -15,13 +15,12 @@ from apiext.base.meta.golang.formatting import quote
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.libraries.costs import actual_size, read_once, read_twice, string_cost, traversal
-from apiext.schema.cel.libraries.format_clauses import CLAUSE, RULES, parse_clause
 from apiext.schema.cel.libraries.library import Cost, Implementation, Library, Overload
 from apiext.schema.cel.standard.conversions import to_text
 from apiext.schema.cel.standard.kinds import type_of
-from apiext.schema.cel.standard.result_size import check_result_size
+from apiext.schema.cel.standard.operators import check_result_size
 from apiext.schema.cel.types import DYN, INT, STRING, CelType, list_of
-from apiext.schema.cel.values.run_time_values import Duration, Timestamp
+from apiext.schema.cel.values.run_time_values import INT_MAX, Duration, Timestamp
 
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 """White space of Unicode; Python's includes more control characters."""
@@ -41,6 +40,43 @@ _STRINGS: Final = (int, float, str, bytes, Timestamp, Duration, CelType)
 
 Clause = Callable[[object, int | None], str]
 """Returns the text for a value and a precision. Raises CelError."""
+
+
+CLAUSE: Final = re.compile(r"%(?:(%)|(?:\.([0-9]*))?(.)?)", re.DOTALL)
+"""Groups: a second percent sign, for a literal one; the digits of the precision; the verb."""
+RULES: Final = {
+    "s": ("string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"),
+    "d": "decimal clause can only be used on integers",
+    "f": "fixed-point clause can only be used on doubles",
+    "e": "scientific clause can only be used on doubles",
+    "b": "only integers and bools can be formatted as binary",
+    "x": "only integers, byte buffers, and strings can be formatted as hex",
+    "o": "octal clause can only be used on integers",
+}
+"""Arguments of each verb in the words of errors; `X` as `x`."""
+
+
+def parse_clause(digits: str | None, verb: str | None) -> tuple[str, int | None]:
+    """Return the verb of a clause, and its precision.
+
+    Raises:
+        ValueError: the clause is malformed; the text is the reference's.
+    """
+    problem = "could not parse formatting clause: "
+    if verb is None:
+        if digits is None:
+            raise ValueError("unexpected end of string")
+        raise ValueError(f"{problem}error while parsing precision: could not find end of precision specifier")
+    precision = None
+    if digits is not None:
+        precision = int(digits.lstrip("0")[: len(str(INT_MAX)) + 1] or "0")
+        if not digits or precision > INT_MAX:
+            reason = "value out of range" if digits else "invalid syntax"
+            conversion = f"error while converting precision to integer: strconv.Atoi: parsing {quote(digits)}: {reason}"
+            raise ValueError(f"{problem}error while parsing precision: {conversion}")
+    if verb != "X" and verb not in RULES:
+        raise ValueError(f'{problem}unrecognized formatting clause "{chr(verb.encode()[0])}"')
+    return verb, precision
 
 
 def format_string(text: str, arguments: list[object]) -> str:

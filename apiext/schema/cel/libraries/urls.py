@@ -12,7 +12,7 @@ from apiext.schema.cel.libraries.costs import read_once
 from apiext.schema.cel.libraries.library import Library, Overload
 from apiext.schema.cel.types import BOOL, STRING, CelType, list_of, map_of
 from apiext.schema.cel.values.run_time_values import OpaqueValue
-from apiext.schema.strfmt.network import is_request_uri
+from apiext.schema.strfmt.registry import is_request_uri
 
 _URL: Final = CelType("kubernetes.URL")
 

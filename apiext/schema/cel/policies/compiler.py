@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.schema.cel.ast import CheckedAst, Expression, Select, post_order
 from apiext.schema.cel.checking.program_validation import program_fault
-from apiext.schema.cel.front_end import compile_expression
 from apiext.schema.cel.policies.environments import AUTHORIZER_NAME, REQUEST_RESOURCE, Declarations, admission_environment
 from apiext.schema.cel.policies.object_types import JSON_PATCH_TYPE, OBJECT_TYPE, variable_type
 from apiext.schema.cel.program import Program, compile_program
+from apiext.schema.cel.rule_compiler import compile_expression
 from apiext.schema.cel.syntax.source import CompileError
 from apiext.schema.cel.types import BOOL, DYN, NULL, STRING, TIMESTAMP, CelType, list_of
 

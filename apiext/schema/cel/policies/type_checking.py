@@ -8,7 +8,6 @@ from typing import Any, Final, Protocol
 from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource, parse_group_version
 from apiext.schema.cel.declarations import DeclaredTypes, declare
 from apiext.schema.cel.environment import Environment, ObjectTypes
-from apiext.schema.cel.front_end import compile_expression
 from apiext.schema.cel.libraries.authorization import AUTHORIZER
 from apiext.schema.cel.policies.environments import (
     AUTHORIZER_NAME,
@@ -20,6 +19,7 @@ from apiext.schema.cel.policies.environments import (
     VARIABLES_NAME,
 )
 from apiext.schema.cel.policies.object_types import NAMESPACE, REQUEST, VARIABLES, AdmissionTypes, variable_type
+from apiext.schema.cel.rule_compiler import compile_expression
 from apiext.schema.cel.syntax.source import CompileError
 from apiext.schema.cel.types import DYN, CelType
 from apiext.schema.cel.versions import stored_environment

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from apiext.base.meta.field import OMITTED, FieldError, duplicate, forbidden, invalid, required
+from apiext.base.meta.golang import formatting
 from apiext.base.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, BudgetError, CelError
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST, Budget, InexactError, SpentError
-from apiext.schema.cel.rules.messages import CostlyMessageError, failure_message
 from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, OptionalValue
-from apiext.schema.lazy_path import Location, MapKey, path_of
+from apiext.schema.field_path import Location, MapKey, path_of
 from apiext.schema.validation.correlated import Correlated, KeyedItems
 
 if TYPE_CHECKING:
@@ -25,6 +25,43 @@ _NO_TYPE: Final = "rule compiler initialization error: failed to convert to decl
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
+
+
+_MAX_BYTES: Final = 5 * 1024
+"""UTF-8 bytes of an evaluated message. Part of the API."""
+_MESSAGE_SPENT: Final = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+_CALL_LIMIT: Final = "no further validation rules will be run due to call cost exceeds limit for messageExpression"
+
+
+class CostlyMessageError(Exception):
+    """The evaluation of a message cost too much. No further rule runs. The text is the error's detail."""
+
+
+def failure_message(rule: CompiledRule, value: Any, old: Any, budget: Budget) -> str:
+    """Return the message about a violated rule.
+
+    Raises:
+        CostlyMessageError: its evaluation exceeds the cost limit.
+        InexactError: the costs must be counted.
+    """
+    if rule.message is not None:
+        try:
+            if rule.message.uses_old_self and old is None:
+                text = budget.run(rule.message.without_old, value)
+            else:
+                # as in the reference, a message never sees an optional value
+                text = budget.run(rule.message.with_plain_old if rule.is_optional else rule.message, value, old)
+        except CelError:
+            return rule.default_message
+        except SpentError:
+            raise CostlyMessageError(_MESSAGE_SPENT) from None
+        except BudgetError:
+            raise CostlyMessageError(f"{_CALL_LIMIT}: {formatting.quote(rule.source['messageExpression'])}") from None
+        if isinstance(text, str):
+            text = formatting.trim_space(text)
+            if text and "\n" not in text and len(text.encode()) <= _MAX_BYTES:
+                return text
+    return rule.default_message
 
 
 def is_unchanged(root: Correlated, location: Location, *, nested: bool = False) -> bool:

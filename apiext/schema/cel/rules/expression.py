@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.base.meta.limits import MAX_INLINE_EXPRESSION_LENGTH
 from apiext.base.scheduling.inline_work import current_work
 from apiext.schema.cel.cost.estimator import estimate_cost
-from apiext.schema.cel.cost.sizes import declared_sizes
-from apiext.schema.cel.cost.worst_case import worst_case
+from apiext.schema.cel.cost.worst_case import declared_sizes, worst_case
 from apiext.schema.cel.declarations import DeclaredTypes
 from apiext.schema.cel.program import Program, compile_program
 from apiext.schema.cel.rule_compiler import rule_environment, uses_old_self

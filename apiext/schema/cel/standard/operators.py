@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from apiext.base.meta.limits import MAX_CEL_RESULT
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import (
+    CALL_COST_EXCEEDED,
     DIVISION_BY_ZERO,
     INT_OVERFLOW,
     MODULUS_BY_ZERO,
     NO_SUCH_OVERLOAD,
+    BudgetError,
     CelError,
     no_such_key,
 )
 from apiext.schema.cel.standard.kinds import type_of, undefined
-from apiext.schema.cel.standard.result_size import check_result_size
-from apiext.schema.cel.values.associative import AssociativeList
 from apiext.schema.cel.values.equality import MISSING, compare, contains, find
-from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue
+from apiext.schema.cel.values.json_values import AssociativeList, MistypedJson, ObjectValue
 from apiext.schema.cel.values.run_time_values import (
     INT_MAX,
     INT_MIN,
@@ -34,6 +35,16 @@ from apiext.schema.cel.values.structs import StructValue
 
 ORDERED: Final = (bool, int, float, str, bytes, Timestamp, Duration)
 """Types of values that have an order."""
+
+
+def check_result_size(length: int) -> None:
+    """Refuse a call whose result would be too large. Its arguments do not limit the result.
+
+    Raises:
+        BudgetError: the result would be longer than `MAX_CEL_RESULT`.
+    """
+    if length > MAX_CEL_RESULT:
+        raise BudgetError(CALL_COST_EXCEEDED)
 
 
 def add(left: Any, right: Any) -> object:

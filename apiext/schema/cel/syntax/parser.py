@@ -1,12 +1,18 @@
 """Parser: from the text of an expression to its syntax tree, with macros expanded (cel-go parser/parser.go, parser/gen/CEL.g4).
 
 The parser accepts what cel-go's accepts, with the same places of nodes. It stops at the first syntax error.
+
+Literals: cel-go parser/unescape.go.
+
+Tokens: cel-go parser/gen/CEL.g4.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from apiext.base.meta.limits import MAX_CEL_EXPRESSION_CODE_POINTS
 from apiext.schema.cel.ast import (
@@ -20,18 +26,81 @@ from apiext.schema.cel.ast import (
     Select,
     StructField,
     StructLiteral,
+    Uint,
     children,
 )
-from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.escaping import RESERVED
-from apiext.schema.cel.syntax.literals import BadEscapeError, literal_value
+from apiext.schema.cel.program import deep_recursion
 from apiext.schema.cel.syntax.macros import MacroError, Macros
 from apiext.schema.cel.syntax.node_factory import MacroFactory, NodeFactory, TooManyNodesError
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
-from apiext.schema.cel.syntax.tokens import END, IDENTIFIER, UNRECOGNIZED, tokenize
 
-if TYPE_CHECKING:
-    from apiext.schema.cel.syntax.tokens import Tokens
+ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"
+"""The escape sequences of strings."""
+_STRING: Final = (
+    rf'"""(?:[^\\]|{ESCAPE})*?"""|\'\'\'(?:[^\\]|{ESCAPE})*?\'\'\''
+    rf'|"(?:[^\\"\n\r]|{ESCAPE})*+"|\'(?:[^\\\'\n\r]|{ESCAPE})*+\''
+    r'|[rR](?:"""(?s:.)*?"""|\'\'\'(?s:.)*?\'\'\'|"[^"\n\r]*+"|\'[^\'\n\r]*+\')'
+)
+_EXPONENT: Final = r"[eE][+-]?[0-9]+"
+_TOKEN: Final = re.compile(
+    r"(?P<space>[\t \r\n\f]+|//[^\n]*+)"
+    rf"|(?P<float>[0-9]+\.[0-9]+(?:{_EXPONENT})?|[0-9]+{_EXPONENT}|\.[0-9]+(?:{_EXPONENT})?)"
+    r"|(?P<uint>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])"
+    r"|(?P<int>0x[0-9a-fA-F]+|[0-9]+)"
+    rf"|(?P<bytes>[bB](?:{_STRING}))"
+    rf"|(?P<string>{_STRING})"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<escaped>`[A-Za-z0-9_./ -]+`)"
+    r"|(?P<sign>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])"
+)
+
+IDENTIFIER: Final = "identifier"
+END: Final = "end"
+UNRECOGNIZED: Final = "unrecognized"
+"""The kind of a character that begins no token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of an expression in parallel lists, closed by one of the kind `end`.
+
+    A kind is `identifier`, `escaped`, `int`, `uint`, `float`, `string`, `bytes`, `unrecognized`, or the text of a sign or keyword.
+    """
+
+    kinds: list[str]
+    texts: list[str]
+    offsets: list[int]
+
+
+def tokenize(source: str) -> Tokens:
+    """Split an expression. The tokens end before a character that begins none, which is the last one."""
+    tokens = Tokens([], [], [])
+    position = 0
+    for match in _TOKEN.finditer(source):
+        if match.start() != position:
+            break
+        position = match.end()
+        kind = match.lastgroup or ""
+        if kind == "space":
+            continue
+        text = match.group()
+        if kind == "word":
+            kind = text if text in {"in", "true", "false", "null"} else IDENTIFIER
+        elif kind == "sign":
+            kind = text
+        tokens.kinds.append(kind)
+        tokens.texts.append(text)
+        tokens.offsets.append(match.start())
+    if position != len(source):
+        tokens.kinds.append(UNRECOGNIZED)
+        tokens.texts.append(source[position])
+        tokens.offsets.append(position)
+    tokens.kinds.append(END)
+    tokens.texts.append("")
+    tokens.offsets.append(len(source))
+    return tokens
+
 
 _MAX_DEPTH: Final = 250
 """Expressions within each other."""
@@ -54,6 +123,96 @@ FIELD_NAME: Final = "a field name"
 _END: Final = "end of the expression"
 _MAX_SHOWN: Final = 40
 """Characters of a token that are shown."""
+
+
+_ESCAPED: Final = re.compile(ESCAPE)
+_SIMPLE_ESCAPES: Final = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_MAX_CODE_POINT: Final = 0x10FFFF
+_SURROGATES: Final = range(0xD800, 0xE000)
+_INT_RANGE: Final = range(-(2**63), 2**63)
+_UINT_RANGE: Final = range(2**64)
+
+
+class BadEscapeError(Exception):
+    """An invalid escape sequence. The text is cel-go's."""
+
+
+def literal_value(kind: str, text: str) -> bool | float | str | bytes | None:
+    """Return the value of a token of a literal, a number with its sign.
+
+    Raises:
+        BadEscapeError: An escape sequence names no character.
+        ValueError: A number is out of range.
+
+    """
+    match kind:
+        case "int":
+            return _bounded(text, _INT_RANGE)
+        case "uint":
+            return Uint(_bounded(text[:-1], _UINT_RANGE))
+        case "float":
+            value = float(text)
+            if value in {float("inf"), float("-inf")}:
+                raise ValueError
+            return value
+        case "string":
+            return _unquote_string(text)
+        case "bytes":
+            return _unquote_bytes(text)
+        case "true" | "false":
+            return kind == "true"
+        case _:
+            return None
+
+
+def _bounded(text: str, allowed: range) -> int:
+    value = int(text, 16 if "0x" in text else 10)
+    if value not in allowed:
+        raise ValueError
+    return value
+
+
+def _unquote_string(literal: str) -> str:
+    body, raw = _body(literal)
+    return body if raw or "\\" not in body else _ESCAPED.sub(lambda match: _character(match.group()), body)
+
+
+def _unquote_bytes(literal: str) -> bytes:
+    body, raw = _body(literal[1:])
+    if raw or "\\" not in body:
+        return body.encode()
+    value = bytearray()
+    position = 0
+    for match in _ESCAPED.finditer(body):
+        if match.group()[1] in "uU":
+            raise BadEscapeError("unable to unescape string")
+        value += body[position : match.start()].encode()
+        value.append(_code_point(match.group()))
+        position = match.end()
+    return bytes(value + body[position:].encode())
+
+
+def _body(literal: str) -> tuple[str, bool]:
+    literal = literal.replace("\r\n", "\n").replace("\r", "\n")
+    raw = literal[0] in "rR"
+    if raw:
+        literal = literal[1:]
+    quotes = 3 if literal[:3] in {'"""', "'''"} and len(literal) >= 6 else 1
+    return literal[quotes:-quotes], raw
+
+
+def _code_point(escape: str) -> int:
+    letter = escape[1]
+    if letter in "xXuU" or letter in "0123":
+        return int(escape.lstrip("\\xXuU"), 8 if letter in "0123" else 16)
+    return _SIMPLE_ESCAPES.get(letter, ord(letter))
+
+
+def _character(escape: str) -> str:
+    value = _code_point(escape)
+    if value > _MAX_CODE_POINT or value in _SURROGATES:
+        raise BadEscapeError("invalid unicode code point")
+    return chr(value)
 
 
 class SyntaxFaultError(Exception):

@@ -12,8 +12,7 @@ from typing import Any, Final
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import NAN_UNORDERED, NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.types import CelType
-from apiext.schema.cel.values.associative import AssociativeList
-from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.values.json_values import AssociativeList, MistypedJson, ObjectValue, UnknownJson
 from apiext.schema.cel.values.mixed_map import MixedMap
 from apiext.schema.cel.values.run_time_values import Duration, OpaqueValue, OptionalValue, Timestamp
 from apiext.schema.cel.values.structs import StructValue

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.escaping import escape, unescape
-from apiext.schema.cel.values.associative import AssociativeList, map_key, set_key
-from apiext.schema.cel.values.json_values import MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.values.json_values import AssociativeList, MistypedJson, ObjectValue, UnknownJson, map_key, set_key
 from apiext.schema.cel.values.run_time_values import OPTIONAL_NONE, Duration, OptionalValue, Timestamp
 from apiext.schema.cel.values.times import parse_timestamp
 from apiext.schema.model import Structural
-from apiext.schema.strfmt.datetimes import parse_duration
+from apiext.schema.strfmt.registry import parse_duration
 
 if TYPE_CHECKING:
     from apiext.schema.model import Props

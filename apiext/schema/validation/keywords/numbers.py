@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from apiext.base.meta.golang import formatting
-from apiext.schema.lazy_path import DottedPath
+from apiext.schema.field_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.keywords.constraint import Constraint, Functions, constraint, reject
 from apiext.schema.validation.result import Result, Violation, composite, invalid

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding.json_values import identity
 from apiext.base.meta.field import ErrorType
-from apiext.schema.lazy_path import DottedPath
+from apiext.schema.field_path import DottedPath
 from apiext.schema.strfmt.registry import format_checker, is_known_format
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.keywords.constraint import (
@@ -23,8 +23,7 @@ from apiext.schema.validation.keywords.numbers import is_json_integer, number_ra
 from apiext.schema.validation.result import Result, Violation, invalid_type
 
 if TYPE_CHECKING:
-    from apiext.schema.validation.keywords.constraint import Node
-    from apiext.schema.validation.keywords.enumeration import Enumeration
+    from apiext.schema.validation.keywords.constraint import Enumeration, Node
 
 _NAMES: Final = {
     NoneType: ("null", ""),

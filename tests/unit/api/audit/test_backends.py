@@ -7,15 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from apiext.api.audit import buffered_backend
-from apiext.api.audit.backend import UnionBackend
-from apiext.api.audit.batch_options import BatchOptions, TruncateOptions
-from apiext.api.audit.buffered_backend import BufferedBackend
-from apiext.api.audit.event import AuditEvent
+from apiext.api.audit import backend as buffered_backend
+from apiext.api.audit.backend import AuditStats, BatchOptions, BufferedBackend, TruncateOptions, TruncatingBackend, UnionBackend
+from apiext.api.audit.event import AuditEvent, Client
 from apiext.api.audit.levels import AuditLevel, AuditMode
-from apiext.api.audit.source_ips import Client
-from apiext.api.audit.statistics import AuditStats
-from apiext.api.audit.truncating_backend import TruncatingBackend
 from apiext.api.audit.webhook_backend import BlockingWebhook, EventWebhook
 from apiext.base.webhook.client import WebhookClient, WebhookError
 from tests.unit.api.audit.events import Taken, context, events

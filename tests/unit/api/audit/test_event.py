@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from apiext.api.audit.event import AuditEvent, arrival, event_list
+from apiext.api.audit.event import AuditEvent, arrival, event_list, source_ips
 from apiext.api.audit.levels import AuditLevel, AuditStage
 from apiext.api.audit.log.lines import arrival_line, ended, last_lines
 from apiext.api.audit.request_record import RequestRecord, strip_managed_fields
-from apiext.api.audit.source_ips import source_ips
 from apiext.base.meta.request import RequestInfo
 from apiext.base.meta.time import micro_time
 from tests.unit.api.audit.events import ANN, Taken, context, info

@@ -2,9 +2,9 @@
 
 import pytest
 
-from apiext.api.flowcontrol.borrowing import SeatDemand, SeatLimits, adjust_limits, configure_limits, rounded
 from apiext.api.flowcontrol.configuration.configuration import BOOTSTRAP
 from apiext.api.flowcontrol.configuration.priority_level import PriorityLevel
+from apiext.api.flowcontrol.controller import SeatDemand, SeatLimits, adjust_limits, configure_limits, rounded
 from apiext.api.flowcontrol.statistics import Moments
 
 NAMES = ("exempt", "workload-high", "workload-low", "catch-all")

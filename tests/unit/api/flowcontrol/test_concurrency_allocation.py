@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.api.flowcontrol.borrowing import MIN_TARGET, AllocationItem, allocate
+from apiext.api.flowcontrol.controller import MIN_TARGET, AllocationItem, allocate
 
 SIZES = st.floats(0, 20)
 ITEMS = st.lists(

@@ -9,8 +9,7 @@ from apiext.api.flowcontrol.configuration.flow_schema import Distinguisher, Flow
 from apiext.api.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.api.flowcontrol.controller import Controller
 from apiext.api.flowcontrol.fairqueuing.flow_queue import FlowRequest
-from apiext.api.flowcontrol.phase import Phase
-from apiext.api.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, TIMED_OUT, Rejected
+from apiext.api.flowcontrol.phase import CONCURRENCY_LIMIT, QUEUE_FULL, TIMED_OUT, Phase, Rejected
 from apiext.api.flowcontrol.work_estimate import ONE_SEAT
 from apiext.base.meta.request import RequestInfo, UserInfo
 from tests.unit.api.flowcontrol.fake_clock import SECOND, FakeClock

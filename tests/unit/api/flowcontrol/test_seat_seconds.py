@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.api.flowcontrol.seat_seconds import SCALE, duration_per_seat, seats_times_duration, text
+from apiext.api.flowcontrol.work_estimate import SCALE, duration_per_seat, seats_times_duration, text
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from functools import partial
 from apiext.api.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.api.flowcontrol.fairqueuing.flow_queue import FlowRequest
 from apiext.api.flowcontrol.fairqueuing.queue_set import QueueSet
-from apiext.api.flowcontrol.phase import Phase
-from apiext.api.flowcontrol.rejected import Rejected
+from apiext.api.flowcontrol.phase import Phase, Rejected
 from apiext.api.flowcontrol.shuffle_sharding import Dealer, flow_hash
 from apiext.api.flowcontrol.work_estimate import WorkEstimate
 from apiext.base.meta.request import RequestInfo, UserInfo

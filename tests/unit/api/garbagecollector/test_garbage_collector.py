@@ -7,7 +7,8 @@ from typing import Any, Final, cast
 
 import pytest
 
-from apiext.api.garbagecollector import garbage_collector, graph_builder
+from apiext.api.garbagecollector import garbage_collector
+from apiext.api.garbagecollector import graph as graph_builder
 from apiext.api.garbagecollector.garbage_collector import GarbageCollector
 from apiext.base.meta import limits
 from apiext.base.scheduling.tasks import end_tasks

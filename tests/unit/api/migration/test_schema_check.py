@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from apiext.api.migration import schema_check
+from apiext.api.migration import automatic_migration as schema_check
 from apiext.base.meta import field
 from apiext.base.meta.field import Path
 

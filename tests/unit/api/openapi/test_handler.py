@@ -11,8 +11,7 @@ from aiohttp import web
 
 from apiext.api.endpoints.request import USER
 from apiext.api.openapi import v3_protobuf
-from apiext.api.openapi.handler import OpenAPIHandler
-from apiext.api.openapi.sources import Source
+from apiext.api.openapi.handler import OpenAPIHandler, Source
 from apiext.base.meta.builtin_resources import BUILTINS
 from apiext.base.meta.host_annotations import HOST_UID
 from apiext.base.meta.request import UserInfo

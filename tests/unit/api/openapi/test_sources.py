@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.api.openapi.builtin_definitions import builtin_types, closure, references
-from apiext.api.openapi.sources import Source, merged, sources
+from apiext.api.openapi.handler import Source, merged, sources
 from apiext.base.meta.builtin_resources import BUILTINS
 from tests.support.builders.crds import definition, stored_crd, version
 

@@ -20,7 +20,7 @@ _LATER = count(1)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget between tests whose work was long."""
     later = next(_LATER)
-    monkeypatch.setattr(inline_work, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later))
+    monkeypatch.setattr(inline_work, "time", SimpleNamespace(**{**vars(time), "monotonic": lambda: time.monotonic() + later}))
 
 
 class _Work:

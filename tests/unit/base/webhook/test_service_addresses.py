@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.base.webhook.service_addresses import parse_service_addresses
+from apiext.base.webhook.host_addresses import parse_service_addresses
 
 
 def test_parses_addresses() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.base.workers.fair_slots import FairSlots, Flow
+from apiext.base.workers.pool import FairSlots, Flow
 from tests.support.refusals import refusal
 
 

@@ -14,9 +14,9 @@ from apiext.base.meta.encoding import json_codec
 from apiext.base.meta.errors import StatusError
 from apiext.base.workers.free_memory import resident_bytes, trimmer
 from apiext.base.workers.pool import WorkerPool
+from apiext.base.workers.process_supply import Worker
 from apiext.base.workers.server_link import Job, ServerLink, answers_of
 from apiext.base.workers.template import forked_template
-from apiext.base.workers.worker import Worker
 from apiext.storage.backend import CompactedError
 from tests.support.event_loop import until
 from tests.support.refusals import refusal

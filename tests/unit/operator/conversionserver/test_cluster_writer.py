@@ -8,9 +8,8 @@ import pytest
 from apiext.base.scheduling.tasks import end_tasks
 from apiext.base.webhook.clientcmd.kubeconfig import Endpoint
 from apiext.operator.api_clients import CRDS, ApiClient, ApiError
-from apiext.operator.conversionserver.cluster_writer import ClusterWriter
+from apiext.operator.conversionserver.cluster_writer import CONVERSIONS, ClusterWriter, ConversionStatusWriter
 from apiext.operator.conversionserver.installation import Installation
-from apiext.operator.conversionserver.status_writer import CONVERSIONS, ConversionStatusWriter
 from hack.lib.conversions.gadgets import gadget_crd, gadget_rules
 from tests.support.event_loop import until
 from tests.unit.operator.conversionserver.parts import NAME, TARGET, Followed, Json, crd, webhook_conversion

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.operator.conversionserver.compilation import compile_conversion
-from apiext.operator.conversionserver.conversions import ObjectConverter
+from apiext.operator.conversionserver.conversions import ObjectConverter, compile_conversion
 from apiext.resources.conversion.interface import ConversionError
 from hack.lib.conversions.gadgets import Json, gadget_crd, gadget_rules
 

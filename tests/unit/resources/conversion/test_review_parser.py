@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.conversion import review_parser
+from apiext.resources.conversion import review as review_parser
 from tests.support.event_loop import turns_of
 
 SEPARATORS = [(",", ":"), (", ", ": ")]

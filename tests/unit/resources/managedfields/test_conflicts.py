@@ -1,8 +1,8 @@
 """Tests of apply conflicts."""
 
 from apiext.resources.managedfields import field_set
-from apiext.resources.managedfields.conflicts import ApplyConflictError
 from apiext.resources.managedfields.managers import APPLY, UPDATE, Manager
+from apiext.resources.managedfields.updater import ApplyConflictError
 
 
 def test_one_conflict() -> None:

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from apiext.resources.managedfields import field_set, validation
-from apiext.resources.managedfields.conflicts import ApplyConflictError
 from apiext.resources.managedfields.managers import Manager, Managers
 from apiext.resources.managedfields.merge_types import MergeType
 from apiext.resources.managedfields.structural_types import from_schema
-from apiext.resources.managedfields.updater import MissingVersionError, TypedValue, Updater
+from apiext.resources.managedfields.updater import ApplyConflictError, MissingVersionError, TypedValue, Updater
 from apiext.schema.model import Structural
 from tests.support.field_sets import written
 

@@ -13,8 +13,7 @@ from apiext.base.meta.gvk import GroupResource, GroupVersionKind
 from apiext.resources.conversion.none import NoneConverter
 from apiext.resources.registry.builtin.events import EVENT_KIND
 from apiext.resources.registry.customresources.codec import CustomResourceCodec
-from apiext.resources.registry.customresources.status import StatusStrategy
-from apiext.resources.registry.customresources.strategy import CustomResourceStrategy, ScalePaths
+from apiext.resources.registry.customresources.strategy import CustomResourceStrategy, ScalePaths, StatusStrategy
 from apiext.resources.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.resources.registry.rest import ResourceRest
 from apiext.schema.compiled import CompiledSchema

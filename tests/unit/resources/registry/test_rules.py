@@ -3,8 +3,7 @@
 from typing import Any
 
 from apiext.base.meta.gvk import GroupVersionKind
-from apiext.resources.registry.customresources.status import StatusStrategy
-from apiext.resources.registry.customresources.strategy import CustomResourceStrategy
+from apiext.resources.registry.customresources.strategy import CustomResourceStrategy, StatusStrategy
 from apiext.resources.registry.request_context import RequestContext
 from apiext.schema.compiled import CompiledSchema
 

@@ -3,7 +3,7 @@
 import sys
 from contextlib import ExitStack
 
-from apiext.schema.cel.deep_recursion import deep_recursion
+from apiext.schema.cel.program import deep_recursion
 
 
 def test_limit_returns() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.schema.cel.front_end import compile_expression
+from apiext.schema.cel.rule_compiler import compile_expression
 from apiext.schema.cel.syntax.source import CompileError
 from apiext.schema.cel.versions import new_environment, stored_environment
 

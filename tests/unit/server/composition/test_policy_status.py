@@ -6,7 +6,7 @@ import pytest
 
 from apiext.base.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.resources.definitions.catalog import Catalog
-from apiext.server.composition.policy_status import ServedTypes
+from apiext.server.composition.admission import ServedTypes
 from tests.support.builders.crds import parsed, stored_crd, version
 
 _WIDGETS = GroupVersionResource("example.com", "v1", "widgets")

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from apiext.api.admission.sources import NotReadyError, ParamQuery
+from apiext.server.host.admission_sources import HostParams, ParamKind
 from apiext.server.host.discovery import HostDiscovery
-from apiext.server.host.params import HostParams, ParamKind
 from tests.support.event_loop import until, until_answered
 from tests.support.refusals import refusal
 from tests.support.servers.object_host import ObjectHost

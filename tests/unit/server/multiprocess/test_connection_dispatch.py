@@ -11,8 +11,8 @@ from contextlib import ExitStack
 import pytest
 
 from apiext.server.http.server import listen
-from apiext.server.multiprocess.dispatcher import ConnectionDispatcher
 from apiext.server.multiprocess.scoreboard import Scoreboard
+from apiext.server.multiprocess.supervisor import ConnectionDispatcher
 from apiext.server.multiprocess.worker import PassedConnections
 from apiext.server.multiprocess.worker_slot import WorkerSlot, exit_text
 

@@ -5,8 +5,7 @@ import os
 import pytest
 
 from apiext.server.multiprocess.metric_sums import FamilyRecord, SampleRecord
-from apiext.server.multiprocess.metrics_ledger import MetricsLedger, SharedRecord
-from apiext.server.multiprocess.scoreboard import Scoreboard
+from apiext.server.multiprocess.scoreboard import MetricsLedger, Scoreboard, SharedRecord
 
 
 def _families(count: float) -> list[FamilyRecord]:

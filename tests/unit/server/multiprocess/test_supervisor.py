@@ -9,7 +9,7 @@ import errno, os, signal, sys, time
 from apiext.server.http.server import listen
 from apiext.server.multiprocess import hung_workers
 from apiext.base.workers.messages import receive_message, send_message
-from apiext.server.multiprocess.metrics_ledger import MetricsLedger
+from apiext.server.multiprocess.scoreboard import MetricsLedger
 from apiext.server.multiprocess.scoreboard import Scoreboard
 from apiext.server.multiprocess.supervisor import SharedState, Supervisor
 from apiext.server.routes.process_role import SharedLog

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from apiext.api.audit.batch_options import BatchOptions
+from apiext.api.audit.backend import BatchOptions
 from apiext.api.flowcontrol.seat_part import SeatPart
 from apiext.server.multiprocess.start import worker_options
 from apiext.server.options.audit import AuditOptions, AuditWebhookOptions

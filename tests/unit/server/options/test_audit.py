@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apiext.api.audit.batch_options import BatchOptions, TruncateOptions
+from apiext.api.audit.backend import BatchOptions, TruncateOptions
 from apiext.api.audit.levels import AuditMode
 from apiext.base.meta.flags import OptionsError
 from apiext.server.composition.audit import open_audit

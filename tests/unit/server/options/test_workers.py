@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from apiext.base.meta.flags import OptionsError
-from apiext.server.options.flags import read_options
-from apiext.server.options.workers import usable_processors
+from apiext.server.options.flags import read_options, usable_processors
 
 ETCD: dict[str, Any] = {"etcd_servers": ("http://127.0.0.1:2379",)}
 AUTO: dict[str, Any] = {"workers": "auto"}

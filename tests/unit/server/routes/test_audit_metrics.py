@@ -1,7 +1,7 @@
 """The metrics of audit."""
 
+from apiext.api.audit.backend import AuditStats
 from apiext.api.audit.levels import AuditLevel
-from apiext.api.audit.statistics import AuditStats
 from apiext.server.routes.audit_metrics import AuditMetrics
 
 

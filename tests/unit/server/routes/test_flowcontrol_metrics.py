@@ -6,7 +6,7 @@ from prometheus_client.exposition import generate_latest
 
 from apiext.api.flowcontrol.configuration.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.api.flowcontrol.controller import Controller
-from apiext.api.flowcontrol.rejected import Rejected
+from apiext.api.flowcontrol.phase import Rejected
 from apiext.api.flowcontrol.work_estimate import ONE_SEAT
 from apiext.base.meta.request import RequestInfo, UserInfo
 from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics

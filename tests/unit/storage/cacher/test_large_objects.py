@@ -13,8 +13,8 @@ from apiext.base.workers.pool import WorkerPool
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.errors import CorruptObjectError
 from apiext.storage.interface import Item, ListOptions, RenderingJob, RenderResult, StoredBytes
-from apiext.storage.rendering.batch_rendering import render_all
 from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.version_view import render_all
 from apiext.storage.rendering.worker_codec import WorkerCodec
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, build_widget_codec, seen, watching, where, widget
 from tests.support.event_loop import Clock, settle, until

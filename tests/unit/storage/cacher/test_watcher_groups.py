@@ -10,10 +10,9 @@ from apiext.base.meta.objectmeta.sharding import NAMESPACE, UID, ShardSelector, 
 from apiext.base.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.storage.cacher.watcher_groups import WatcherGroups
 from apiext.storage.interface import EVERYTHING, Event, Selection
-from apiext.storage.rendering.interest import Interest
+from apiext.storage.rendering.interest import Interest, ShardStats
 from apiext.storage.rendering.object_change import ObjectChange
 from apiext.storage.rendering.renderer import Renderer
-from apiext.storage.rendering.shard_stats import ShardStats
 from apiext.storage.rendering.stored_entry import StoredEntry, read
 from apiext.storage.rendering.version_view import VersionView
 from apiext.storage.rendering.watch_queue import WatchQueue

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from apiext.storage.backend import Guard
 from apiext.storage.etcd.aetcd_messages import rpc
-from apiext.storage.etcd.companions import Companions
+from apiext.storage.etcd.backend import Companions
 from apiext.storage.etcd.messages import conditional
 
 READ = rpc.RequestOp(request_range=rpc.RangeRequest(key=b"a"))

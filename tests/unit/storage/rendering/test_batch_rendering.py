@@ -4,8 +4,8 @@ import gc
 import weakref
 
 from apiext.storage.errors import CorruptObjectError
-from apiext.storage.rendering.batch_rendering import render_all
 from apiext.storage.rendering.renderer import Renderer
+from apiext.storage.rendering.version_view import render_all
 from tests.support.builders.widgets import WidgetCodec
 
 

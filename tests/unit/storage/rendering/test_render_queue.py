@@ -13,9 +13,9 @@ import pytest
 from apiext.base.meta.errors import StatusError, too_many_requests
 from apiext.base.scheduling.time_slice import Pace
 from apiext.storage.interface import Codec, Item
-from apiext.storage.rendering.render_queue import RenderQueue, Results
+from apiext.storage.rendering.renderer import WaitingLimit
 from apiext.storage.rendering.stored_entry import StoredEntry
-from apiext.storage.rendering.waiting_limit import WaitingLimit
+from apiext.storage.rendering.version_view import RenderQueue, Results
 from tests.support.builders.widgets import WidgetCodec
 from tests.support.event_loop import settle, until
 
@@ -181,7 +181,7 @@ async def test_an_unexpected_error_reaches_all_readers(renderer: Renderer) -> No
 async def test_few_readers_wait_for_batches_that_take_long(renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse readers with 429 when a hundred wait for a webhook that does not answer; they would take the places of all others."""
     now = [100.0]
-    monkeypatch.setattr("apiext.storage.rendering.render_queue.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("apiext.storage.rendering.version_view.time.monotonic", lambda: now[0])
     readers = [renderer.read([entry]) for entry in entries(100)]
     await renderer.begins(4)
     (wanted,) = entries(1, prefix="b")
@@ -203,7 +203,7 @@ async def test_few_readers_wait_for_batches_that_take_long(renderer: Renderer, m
 async def test_batches_of_a_slow_webhook_are_small(renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make batches smaller after one that took long, so that later ones end in time, and larger again after quick ones."""
     now = [100.0]
-    monkeypatch.setattr("apiext.storage.rendering.render_queue.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("apiext.storage.rendering.version_view.time.monotonic", lambda: now[0])
     sizes = []
     for number, seconds in enumerate((30.0, 0.1, 0.1, 0.1)):
         reader = renderer.read(entries(500, prefix=f"{number}-"))

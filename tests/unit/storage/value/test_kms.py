@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from apiext.storage.value.configuration import KMSProvider
-from apiext.storage.value.kms.kms_stats import KMSStats
 from apiext.storage.value.kms.messages import MESSAGES, EncryptedObject
-from apiext.storage.value.kms.plugin import Plugin, decode
-from apiext.storage.value.kms.service import KMSService
+from apiext.storage.value.kms.plugins import Plugin, decode
+from apiext.storage.value.kms.service import KMSService, KMSStats
 from apiext.storage.value.transformer import MissingKeyError, TransformError
 from tests.support.event_loop import Clock
 

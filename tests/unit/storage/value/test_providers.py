@@ -7,8 +7,7 @@ from apiext.storage.value.aes import CBCTransformer, GCMTransformer
 from apiext.storage.value.configuration import EncryptedResources, EncryptionConfiguration, IdentityProvider, KeyedProvider, Provider
 from apiext.storage.value.encryption import IdentityTransformer, Providers
 from apiext.storage.value.secretbox import SecretboxTransformer
-from apiext.storage.value.transformation_stats import TransformationStats
-from apiext.storage.value.transformer import Transformer, TransformError
+from apiext.storage.value.transformer import TransformationStats, Transformer, TransformError
 
 KEY = bytes(range(32))
 WIDGETS = GroupResource("example.com", "widgets")

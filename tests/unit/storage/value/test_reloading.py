@@ -9,8 +9,8 @@ from apiext.base.meta.configuration import ConfigurationError
 from apiext.storage.value import reloading
 from apiext.storage.value.configuration import read_encryption_configuration
 from apiext.storage.value.encryption import Encryption
-from apiext.storage.value.opening import open_encrypted
 from apiext.storage.value.reloading import EncryptionReloader
+from apiext.storage.value.transforming_backend import open_encrypted
 from tests.support.builders.encryption import IDENTITY, keyed, kms, write_configuration
 from tests.support.event_loop import until, until_answered
 from tests.support.servers.kms_plugin import KMSPlugin

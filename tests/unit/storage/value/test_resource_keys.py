@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.storage.value.resource_keys import ResourceKeys
+from apiext.storage.value.transforming_backend import ResourceKeys
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from apiext.resources.conversion.rules.carried.entries import (
 )
 from apiext.resources.conversion.rules.carried.schema_nodes import ANYTHING, NOTHING, TEXT, child, is_typed, items_of
 from apiext.resources.conversion.rules.model import CARRIED
-from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.defaulting.algorithm import prune_non_nullable_nulls_without_defaults
 from apiext.schema.pruning import prune
 
 if TYPE_CHECKING:

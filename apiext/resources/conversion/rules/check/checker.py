@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.resources.conversion.rules import model
 from apiext.resources.conversion.rules.check.places import placed_rules, spoke_path
 from apiext.resources.conversion.rules.check.report import CarriedField, CheckReport, DeclaredLoss
-from apiext.resources.conversion.rules.check.rule_travels import travel_to_hub, travel_to_spoke
+from apiext.resources.conversion.rules.check.rule_travels import Travel, travel_to_hub, travel_to_spoke
 from apiext.resources.conversion.rules.check.shape import ChangingSchema, shape_of, type_of
-from apiext.resources.conversion.rules.check.travel import Travel
 from apiext.resources.conversion.rules.inverse import inverse
 from apiext.resources.conversion.rules.model import EACH, Drop, Side
 from apiext.resources.conversion.rules.paths import path_text

@@ -13,7 +13,7 @@ from apiext.resources.conversion.rules.check.places import placed_rules, spoke_p
 from apiext.resources.conversion.rules.check.report import CheckReport, report_of
 from apiext.resources.conversion.rules.check.samples import Samples
 from apiext.resources.conversion.rules.compile import compile_rules
-from apiext.resources.conversion.rules.errors import InvalidConversionError
+from apiext.resources.conversion.rules.interface import InvalidConversionError
 from apiext.resources.conversion.rules.inverse import MovedPaths
 from apiext.resources.conversion.rules.model import EACH, Expressions
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules

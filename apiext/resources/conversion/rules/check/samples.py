@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
 from apiext.resources.conversion.rules import model
+from apiext.resources.conversion.rules.finish import named_paths
 from apiext.resources.conversion.rules.model import EACH
-from apiext.resources.conversion.rules.rule_paths import named_paths
 from apiext.schema.compiled import CompiledSchema
 
 if TYPE_CHECKING:

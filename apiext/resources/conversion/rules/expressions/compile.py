@@ -13,8 +13,8 @@ from apiext.resources.conversion.rules.operations.operation import MISSING
 from apiext.schema.cel.checking.program_validation import program_fault
 from apiext.schema.cel.cost.limits import MAX_EXPRESSION_COST, exceeded
 from apiext.schema.cel.declarations import DeclaredTypes, declare
-from apiext.schema.cel.front_end import compile_expression
 from apiext.schema.cel.program import compile_program
+from apiext.schema.cel.rule_compiler import compile_expression
 from apiext.schema.cel.rules.expression import Expression
 from apiext.schema.cel.syntax.source import CompileError
 from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, UINT

@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.base.meta.encoding import json_values
 from apiext.resources.conversion.rules.operations.fields import FieldAccess
 from apiext.resources.conversion.rules.operations.operation import INEXACT, MISSING, Reversible, Step
-from apiext.resources.conversion.rules.operations.parts import part_text, part_value
 from apiext.resources.conversion.rules.operations.walk import in_objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.resources.conversion.rules.model import FieldSteps, Join, Split
-    from apiext.resources.conversion.rules.operations.parts import PartType
+
+
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
+class PartType(Enum):
+    """The type of a field, as far as its text is concerned."""
+
+    TEXT = "string"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    INTEGER_OR_TEXT = "int-or-string"
+
+
+def part_text(value: Any) -> str | None:
+    """Return the text of a value, None if it has none."""
+    if type(value) is str:
+        return value
+    if type(value) is bool:
+        return "true" if value else "false"
+    return str(value) if type(value) is int else None
+
+
+def part_value(text: str, kind: PartType) -> Any:
+    """Return the value of a type with a text, MISSING if there is none."""
+    if kind is PartType.TEXT:
+        return text
+    if kind is PartType.BOOLEAN:
+        return _BOOLEANS.get(text, MISSING)
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return text if kind is PartType.INTEGER_OR_TEXT else MISSING
 
 
 def compile_split(rule: Split, whole: PartType, kinds: Sequence[PartType]) -> Reversible:

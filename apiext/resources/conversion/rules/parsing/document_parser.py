@@ -4,19 +4,127 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.base.meta.field import Path, duplicate, forbidden
+from apiext.base.meta.encoding.json_values import identity
+from apiext.base.meta.field import Path, duplicate, forbidden, invalid, required
 from apiext.resources.conversion.rules import model
-from apiext.resources.conversion.rules.errors import InvalidConversionError
+from apiext.resources.conversion.rules.interface import InvalidConversionError
+from apiext.resources.conversion.rules.model import EACH
 from apiext.resources.conversion.rules.parsing.document_schema import shape_errors
-from apiext.resources.conversion.rules.parsing.enum_values import parse_enum
-from apiext.resources.conversion.rules.parsing.path_parser import PathParser
+from apiext.resources.conversion.rules.paths import InvalidPathError, parse_path, path_text, prefix_length, require_changeable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from apiext.base.meta.field import FieldError
+    from apiext.resources.conversion.rules.model import FieldSteps
 
 _SPOKES: Final = Path("spec", "spokes")
+
+
+Pairs = tuple[tuple[Any, Any], ...]
+"""Values with those that replace them."""
+
+
+_NOTHING: FieldSteps = ("",)
+"""In place of an invalid path."""
+
+
+class PathParser:
+    """Parses paths. An invalid one adds an error."""
+
+    def __init__(self) -> None:
+        self.errors: list[FieldError] = []
+
+    def value(self, text: str, at: Path, *, texts: bool = False) -> FieldSteps:
+        """Return the path of a value: a field, or every item or value of a list or map. `texts` allows labels and annotations."""
+        try:
+            steps = parse_path(text)
+            if not texts and steps[0] == "metadata":
+                raise InvalidPathError("must not lead to metadata: labels and annotations stay texts")
+        except InvalidPathError as error:
+            self.errors.append(invalid(at, text, str(error)))
+            return _NOTHING
+        return steps
+
+    def field(self, text: str, at: Path) -> FieldSteps:
+        """Return the path of a field, which does not end with [*]."""
+        steps = self.value(text, at, texts=True)
+        if steps[-1] == EACH:
+            self.errors.append(invalid(at, text, "must end with the name of a field"))
+            return _NOTHING
+        return steps
+
+    def single(self, text: str, at: Path) -> FieldSteps:
+        """Return the path of one field, without [*]."""
+        steps = self.field(text, at)
+        if EACH in steps:
+            self.errors.append(invalid(at, text, "must not contain [*]: an expression sets one field"))
+        return steps
+
+    def renamed(self, source: FieldSteps, name: str, at: Path) -> FieldSteps:
+        """Return the path of a field with another name."""
+        target = (*source[:-1], name)
+        try:
+            require_changeable(target)
+        except InvalidPathError as error:
+            self.errors.append(invalid(at, name, str(error)))
+        if name in {EACH, source[-1]}:
+            self.errors.append(invalid(at, name, "must be another name"))
+        return target
+
+    def related(self, paths: Sequence[tuple[str, Path]]) -> list[FieldSteps]:
+        """Return the different paths of fields of one object, or of each item of one list or map."""
+        found = [self.field(text, at) for text, at in paths]
+        first = found[0]
+        shared = first[: prefix_length(first)]
+        for number, (steps, (text, at)) in enumerate(zip(found, paths, strict=True)):
+            if steps is _NOTHING or first is _NOTHING or not number:
+                continue
+            if steps[: prefix_length(steps)] != shared:
+                expected = f"begin with {path_text(shared)}" if shared else "not contain [*]"
+                self.errors.append(invalid(at, text, f"must {expected}, as {paths[0][0]} does: fields move within one item"))
+            elif steps in found[:number]:
+                self.errors.append(invalid(at, text, "is named twice"))
+        return found
+
+
+def parse_enum(body: Any, at: Path, errors: list[FieldError]) -> tuple[Pairs, Pairs]:
+    """Return the values of the spoke with those of the hub, and the other way round. Add errors to the list."""
+    forth = _pairs(body, "map", "values", at, errors)
+    extra = _pairs(body, "back", "backValues", at, errors)
+    if not forth and not extra:
+        errors.append(required(at.child("map"), "or `values`, `back` or `backValues`"))
+    return forth, extra + _inverse(forth, extra, at, errors)
+
+
+def _pairs(body: Any, texts: str, values: str, at: Path, errors: list[FieldError]) -> Pairs:
+    if texts in body and values in body:
+        errors.append(forbidden(at.child(values), f"beside `{texts}`"))
+    if texts in body:
+        return tuple(body[texts].items())
+    seen: set[Hashable] = set()
+    found = []
+    for index, pair in enumerate(body.get(values) or ()):
+        if identity(pair["from"]) in seen:
+            errors.append(duplicate(at.child(values).index(index).child("from"), pair["from"]))
+        seen.add(identity(pair["from"]))
+        found.append((pair["from"], pair["to"]))
+    return tuple(found)
+
+
+def _inverse(forth: Pairs, extra: Pairs, at: Path, errors: list[FieldError]) -> Pairs:
+    """Return the inverse of pairs, without the values that the author maps back."""
+    said = {identity(value) for value, _ in extra}
+    inverse: dict[Hashable, tuple[Any, Any]] = {}
+    for source, target in forth:
+        key = identity(target)
+        if key in said:
+            continue
+        if key in inverse:
+            errors.append(required(at.child("back"), f"several values become {target!r}: map it back to one of them"))
+            continue
+        inverse[key] = (target, source)
+    return tuple(inverse.values())
 
 
 def parse_rules(document: object) -> model.ConversionRules:

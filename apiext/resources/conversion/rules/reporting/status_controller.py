@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.base.meta.log import get_logger
 from apiext.base.scheduling.side_thread import aside
@@ -15,11 +15,32 @@ from apiext.resources.conversion.rules.reporting.status import conversion_status
 if TYPE_CHECKING:
     from apiext.base.meta.encoding.json_codec import Object
     from apiext.resources.conversion.rules.check.report import CheckReport
-    from apiext.resources.conversion.rules.reporting.status_backend import StatusBackend
+    from apiext.resources.conversion.rules.reporting.status import RulesUsage
 
 _LOG: Final = get_logger(__name__)
 _PAUSES: Final = (0.05, 30.0)
 """Seconds before the first retry, and the longest before later ones."""
+
+
+class StatusBackend(Protocol):
+    """Reads CRDs, and writes statuses. Errors that `retryable` names are tried again."""
+
+    @property
+    def retryable(self) -> tuple[type[Exception], ...]:
+        """Return the errors of both methods that may pass."""
+        ...
+
+    async def definition(self, name: str) -> Object | None:
+        """Return a CustomResourceDefinition with its schemas, None if there is none."""
+        ...
+
+    async def write_status(self, name: str, status: Object) -> None:
+        """Replace the status of a Conversion object. Do nothing if the object is gone."""
+        ...
+
+    def usage(self, name: str) -> RulesUsage:
+        """Return whether the rules of a CRD are used."""
+        ...
 
 
 class ConversionStatusController:

@@ -11,7 +11,7 @@ import pytest
 from apiext.api.admission.sources import HookEntry, ReviewCall, Revision
 from apiext.api.admission.webhooks.reviews import HookReviews
 from apiext.base.meta import limits
-from apiext.base.webhook import waiting_calls
+from apiext.base.webhook import circuit_breaker as waiting_calls
 from apiext.base.webhook.client_config import ClientConfig
 from apiext.base.webhook.hook_answers import HookError
 from apiext.base.webhook.hook_client import HookClient, HookClients

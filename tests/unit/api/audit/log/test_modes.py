@@ -6,13 +6,11 @@ from typing import cast
 
 import pytest
 
-from apiext.api.audit.backend import DirectBackend
-from apiext.api.audit.batch_options import BatchOptions
+from apiext.api.audit.backend import AuditStats, BatchOptions, DirectBackend
 from apiext.api.audit.event import AuditEvent
 from apiext.api.audit.levels import AuditLevel, AuditMode, AuditStage
 from apiext.api.audit.log.modes import BlockingLog, buffered_log
 from apiext.api.audit.log.writer import LogWriter
-from apiext.api.audit.statistics import AuditStats
 from tests.support.event_loop import until
 from tests.unit.api.audit.events import Taken, context, events, uris
 from tests.unit.api.audit.log.outputs import Output

@@ -4,8 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from apiext.api.audit.log.output import StandardOutput
-from apiext.api.audit.log.process_lock import ProcessLock
+from apiext.api.audit.log.output import ProcessLock, StandardOutput
 from apiext.api.audit.log.rotation import LogLocks, RotatedFile, RotationLimits
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.api.authentication.serviceaccount import service_account_tokens as jwt
-from apiext.api.authentication.serviceaccount.claims import Claims, decode
+from apiext.api.authentication.serviceaccount.service_account_tokens import Claims, decode
 from apiext.api.authentication.tokens import AuthenticatedToken, TokenError
 from tests.unit.api.authentication.serviceaccount.test_service_account_tokens import ACCOUNT, ISSUER, NOW, SECRET, rsa_key, tokens_of
 

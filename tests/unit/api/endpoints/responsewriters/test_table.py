@@ -20,8 +20,8 @@ from apiext.api.endpoints.responsewriters.table import (
     table_head,
 )
 from apiext.base.meta.encoding import json_codec
-from apiext.base.meta.jsonpath.meter import EvalError, Meter
 from apiext.base.meta.jsonpath.paths import PathError, compile_path
+from apiext.base.meta.jsonpath.steps import EvalError, Meter
 from apiext.base.scheduling import time_slice
 from apiext.storage.interface import Item
 from tests.support.event_loop import turns_of

@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
+from apiext.api.audit.backend import AuditStats
 from apiext.api.audit.event import AuditEvent
 from apiext.api.audit.levels import AuditLevel
 from apiext.api.audit.policy import AuditPolicy, AuditRule, AuditSettings
-from apiext.api.audit.statistics import AuditStats
 from apiext.api.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.api.endpoints.request import AUDIT, INFO, WARNINGS, WORKERS, Handler, attached
 from apiext.api.endpoints.responsewriters.response import ResponseStream
-from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
+from apiext.api.filters.auditing import Audit, Auditing, AuditInit
 from apiext.api.filters.authentication import Authentication
 from apiext.api.filters.authorization import Authorization
 from apiext.api.filters.failures import ErrorRendering

@@ -8,14 +8,14 @@ from aiohttp import web
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from apiext.api.audit.backend import AuditStats
 from apiext.api.audit.event import event_list
 from apiext.api.audit.levels import AuditLevel, AuditMode
 from apiext.api.audit.log.modes import BlockingLog
 from apiext.api.audit.log.writer import LogWriter
 from apiext.api.audit.policy import AuditPolicy, AuditRule, AuditSettings
-from apiext.api.audit.statistics import AuditStats
 from apiext.api.endpoints.request import INFO
-from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
+from apiext.api.filters.auditing import Audit, Auditing, AuditInit
 from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.request_info import RequestInfoError
 from apiext.base.meta import errors

@@ -3,12 +3,12 @@
 import pytest
 from aiohttp import web
 
+from apiext.api.audit.backend import AuditStats
 from apiext.api.audit.levels import AuditLevel
 from apiext.api.audit.policy import AuditPolicy, AuditRule, AuditSettings
-from apiext.api.audit.statistics import AuditStats
 from apiext.api.authorization.authorizer import Decision, Verdict
 from apiext.api.endpoints.request import Handler, attached
-from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
+from apiext.api.filters.auditing import Audit, Auditing, AuditInit
 from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.impersonation import ImpersonationFilter
 from apiext.base.meta import errors

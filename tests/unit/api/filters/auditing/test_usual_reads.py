@@ -10,17 +10,16 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
+from apiext.api.audit.backend import AuditStats
 from apiext.api.audit.levels import AuditLevel, AuditMode, AuditStage
 from apiext.api.audit.log.modes import BlockingLog
 from apiext.api.audit.log.writer import LogWriter
 from apiext.api.audit.policy import AuditPolicy, AuditRule, AuditSettings
-from apiext.api.audit.statistics import AuditStats
 from apiext.api.authorization import authorizer
 from apiext.api.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
 from apiext.api.endpoints.request import AUDIT, INFO, Handler, attached, audit_of
 from apiext.api.endpoints.responsewriters.status import text_reply
-from apiext.api.filters.auditing.filter import Audit, Auditing, AuditInit
-from apiext.api.filters.auditing.usual_reads import UsualReads
+from apiext.api.filters.auditing import Audit, Auditing, AuditInit, UsualReads
 from apiext.api.filters.authorization import Authorization
 from apiext.api.filters.failures import ErrorRendering
 from apiext.api.filters.impersonation import ImpersonationFilter
@@ -265,7 +264,7 @@ async def test_clock_that_is_set_back(exchange: Make) -> None:
 
     later = time.time_ns() + 3_600_000_000_000
     with pytest.MonkeyPatch.context() as clock:
-        clock.setattr("apiext.api.filters.auditing.usual_reads.time.time_ns", lambda: later)
+        clock.setattr("apiext.api.filters.auditing.time.time_ns", lambda: later)
         task = asyncio.create_task(exchange(path=WIDGET).through(_chain(log.auditing, waits)))
         await asyncio.sleep(0)
     await until(lambda: [event["stage"] for event in log.documents()] == ["RequestReceived"])

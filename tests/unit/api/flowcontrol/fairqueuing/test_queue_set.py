@@ -3,8 +3,7 @@
 import pytest
 
 from apiext.api.flowcontrol.fairqueuing.flow_queue import FlowRequest
-from apiext.api.flowcontrol.phase import Phase
-from apiext.api.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, Rejected
+from apiext.api.flowcontrol.phase import CONCURRENCY_LIMIT, QUEUE_FULL, Phase, Rejected
 from apiext.api.flowcontrol.work_estimate import ONE_SEAT, WorkEstimate
 from tests.unit.api.flowcontrol.fake_clock import SECOND
 from tests.unit.api.flowcontrol.traffic import DIGEST, Client, Traffic, distinct_flows, level

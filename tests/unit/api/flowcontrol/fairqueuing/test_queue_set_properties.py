@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apiext.api.flowcontrol.fairqueuing.flow_queue import FlowRequest
-from apiext.api.flowcontrol.phase import Phase
-from apiext.api.flowcontrol.rejected import Rejected
+from apiext.api.flowcontrol.phase import Phase, Rejected
 from apiext.api.flowcontrol.work_estimate import WorkEstimate
 from tests.unit.api.flowcontrol.fake_clock import SECOND
 from tests.unit.api.flowcontrol.traffic import DIGEST, Client, Traffic, distinct_flows, level

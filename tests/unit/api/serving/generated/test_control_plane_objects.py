@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apiext.api.authentication.request_header import RequestHeaders
-from apiext.api.serving.generated.control_plane_objects import AuthenticationTrust, is_ready, token_tracking
+from apiext.api.serving.generated.control_plane import AuthenticationTrust, is_ready, token_tracking
 from apiext.base.cert.issuing import new_authority
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)

@@ -9,9 +9,7 @@ import yaml
 
 from apiext.api.admission.configuration.index import ConfigurationIndex
 from apiext.api.admission.sources import AdmissionPhase, RequestPlace
-from apiext.api.serving.static_manifests.manifest_files import ManifestError
-from apiext.api.serving.static_manifests.reload_stats import ReloadStats
-from apiext.api.serving.static_manifests.static_source import StaticSource
+from apiext.api.serving.static_manifests.static_source import ManifestError, ReloadStats, StaticSource
 from apiext.base.meta.request import AdmissionOperation
 from tests.support.event_loop import until
 

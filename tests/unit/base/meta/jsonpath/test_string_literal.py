@@ -2,8 +2,8 @@
 
 import pytest
 
-from apiext.base.meta.jsonpath.meter import Meter
 from apiext.base.meta.jsonpath.paths import PathError, compile_path, unquote
+from apiext.base.meta.jsonpath.steps import Meter
 
 
 @pytest.mark.parametrize(

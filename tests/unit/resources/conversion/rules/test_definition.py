@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.resources.conversion.rules.definition import conversion_definition
-from apiext.resources.conversion.rules.errors import InvalidConversionError
+from apiext.resources.conversion.rules.interface import InvalidConversionError
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.resources.definitions.codec import CRDCodec
 from apiext.schema.compiled import CompiledSchema

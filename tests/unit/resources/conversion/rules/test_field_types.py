@@ -8,7 +8,7 @@ from apiext.resources.conversion.rules import model
 from apiext.resources.conversion.rules.field_types import OPEN, FieldTypes, part_type, schema_at
 from apiext.resources.conversion.rules.inverse import MovedPaths
 from apiext.resources.conversion.rules.model import EACH, FieldSteps, Rule
-from apiext.resources.conversion.rules.operations.parts import PartType
+from apiext.resources.conversion.rules.operations.split import PartType
 from apiext.schema.model import Structural
 from tests.support.builders.conversions import fields, items
 

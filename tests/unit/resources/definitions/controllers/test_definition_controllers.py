@@ -9,7 +9,7 @@ from apiext.base.webhook.hook_answers import HookError
 from apiext.resources.definitions import conditions
 from apiext.resources.definitions.catalog import Catalog
 from apiext.resources.definitions.conditions import CLEANUP_FINALIZER, Condition
-from apiext.resources.definitions.controllers import finalizer
+from apiext.resources.definitions.controllers import definition_controllers as finalizer
 from apiext.resources.definitions.definition import Definition
 from apiext.resources.registry.customresourcedefinition import CustomResourceDefinitionStatusStrategy
 from apiext.resources.registry.request_context import CreateOptions, DeleteOptions

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.registry.builtin.storageversionmigration import (
+from apiext.resources.registry.builtin.storageversion import (
     STORAGE_VERSION_MIGRATION_KIND,
     StorageVersionMigrationStatusStrategy,
     StorageVersionMigrationStrategy,

@@ -5,8 +5,7 @@ from typing import Any
 
 from apiext.schema.cel.ast import CheckedAst
 from apiext.schema.cel.declarations import Declaration, DeclaredTypes, declare
-from apiext.schema.cel.front_end import compile_expression
-from apiext.schema.cel.rule_compiler import rule_environment
+from apiext.schema.cel.rule_compiler import compile_expression, rule_environment
 from apiext.schema.cel.versions import stored_environment
 from apiext.schema.model import Structural
 

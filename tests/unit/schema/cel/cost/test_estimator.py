@@ -10,8 +10,7 @@ import pytest
 from apiext.base.meta.field import Path as FieldPath
 from apiext.schema.cel.cost.estimator import estimate_cost
 from apiext.schema.cel.cost.limits import SchemaCosts, cardinality_by_size, child_cardinality
-from apiext.schema.cel.cost.sizes import declared_sizes
-from apiext.schema.cel.cost.worst_case import worst_case
+from apiext.schema.cel.cost.worst_case import declared_sizes, worst_case
 from apiext.schema.cel.declarations import Declaration, declare
 from apiext.schema.model import Structural
 from hack.lib.real_crds import NO_REAL, REAL, real_crds

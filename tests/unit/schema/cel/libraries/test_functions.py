@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from apiext.schema.cel.errors import BudgetError, CelError
-from apiext.schema.cel.front_end import compile_expression
 from apiext.schema.cel.program import CostMeter, compile_program
+from apiext.schema.cel.rule_compiler import compile_expression
 from apiext.schema.cel.versions import stored_environment
 from tests.support.cel_values import program, show
 

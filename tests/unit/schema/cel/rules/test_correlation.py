@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.schema.cel.rules.evaluation import is_unchanged
-from apiext.schema.lazy_path import Location, MapKey
+from apiext.schema.field_path import Location, MapKey
 from apiext.schema.validation.correlated import Correlated
 
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}, "n": {"type": "integer"}}}

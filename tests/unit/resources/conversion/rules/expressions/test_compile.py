@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.resources.conversion.rules.compile import compile_rules
-from apiext.resources.conversion.rules.errors import InvalidConversionError
+from apiext.resources.conversion.rules.interface import InvalidConversionError
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from apiext.schema.compiled import CompiledSchema
 from tests.support.builders.conversions import compiled, conversion, converted, fields, items, widget

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.resources.conversion.rules import model
-from apiext.resources.conversion.rules.errors import InvalidConversionError
+from apiext.resources.conversion.rules.interface import InvalidConversionError
 from apiext.resources.conversion.rules.model import EACH, Side
 from apiext.resources.conversion.rules.parsing.document_parser import parse_rules
 from tests.support.builders.conversions import conversion

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from aiohttp import web
+from aiohttp import hdrs, web
+from multidict import istr
 
 from apiext.api.audit import latencies
 from apiext.api.audit.backend import DirectBackend
-from apiext.api.audit.context import CODES, AuditContext
-from apiext.api.audit.event import AuditEvent, arrival
+from apiext.api.audit.context import ALLOWED, CODES, AuditContext, client, decision
+from apiext.api.audit.event import ANSWERS, AuditEvent, Client, arrival, escaped, request_members, source_ips, user_text
+from apiext.api.audit.latencies import SLOW
 from apiext.api.audit.levels import AuditLevel, AuditStage
+from apiext.api.audit.log.lines import READ_HEAD, is_recent
 from apiext.api.audit.request_record import strip_managed_fields
 from apiext.api.endpoints.request import ARRIVED, AUDIT, FLOW, HEADERS, INFO, USER, WORKERS, Handler, attached
 from apiext.api.endpoints.responsewriters.response import Reply, has_begun
 from apiext.api.endpoints.responsewriters.status import internal_error_reply, record_error, status_reply
-from apiext.api.filters.auditing.client import client_of
-from apiext.api.filters.auditing.usual_reads import UsualReads
 from apiext.api.filters.before_request import FilterStep
 from apiext.api.filters.headers import HEADER
 from apiext.api.filters.metrics import DEADLINE_EXCEEDED
@@ -33,14 +35,13 @@ from apiext.base.random_uuid import random_uuid
 from apiext.storage.store_times import STORE_TIMES, StoreTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
-    from apiext.api.audit.backend import AuditBackend
+    from apiext.api.audit.backend import AuditBackend, AuditStats
     from apiext.api.audit.event import RequestFacts
     from apiext.api.audit.log.writer import LogWriter
     from apiext.api.audit.policy import AuditPolicy, AuditSettings
-    from apiext.api.audit.statistics import AuditStats
-    from apiext.base.meta.request import UserInfo
+    from apiext.base.meta.request import RequestInfo, UserInfo
 
 _LOG: Final = get_logger(__name__)
 _NONE: Final = AuditLevel.NONE
@@ -49,6 +50,122 @@ _JOINED_INLINE: Final = 1024 * 1024
 """Bytes of a response that are joined on the event loop."""
 _CLOSED: Final[dict[str, Any]] = {"status": "Success", "message": "Connection closed early", "code": 200}
 """The status of a request that ended before its answer."""
+
+
+_LINES: Final = 2
+
+
+_REAL_IP: Final = istr("X-Real-Ip")
+_MAX_USER_AGENT: Final = 1024
+"""Characters."""
+_MAX_CLIENTS: Final = 512
+"""Clients that are cached."""
+
+
+class _Connection(Protocol):
+    """A connection of the server."""
+
+    audit_client: tuple[str, Client] | None
+    """The last User-Agent, and the client of its requests."""
+
+
+def client_of(request: web.BaseRequest) -> Client:
+    """Return the client of a request. Requests of a connection share it, unless a proxy names other addresses."""
+    header, connection = request.headers.get, cast("_Connection", request.protocol)
+    agent, forwarded_for, real_ip = header(hdrs.USER_AGENT, ""), header(hdrs.X_FORWARDED_FOR), header(_REAL_IP)
+    if forwarded_for is not None or real_ip is not None:
+        return _client(forwarded_for, real_ip, request.remote, _shortened(agent))
+    known = connection.audit_client
+    if known is None or known[0] != agent:
+        known = connection.audit_client = agent, _client(None, None, request.remote, _shortened(agent))
+    return known[1]
+
+
+def _shortened(agent: str) -> str:
+    return agent if len(agent) <= _MAX_USER_AGENT else f"{agent[:_MAX_USER_AGENT]}...TRUNCATED"
+
+
+@lru_cache(maxsize=_MAX_CLIENTS)
+def _client(forwarded_for: str | None, real_ip: str | None, remote: str | None, user_agent: str) -> Client:
+    """Return the client of a request, given two headers, the address of its connection and the shortened User-Agent."""
+    return client(source_ips(forwarded_for or "", real_ip or "", remote or ""), user_agent)
+
+
+class UsualReads:
+    """The running reads without an audit context; their key AUDIT refers to this object.
+
+    A read gets a context as soon as something else is to be recorded, or if it takes so long that its arrival is written before its end.
+    """
+
+    records_response = is_context = False
+
+    def __init__(self, writer: LogWriter, stats: AuditStats, attach: Callable[[web.BaseRequest], AuditContext]) -> None:
+        """Write to a log. `attach` attaches a new context to a request whose arrival is not recorded yet."""
+        self._writer = writer
+        self._stats = stats
+        self._attach = attach
+        self._running: dict[int, tuple[web.BaseRequest, int, tuple[str, int, int] | None]] = {}
+        """Requests by their id, in their order, with the time at which they were authenticated, and why authorization allows them with the
+        times at which that was begun and decided, in nanoseconds since 1970."""
+        writer.attach_reads = self._attach_older
+
+    async def handle(self, request: web.BaseRequest, user: UserInfo, info: RequestInfo, filter_: Audit) -> web.StreamResponse:
+        """Return the answer of the filter's handler. Raises what it raises.
+
+        One function: further calls would cost as much as what they do.
+        """
+        running, writer, key = self._running, self._writer, id(request)
+        running[key] = request, time.time_ns(), None
+        request[AUDIT] = self
+        if not writer.lingering:
+            writer.linger()
+        try:
+            response = await filter_.handler(request)
+        except BaseException as error:
+            refusal = await filter_.fail(request, error)
+            if refusal is None:
+                raise
+            return refusal
+        now, arrived, answer = time.time_ns(), request[ARRIVED], ANSWERS.get(response.status)
+        if answer is None or now - arrived > SLOW or (read := running.pop(key, None)) is None:
+            # it has a context, or gets it because it was slow
+            await filter_.finish(request, response)
+            return response
+        _, members, reference = request_members(info, request.raw_path)
+        decided = read[2]
+        notes = "" if decided is None else decision("allow", decided[0])[1] if decided[0] else ALLOWED[1]
+        self._stats.events += _LINES
+        audit_id, by, client = escaped(request[HEADERS][HEADER]), user_text(user), client_of(request).members
+        if writer.add((READ_HEAD, audit_id, members, by, client, reference, reference, arrived, now, answer, notes, _LINES), _LINES):
+            await writer.put_and_wait((), strict=False)
+        return response
+
+    def allow(self, request: web.BaseRequest, reason: str, begun: int) -> None:
+        """Note why authorization allows a read; the decision was begun at a time in nanoseconds since 1970."""
+        key = id(request)
+        _, authenticated, _ = self._running[key]
+        self._running[key] = request, authenticated, (reason, begun, time.time_ns())
+
+    def attached(self, request: web.BaseRequest) -> AuditContext:
+        """Give a running read an audit context. That of a read which has ended is not recorded."""
+        read = self._running.pop(id(request), None)
+        if read is None:
+            return AuditContext(request[HEADERS][HEADER], request[ARRIVED])
+        _, authenticated, decided = read
+        audit = self._attach(request)
+        audit.is_read, audit.authenticated = True, authenticated
+        if decided is not None:
+            reason, begun, ended = decided
+            audit.decide(reason, allowed=True, begun=begun)
+            audit.authorized = ended
+        return audit
+
+    def _attach_older(self, now: int) -> bool:
+        """Give the reads that did not begin just before `now`, a time as ARRIVED, an audit context. Return whether others run."""
+        found = [request for request, begun, _ in self._running.values() if not is_recent(begun, now)]
+        for request in found:
+            self.attached(request)
+        return bool(self._running)
 
 
 class AuditInit(FilterStep):
@@ -191,7 +308,7 @@ class Audit:
         return response
 
     async def finish(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """Emit the last event of a request with a context, and wait if the backend demands it (AuditFilter)."""
+        """Emit the last event of a request with a context, and wait if the backend demands it."""
         STORE_TIMES.set(None)
         await self._finish(request, attached(request), response.status, response)
 
