@@ -10,17 +10,13 @@ import contextlib
 import importlib
 import importlib.util
 import re
-import ssl
 import sys
 import threading
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
 _VERSION: Final = re.compile(r'__version__ = "([^"]+)"\s')
 """The first line of the package. Its modules need the version before anything else."""
@@ -42,14 +38,9 @@ WEB: Final = {
 
 
 def import_aiohttp() -> None:
-    """Import aiohttp, before any other module does and while there is one thread.
-
-    At the import of its client, aiohttp reads the system's certificates for clients without an SSL context. That takes 20 ms and 2 MiB.
-    After this import, a client without an SSL context trusts no server.
-    """
+    """Import aiohttp, before any other module does and while there is one thread."""
     if "aiohttp" in sys.modules:
         return
-    sys.meta_path.insert(0, _ConnectorFinder())
     spec = importlib.util.find_spec("aiohttp")
     version = _VERSION.match(Path(spec.origin).read_text(encoding="utf-8")) if spec is not None and spec.origin is not None else None
     if version is None:
@@ -105,33 +96,3 @@ class _Deferred:
         if spec is None or spec.loader is None:
             raise ImportError(name=self.module.__name__)
         spec.loader.exec_module(self.module)
-
-
-class _ConnectorFinder(MetaPathFinder):
-    """Lets the module of aiohttp that reads the system's certificates at its import read none."""
-
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Implement MetaPathFinder.find_spec for this module."""
-        if fullname != "aiohttp.connector":
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
-            spec.loader.exec_module = lambda module: _without_certificates(run, module)  # type: ignore[method-assign]
-        return spec
-
-
-def _without_certificates(run: Callable[[ModuleType], None], module: ModuleType) -> None:
-    """Run the code of a module; contexts that this thread creates meanwhile trust no server."""
-    create, importing = ssl.create_default_context, threading.get_ident()
-
-    def create_untrusting(*args: Any, **options: Any) -> ssl.SSLContext:
-        if threading.get_ident() == importing:
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        return create(*args, **options)
-
-    ssl.create_default_context = create_untrusting
-    try:
-        run(module)
-    finally:
-        ssl.create_default_context = create
