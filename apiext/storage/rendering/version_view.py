@@ -50,11 +50,7 @@ Results = dict[StoredEntry, RenderResult]
 
 
 async def render_all(renderer: Renderer, codec: Codec, stored: Sequence[StoredBytes], log: CallLog | None = None) -> list[RenderResult]:
-    """Return the renderings of stored objects; in the place of one that fails stands its error. Webhooks are called by the log.
-
-    Raises:
-        HeavyWorkError: a converter returns a large object, and the work is limited (`base/scheduling/inline_work.py`).
-    """
+    """Return the renderings of stored objects; in the place of one that fails stands its error. Webhooks are called by the log."""
     pace = Pace()
     results: dict[int, RenderResult] = {}
     decoded: dict[int, Object] = {}
