@@ -145,6 +145,8 @@ def test_architecture_names_existing_files(name: str) -> None:
     named = re.findall(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`", _text(name))
 
     assert [path for path in named if not (ROOT / "apiext" / path).exists() and not (ROOT / path).exists()] == []
+    alone = set(re.findall(r"`([a-z_0-9]+\.py)`", _text(name)))
+    assert alone - {path.name for path in (ROOT / "apiext").rglob("*.py")} == set()
 
 
 def test_limits_of_bounded_work_are_those_of_the_code() -> None:

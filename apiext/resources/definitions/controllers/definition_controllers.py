@@ -1,7 +1,7 @@
 """Controllers of CustomResourceDefinitions: they reconcile the status and finalize deleted definitions.
 
 One queue with one worker reconciles the names, the Established condition and the other conditions: two definitions of a group must
-not get the same name at the same time. Another queue finalizes definitions (finalizer.py). Only the catalog's change notifications
+not get the same name at the same time. Another queue finalizes definitions (Finalizer). Only the catalog's change notifications
 fill both queues.
 Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go (its controllers) and pkg/controller.
 """
