@@ -13,8 +13,8 @@ from apiext.resources.comparison.value_keywords import KeywordRule
 from apiext.schema.model import Props
 
 _NO_SCHEMA: Final[Props] = {}
-_WITH_FIELDS: Final = frozenset({"", "object", "array"})
-"""Types of values that may have fields, or items with fields."""
+_WITH_FIELDS: Final = frozenset({"", "object"})
+"""Types of values that may have fields."""
 
 
 class OtherFields(Enum):

@@ -74,8 +74,10 @@ _VERSION: Final = {
 _FIELDS: Final = {
     "fieldAdded": "The server keeps the field; before, it was dropped from writes.",
     "fieldRemoved": "The server drops the field from every read and write. It is lost with the next write of the object.",
-    "fieldSpecified": "The field was kept as an unknown one. Now the server checks it, and drops what its schema does not specify.",
-    "fieldUnspecified": "The server keeps the field unchecked and without defaults, as it keeps unknown ones.",
+    "fieldSpecified": "The field was kept as an unknown one, or as a value of a map. Now its own schema counts. Other changes of the field "
+    "say what that means for its values.",
+    "fieldUnspecified": "The server keeps the field as a value of the map, or unchecked and without defaults as unknown ones. Other "
+    "changes of the field say what that means for its values.",
     "mapValuesAdded": "The server keeps fields of any name.",
     "mapValuesRemoved": "The server drops fields that properties do not name from every read and write.",
     "unknownFieldsPreserved": "The server keeps unknown fields unchecked.",

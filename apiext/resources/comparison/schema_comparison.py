@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
@@ -12,13 +12,20 @@ from apiext.resources.comparison.cel_rules import rule_changes
 from apiext.resources.comparison.change import UngradedChange
 from apiext.resources.comparison.clause_keywords import CLAUSE_RULES
 from apiext.resources.comparison.field_keywords import FIELD_RULES, OtherFields, map_values, other_fields
+from apiext.resources.comparison.rules import RULES as RULE_TABLE
 from apiext.resources.comparison.type_keywords import TYPE_RULES, are_comparable, type_changes, type_of
 from apiext.resources.comparison.value_keywords import VALUE_RULES, KeywordRule
 from apiext.schema.model import RULES, Props
 from apiext.schema.pruning import META_FIELDS
 
 _NO_SCHEMA: Final[Props] = {}
-_ANYTHING: Final[Props] = {"x-kubernetes-preserve-unknown-fields": True}
+_PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
+_UNKNOWN: Final[Props] = {_PRESERVES: True, "nullable": True}
+"""What holds for a value that the server keeps without a schema."""
+_OF_UNKNOWN: Final = frozenset({"type", "default"})
+"""Subjects of the changes of a value that had no schema, or has none any longer, if the other schema has a type: it excludes the rest."""
+_BELOW_ANY: Final = frozenset({"default", "field", "specifiedField", "mapValues", "unknownFields", "mapOfUnknown"})
+"""Subjects of the changes below a value whose type was, or is, any: the change of its type includes the others."""
 
 CHILDREN: Final = frozenset({"properties", "items"})
 """Keywords without a rule: the comparison of schemas compares the schemas below them."""
@@ -37,7 +44,11 @@ class _Place(Enum):
 
 
 def compare_schemas(old: Props | None, new: Props | None) -> list[UngradedChange]:
-    """Return the changes from one schema of a resource to another. Below a change of type, and below added or removed fields, is none."""
+    """Return the changes from one schema of a resource to another. Below a change of type, and below added or removed fields, is none.
+
+    A field that only one of them names is no added or removed one if the other keeps it: as a value of a map, or as an unknown field. What
+    holds for it there is compared, too.
+    """
     changes: list[UngradedChange] = []
     _compare(old or _NO_SCHEMA, new or _NO_SCHEMA, "", _Place.RESOURCE, changes)
     return changes
@@ -49,6 +60,26 @@ def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[Ung
     if not are_comparable(old, new):
         changes += (change._replace(path=path) for change in type_changes(old, new))
         return
+    own = [*_own_changes(old, new, path, place, is_required=is_required)]
+    if place is _Place.FIELD and (old.get(_EMBEDDED) is True or new.get(_EMBEDDED) is True):
+        place = _Place.RESOURCE
+    below: list[UngradedChange] = []
+    _compare_properties(old, new, path, place, below)
+    if any(isinstance(props.get("items"), Mapping) for props in (old, new)):
+        _compare(_items(old), _items(new), f"{path}[]", _Place.FIELD, below)
+    value, other_value = _values(old, place), _values(new, place)
+    if value is not None and other_value is not None:
+        _compare(value, other_value, f"{path}[*]", _Place.FIELD, below)
+    if type_of(old) != type_of(new) and (_has_no_structure(old) or _has_no_structure(new)):
+        is_unknown = old is _UNKNOWN or new is _UNKNOWN
+        own = _about(_OF_UNKNOWN, own) if is_unknown else own
+        below = _about(_OF_UNKNOWN - {"type"} if is_unknown else _BELOW_ANY, below)
+    changes += own
+    changes += below
+
+
+def _own_changes(old: Props, new: Props, path: str, place: _Place, *, is_required: bool) -> Iterator[UngradedChange]:
+    """Yield the changes of the keywords of a node."""
     for rule in _rules_of_changed_keywords(old, new):
         for change in rule(old, new):
             name = change.rule
@@ -56,17 +87,32 @@ def _compare(old: Props, new: Props, path: str, place: _Place, changes: list[Ung
                 name = "requiredDefaultAdded"
             elif place is _Place.METADATA:
                 name = _IN_METADATA.get(name, name)
-            changes.append(change._replace(rule=name, path=_join(path, change.path)))
-    if place is _Place.FIELD and (old.get(_EMBEDDED) is True or new.get(_EMBEDDED) is True):
-        place = _Place.RESOURCE
-    _compare_properties(old, new, path, place, changes)
-    items = [props.get("items") for props in (old, new)]
-    if any(isinstance(item, Mapping) for item in items):
-        before, after = (item if isinstance(item, Mapping) else _ANYTHING for item in items)
-        _compare(before, after, f"{path}[]", _Place.FIELD, changes)
-    value, other_value = map_values(old), map_values(new)
-    if value is not None and other_value is not None:
-        _compare(value, other_value, f"{path}[*]", _Place.FIELD, changes)
+            yield change._replace(rule=name, path=_join(path, change.path))
+
+
+def _has_no_structure(props: Props) -> bool:
+    """Report whether a schema says nothing of the type of values, nor of what they have."""
+    return not type_of(props) and not any(props.get(keyword) for keyword in ("properties", "items", "additionalProperties"))
+
+
+def _about(subjects: frozenset[str], changes: list[UngradedChange]) -> list[UngradedChange]:
+    return [change for change in changes if RULE_TABLE[change.rule].subject in subjects]
+
+
+def _items(props: Props) -> Props:
+    """Return what holds for the items of a list."""
+    items = props.get("items")
+    found: Props = items if isinstance(items, Mapping) else _NO_SCHEMA
+    # a list that preserves unknown fields preserves those of its items, too
+    return {**found, _PRESERVES: True} if props.get(_PRESERVES) is True else found
+
+
+def _values(props: Props, place: _Place) -> Props | None:
+    """Return what holds for fields that properties do not name, None if they are dropped."""
+    values = map_values(props)
+    if values is None and (place is _Place.METADATA or other_fields(props) is OtherFields.UNKNOWN):
+        return _UNKNOWN
+    return values
 
 
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
@@ -91,31 +137,40 @@ def _compare_properties(old: Props, new: Props, path: str, place: _Place, change
     before: Mapping[str, Any] = old.get("properties") or _NO_SCHEMA
     after: Mapping[str, Any] = new.get("properties") or _NO_SCHEMA
     required = set(old.get("required") or ()).intersection(new.get("required") or ())
-    for name, schema in before.items():
-        former: Props = schema or _NO_SCHEMA
-        below = _place_of(name, place)
-        if name in after:
-            _compare(former, after[name] or _NO_SCHEMA, _join(path, name), below, changes, is_required=name in required)
-        elif _is_implied(name, place):
-            _compare(former, _implied(former), _join(path, name), below, changes)
-        else:
-            dropped = other_fields(new) is OtherFields.DROPPED
-            message = f"the field{_described(former)} was removed"
-            if not dropped:
-                message += f" from the schema, and is {other_fields(new).value}"
-            changes.append(UngradedChange("fieldRemoved" if dropped else "fieldUnspecified", message, _join(path, name)))
-    for name, schema in after.items():
-        if name in before:
-            continue
-        added: Props = schema or _NO_SCHEMA
-        if _is_implied(name, place):
-            _compare(_implied(added), added, _join(path, name), _place_of(name, place), changes)
-        else:
-            dropped = other_fields(old) is OtherFields.DROPPED
-            message = f"the field{_described(added)} was added"
-            if not dropped:
-                message += f" to the schema, and was {other_fields(old).value}"
-            changes.append(UngradedChange("fieldAdded" if dropped else "fieldSpecified", message, _join(path, name)))
+    for name in {**before, **after}:
+        field = _join(path, name)
+        named: Props = after.get(name) or before.get(name) or _NO_SCHEMA
+        former = (before[name] or _NO_SCHEMA) if name in before else _unnamed(name, old, place, named)
+        latter = (after[name] or _NO_SCHEMA) if name in after else _unnamed(name, new, place, named)
+        if (name in before) != (name in after) and not _is_implied(name, place):
+            is_added = name in after
+            changes.append(_naming(field, named, old if is_added else new, is_added=is_added))
+        if former is not None and latter is not None:
+            _compare(former, latter, field, _place_of(name, place), changes, is_required=name in required)
+
+
+def _naming(field: str, named: Props, other: Props, *, is_added: bool) -> UngradedChange:
+    """Return the change for a field that only one of two schemas names; `other` is the one that does not."""
+    kept = other_fields(other)
+    dropped = kept is OtherFields.DROPPED
+    if is_added:
+        rule, message = "fieldAdded" if dropped else "fieldSpecified", "added"
+        message += "" if dropped else f" to the schema, and was {kept.value}"
+    else:
+        rule, message = "fieldRemoved" if dropped else "fieldUnspecified", "removed"
+        message += "" if dropped else f" from the schema, and is {kept.value}"
+    return UngradedChange(rule, f"the field{_described(named)} was {message}", field)
+
+
+def _unnamed(name: str, props: Props, place: _Place, named: Props) -> Props | None:
+    """Return what holds for a field that a schema does not name, and another one does; None if it is dropped."""
+    values = map_values(props)
+    if values is not None:
+        # a default of a map's values is not set where a key is missing
+        return {keyword: value for keyword, value in values.items() if keyword != "default"}
+    if _is_implied(name, place):
+        return _implied(named)
+    return _UNKNOWN if other_fields(props) is OtherFields.UNKNOWN else None
 
 
 def _is_implied(name: str, place: _Place) -> bool:

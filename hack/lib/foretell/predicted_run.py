@@ -177,8 +177,9 @@ class PredictedRun:
 
     def _create(self, version: str, name: str, live: Json, *, is_valid: bool) -> None:
         """Compare with a create of a copy with the same status, if it is no subresource."""
-        copied = live | {"metadata": {"name": f"{name}-copy", "namespace": "default"}}
-        code, answer = self.reference.client.ask("POST", self.reference.path(version, query="?dryRun=All"), copied)
+        code, answer = self.reference.create_copy(version, name, live)
+        if code != HTTPStatus.CREATED and self.reference.created.get((version, name)) == HTTPStatus.CREATED:
+            self.harmed.append(f"create at {version} of {name}: {answer['message']}")
         judged = self.new.version(version)
         if judged.has("status") and judged.schema.validate_status(live):
             return
@@ -203,6 +204,8 @@ class PredictedRun:
             if self._harm is not None and (version, name, manager) not in self._known_harm:
                 schema, of_any_write = self.new.version(version).schema.structural, self._harm.of_write(version, name)
                 is_harmless = is_harmless_apply(schema, live, code, answer, of_any_write)
+                if not is_harmless and code != HTTPStatus.CONFLICT:
+                    self.harmed.append(f"{what}: {answer.get('message', 'takes something away')}")
                 self.compare("harm of applies", what, self._harm.of_apply(version, name, manager), is_harmless)
 
     async def _applied(self, version: str, live: Json, config: Json, manager: str) -> Any:

@@ -74,6 +74,8 @@ class ReferenceRun:
         """The objects at each version before the change."""
         self.labelled: dict[tuple[str, str], int] = {}
         """The code of an update of a label at each version before the change."""
+        self.created: dict[tuple[str, str], int] = {}
+        """The code of a create of a copy at each version before the change."""
         self.refused: dict[str, str] = {}
         """The reasons why objects could not be created."""
 
@@ -94,8 +96,9 @@ class ReferenceRun:
         self.data = {name: self._stored(name) for name in names}
         for name in names:
             for version in served:
-                self.before[version, name] = self.client.must("GET", self.path(version, name))
+                live = self.before[version, name] = self.client.must("GET", self.path(version, name))
                 self.labelled[version, name] = self.label(version, name)[0]
+                self.created[version, name] = self.create_copy(version, name, live)[0]
 
     def _create_object(self, name: str, given: AppliedBodies) -> None:
         for place in range(len(given.bodies)):
@@ -126,6 +129,11 @@ class ReferenceRun:
     def label(self, version: str, name: str) -> Answer:
         """Set a label in a trial run."""
         return self.client.ask("PATCH", self.path(version, name, query="?dryRun=All"), LABEL_PATCH, MERGE.items())
+
+    def create_copy(self, version: str, name: str, live: Json) -> Answer:
+        """Create a copy of an object in a trial run."""
+        copied = live | {"metadata": {"name": f"{name}-copy", "namespace": "default"}}
+        return self.client.ask("POST", self.path(version, query="?dryRun=All"), copied)
 
     def try_change(self, crd: Json) -> list[str]:
         """Return the reasons why the reference refuses a definition as an update, found in a trial run; none if it accepts it."""

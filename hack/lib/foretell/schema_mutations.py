@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable
 from typing import Any, Final
 
 from hack.lib.differential.generated_objects import generate
-from hack.lib.foretell.schema_places import Place
+from hack.lib.foretell.place_mutations import PLACE_MUTATIONS
+from hack.lib.foretell.schema_places import PRESERVE, Json, Mutation, Place
 
-Json = dict[str, Any]
-Mutation = Callable[[Place, random.Random], str | None]
-PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 RULES: Final = "x-kubernetes-validations"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _LIST_KEYS: Final = "x-kubernetes-list-map-keys"
@@ -116,7 +113,7 @@ def remove_field(place: Place, rng: random.Random) -> str | None:
     properties = place.schema.get("properties") or {}
     if not properties:
         return None
-    name = rng.choice(_used(place, properties))
+    name = rng.choice(place.used(properties))
     _drop(place.schema, name)
     return f"field {name} removed"
 
@@ -126,16 +123,11 @@ def rename_field(place: Place, rng: random.Random) -> str | None:
     properties = place.schema.get("properties") or {}
     if not properties:
         return None
-    name = rng.choice(_used(place, properties))
+    name = rng.choice(place.used(properties))
     child = properties[name]
     _drop(place.schema, name)
     place.schema["properties"] = {**place.schema["properties"], f"{name}Renamed": child}
     return f"field {name} renamed"
-
-
-def _used(place: Place, properties: Json) -> list[str]:
-    """Return the properties that objects have, or all."""
-    return [name for name in properties if any(isinstance(value, dict) and name in value for value in place.values)] or list(properties)
 
 
 def _drop(schema: Json, name: str) -> None:
@@ -254,7 +246,7 @@ def change_rules(place: Place, rng: random.Random) -> str | None:
 
 def _rules(place: Place) -> tuple[str, ...]:
     """Return rules that fit the type, for objects about the presence of a field."""
-    names = [name for name in _used(place, place.schema.get("properties") or {}) if name.isidentifier()]
+    names = [name for name in place.used(place.schema.get("properties") or {}) if name.isidentifier()]
     if place.type != "object" or not names:
         return _RULES_BY_TYPE[place.type]
     return tuple(rule for name in names for rule in (f"has(self.{name})", f"!has(self.{name})"))
@@ -273,17 +265,6 @@ def change_unknown(place: Place, _rng: random.Random) -> str | None:
     return None
 
 
-def embed(place: Place, _rng: random.Random) -> str | None:
-    """Make an object that may have any field a resource, or no longer."""
-    if place.type != "object" or not place.schema.get(PRESERVE):
-        return None
-    name = "x-kubernetes-embedded-resource"
-    if place.schema.pop(name, False):
-        return "no longer a resource"
-    place.schema[name] = True
-    return "a resource"
-
-
 MUTATIONS: Final[tuple[Mutation, ...]] = (
     change_bound,
     change_text,
@@ -300,7 +281,7 @@ MUTATIONS: Final[tuple[Mutation, ...]] = (
     change_null,
     change_rules,
     change_unknown,
-    embed,
+    *PLACE_MUTATIONS,
 )
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.evaluation.definition_creation import DefinitionRefusedError, create_definition
-from hack.lib.foretell.schema_mutations import MUTATIONS, Mutation, change_enum, change_list, mutate_place
-from hack.lib.foretell.schema_places import Place, places
+from hack.lib.foretell.schema_mutations import MUTATIONS, change_enum, change_list, mutate_place
+from hack.lib.foretell.schema_places import Mutation, Place, places
 from tests.support.builders.crds import crd, version
 from tests.support.builders.seeds import seeded
 

@@ -110,8 +110,17 @@ def test_metadata_of_resources_keeps_its_fields() -> None:
 
     old, new = resource(obj()), resource(values(TEXT))
 
-    assert changes(old, new) == [("unknownFieldsSpecified", "a.metadata")]
-    assert changes(new, old) == [("unknownFieldsUnspecified", "a.metadata")]
+    assert changes(old, new) == [("typeNarrowed", "a.metadata[*]"), ("unknownFieldsSpecified", "a.metadata")]
+    assert changes(new, old) == [("typeWidened", "a.metadata[*]"), ("unknownFieldsUnspecified", "a.metadata")]
+
+
+def test_metadata_that_becomes_a_map() -> None:
+    """Compare fields of metadata that a schema names with the values of the map that they become, as any field."""
+    old = obj(a=obj(metadata=obj(generation={"type": "integer"})) | {"x-kubernetes-embedded-resource": True})
+    new = obj(a=obj(metadata=values(TEXT)) | {"x-kubernetes-embedded-resource": True})
+
+    assert ("typeChanged", "a.metadata.generation") in changes(old, new)
+    assert ("typeChanged", "a.metadata.generation") in changes(new, old)
 
 
 def test_limits_of_the_name() -> None:
@@ -132,7 +141,8 @@ def test_items_beside_unknown_ones() -> None:
     """Compare items of a list with values of any type if the other schema does not specify its items."""
     unknown = {"type": "array", "x-kubernetes-preserve-unknown-fields": True}
 
-    assert changes(obj(a=unknown), obj(a=unknown | {"items": TEXT})) == [("typeNarrowed", "a[]"), ("unknownFieldsPruned", "a[]")]
+    assert changes(obj(a=unknown), obj(a=unknown | {"items": TEXT})) == [("typeNarrowed", "a[]")]
+    assert changes(obj(a=unknown), obj(a=items(TEXT))) == [("typeNarrowed", "a[]"), ("unknownFieldsPruned", "a[]")]
 
 
 def test_empty_schemas_of_properties() -> None:

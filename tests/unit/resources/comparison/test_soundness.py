@@ -11,13 +11,15 @@ from typing import Any, Final
 import pytest
 
 from apiext.base.meta.encoding import json_codec
-from apiext.resources.comparison.change import Hurts
+from apiext.resources.comparison.change import Grade, Hurts
 from apiext.resources.comparison.rules import RULES
 from apiext.resources.comparison.schema_comparison import compare_schemas
 from apiext.resources.definitions.codec import canonical
 from apiext.resources.definitions.validation.definition import validate_create
 from apiext.schema.compiled import CompiledSchema
 from hack.lib.differential.generated_objects import generate_resource
+from hack.lib.foretell.place_mutations import PLACE_MUTATIONS
+from hack.lib.foretell.schema_places import places
 from hack.lib.real_crds import NO_REAL, REAL, real_crds
 from tests.support.builders.crds import crd, version
 from tests.support.builders.mutated_definitions import mutated
@@ -27,6 +29,9 @@ from tests.support.builders.seeds import seeded
 Schema = dict[str, Any]
 OBJECTS: Final = 8
 """Objects of each pair of schemas."""
+ODD: Final = ({"defaultAdded"}, {"typeWidened", "formatWidened"})
+"""Rules of changes by which an odd object may become invalid: a default is a field too many for maxProperties, and a list, which the
+reference accepts for a text with a format, is no int-or-string."""
 
 
 def decoded(schema: CompiledSchema, obj: Any, *, defaults: bool = True) -> Any:
@@ -79,6 +84,34 @@ def assert_sound(old: Schema, new: Schema, rng: random.Random) -> int:
     return valid
 
 
+def assert_safe(old: Schema, new: Schema, rng: random.Random, objects: list[Any]) -> int:
+    """Assert that objects stay valid and whole where no change is graded as an error; return how many were judged."""
+    changes = compare_schemas(old, new)
+    rules = {change.rule for change in changes}
+    if any(RULES[rule].grade is Grade.ERROR for rule in rules) or any(odd <= rules for odd in ODD):
+        return 0
+    before, after = CompiledSchema(old), CompiledSchema(new)
+    judged = 0
+    for written in objects or [generate_resource(old, rng, api_version="example.com/v1", kind="Widget") for _ in range(OBJECTS)]:
+        stored = decoded(before, written)
+        if is_valid(before, stored):
+            judged += 1
+            read = decoded(after, stored)
+            assert is_valid(after, read), (changes, stored)
+            assert keeps(stored, read), (changes, stored, read)
+    return judged
+
+
+def replaced(schema: Schema, objects: list[Any], rng: random.Random) -> Schema | None:
+    """Return a copy with a node of another kind in the place of one, None if no server accepts it."""
+    made = copy.deepcopy(schema)
+    chosen = rng.choice(places(made, objects))
+    for mutation in rng.sample(PLACE_MUTATIONS, len(PLACE_MUTATIONS)):
+        if mutation(chosen, rng) and made != schema:
+            return made if is_accepted(made) else None
+    return None
+
+
 def edited(schema: Schema, rng: random.Random) -> Schema | None:
     """Return a copy with one other keyword somewhere, None if no server accepts it."""
     made = copy.deepcopy(schema)
@@ -121,6 +154,25 @@ def test_random_schemas(seed: int) -> None:
             if new is not None:
                 assert_sound(old, new, rng)
                 assert_sound(new, old, rng)
+
+
+def test_nodes_in_the_place_of_others() -> None:
+    """Keep all objects valid and whole where a node of another kind takes the place of one, and the comparison finds no error."""
+    judged = [0, 0]
+    for seed in range(120):
+        rng = seeded(f"place{seed}")
+        old = json.loads(json.dumps({**random_schema(rng), "type": "object"}))
+        if not is_accepted(old):
+            continue
+        objects = [generate_resource(old, rng, api_version="example.com/v1", kind="Widget") for _ in range(OBJECTS)]
+        for _ in range(10):
+            new = replaced(old, objects, rng)
+            if new is not None:
+                assert_sound(old, new, rng)
+                judged[0] += assert_safe(old, new, rng, objects)
+                judged[1] += assert_safe(new, old, rng, [])
+
+    assert all(judged), judged
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)
