@@ -14,7 +14,7 @@ from apiext.tools.recordings.archive_reader import open_archive
 from apiext.tools.releases.cluster_connection import ClusterAccess
 from apiext.tools.releases.cluster_source import ClusterSource
 from apiext.tools.releases.conversions import with_conversions
-from apiext.tools.releases.git_revision import is_revision, release_of_revision
+from apiext.tools.releases.git_revision import files_of_revision, is_revision, release_of_revision
 from apiext.tools.releases.interface import SourceError
 from apiext.tools.releases.manifest_source import ManifestSource
 from apiext.tools.releases.store_place import EtcdAccess, is_data_dir, is_etcd, is_snapshot, open_store
@@ -54,10 +54,12 @@ class SourcePlace:
 
     kind: PlaceKind
     text: str
+    path: str | None = None
+    """The path in a revision, None for a revision alone."""
 
 
 async def place_of(text: str, *, paths: Sequence[str | Path] = ()) -> SourcePlace:
-    """Return the place that a text names. Of a path and a git revision of the same name the path counts.
+    """Return the place that a text names. Of a path and a git revision of the same name the path counts. REVISION:PATH is as in git.
 
     `paths` are in the git work tree whose revisions may be named; empty for the current folder.
 
@@ -73,7 +75,10 @@ async def place_of(text: str, *, paths: Sequence[str | Path] = ()) -> SourcePlac
         return SourcePlace(kind, text)
     if await is_revision(text, paths):
         return SourcePlace(PlaceKind.REVISION, text)
-    kinds = "a file or folder, the URL of an etcd, a git revision, or the word kubeconfig"
+    revision, colon, path = text.partition(":")
+    if colon and revision and await is_revision(revision, ()):
+        return SourcePlace(PlaceKind.REVISION, revision, path)
+    kinds = "a file or folder, the URL of an etcd, a git revision (or REVISION:PATH), or the word kubeconfig"
     raise SourceError(f"{text!r} names nothing that exists: {kinds} is expected")
 
 
@@ -88,7 +93,7 @@ async def open_release(
         SourceError: there is no such place, or it cannot be read.
     """
     place = await place_of(text, paths=paths)
-    if place.kind is PlaceKind.REVISION:
+    if place.kind is PlaceKind.REVISION and place.path is None:
         if not paths:
             raise SourceError(f"git revision {text}: there are no files to read in it")
         return await release_of_revision(text, paths)
@@ -106,14 +111,17 @@ async def open_source(text: str, access: Access) -> WholeSource:
         SourceError: there is no such place, or it cannot be opened.
     """
     place = await place_of(text)
-    if place.kind is PlaceKind.REVISION:
-        raise SourceError(f"{text!r} is a git revision, which has no objects here: a folder, archive, cluster or store is expected")
+    if place.kind is PlaceKind.REVISION and place.path is None:
+        raise SourceError(f"{text!r} is a git revision without a path: {text}:FOLDER names the objects of a folder in it")
     return await _open(place, access)
 
 
 async def _open(place: SourcePlace, access: Access) -> WholeSource:
     if place.kind is PlaceKind.FILES:
         return ManifestSource([place.text])
+    if place.path is not None:
+        files = await files_of_revision(place.text, place.path)
+        return ManifestSource([f"git {place.text}:{place.path}"], files=lambda: files)
     if place.kind is PlaceKind.CLUSTER:
         return ClusterSource(_cluster(place, access).connect())
     if place.kind is PlaceKind.ARCHIVE:

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from apiext.tools.places import Access, PlaceKind, open_release, open_source, place_of
 from apiext.tools.releases.git_revision import release_of_revision
 from apiext.tools.releases.interface import SourceError
-from tests.support.builders.crds import crd, version
+from tests.support.builders.crds import crd, definition, version, widget
 from tests.support.git import git
 
 
@@ -77,7 +78,43 @@ async def test_a_revision_is_a_place(tree: Path, monkeypatch: pytest.MonkeyPatch
         await place_of("first", paths=["/"])
     monkeypatch.chdir(tree)
     assert (await place_of("first")).kind is PlaceKind.REVISION
-    with pytest.raises(SourceError, match="is a git revision, which has no objects"):
+    with pytest.raises(SourceError, match="is a git revision without a path: first:FOLDER names"):
         await open_source("first", Access())
     with pytest.raises(SourceError, match="there are no files to read in it"):
         await open_release("first", Access())
+
+
+@pytest.mark.parametrize(
+    "folder, text", [("", "first:config/crd"), ("config", "first:config/crd/"), ("config", "first:./crd"), ("", "first:")]
+)
+async def test_a_path_in_a_revision_is_a_place(tree: Path, monkeypatch: pytest.MonkeyPatch, folder: str, text: str) -> None:
+    """Read definitions and objects at a path in a revision, which is relative to the top as in git, or to the current folder."""
+    (tree / "config" / "crd" / "sample.yaml").write_text(yaml.dump(widget("later")))
+    monkeypatch.chdir(tree / folder)
+
+    assert (await place_of(text)).kind is PlaceKind.REVISION
+    assert (await open_release(text, Access())).definitions["widgets.example.com"].storage_version.name == "v1"
+    source = await open_source(text, Access())
+    assert source.origin == f"git {text}"
+    assert await source.count(definition(crd())) == 0
+    await source.close()
+
+
+async def test_objects_of_a_revision(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the objects that a folder had in a revision, and say that it was not there."""
+    (tree / "samples").mkdir()
+    (tree / "samples" / "a.yaml").write_text(yaml.dump(widget("a")))
+    monkeypatch.delenv("GIT_DIR")
+    git(tree, "add", ".")
+    git(tree, "commit", "-qm", "samples")
+    git(tree, "tag", "samples")
+    (tree / "samples" / "a.yaml").write_text(yaml.dump(widget("b")))
+    monkeypatch.chdir(tree)
+
+    source = await open_source("samples:samples", Access())
+    assert [one.key async for page in source.pages(definition(crd())) for one in page] == ["default/a"]
+    await source.close()
+    with pytest.raises(SourceError, match="^git first does not have samples$"):
+        await open_source("first:samples", Access())
+    with pytest.raises(SourceError, match="'v9:samples' names nothing that exists"):
+        await open_source("v9:samples", Access())

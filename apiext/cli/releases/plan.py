@@ -39,7 +39,8 @@ _PARAMS: Final = [
     click.Option(
         ["--objects"],
         metavar="PLACE",
-        help="Objects to judge: a folder, archive, kubeconfig or store (default --stored, else --from if that has objects).",
+        help="Objects to judge: a folder, REVISION:FOLDER of git, archive, kubeconfig or store "
+        "(default --stored, else --from if that has objects).",
     ),
     click.Option(["--stored"], metavar="PLACE", help="Stored bytes, to count versions exactly: an etcd URL, data directory or snapshot."),
     click.Option(["--prune"], is_flag=True, help="Judge the deletion of definitions that NEW lacks, too."),

@@ -192,11 +192,14 @@ class Judge:
     def _readable(self, key: str, place: int, before: Reads, after: Reads) -> dict[str, Object]:
         """Compare the reads of an object. Return it in the versions in which it is readable."""
         found: dict[str, Object] = {}
+        was_unreadable = bool(before) and all(isinstance(objects[place], Exception) for objects in before.values())
         for name, objects in after.items():
             obj, earlier = objects[place], before[name][place] if name in before else None
             if isinstance(obj, Exception):
                 if not (self._new.converter.missing and is_unconvertible(obj)):
-                    unreadable(key, name, obj, self._findings, already=isinstance(earlier, Exception))
+                    unreadable(
+                        key, name, obj, self._findings, already=was_unreadable if earlier is None else isinstance(earlier, Exception)
+                    )
                 continue
             found[name] = obj
             if earlier is not None and before is not after:

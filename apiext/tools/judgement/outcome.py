@@ -85,6 +85,8 @@ class ObjectsReport:
     total: int = 0
     unchanged: int = 0
     """Objects without any finding."""
+    only_new: int = 0
+    """Those of all that do not exist yet, since only the new definition serves their version: they are judged as creates."""
     findings: list[ObjectFinding] = field(default_factory=list)
     """Ordered by kind (as FindingKind), version, path and message."""
     stored: dict[str, int] = field(default_factory=dict)

@@ -38,21 +38,26 @@ def shape(schema: Any) -> Any:
     return found
 
 
-def extends(old: Any, new: Any) -> bool:
-    """Return whether the shape `new` is that of `old` with more properties, of which objects have none: they merge as before."""
+def extends(old: Any, new: Any, *, keeps_unknown: bool = False) -> bool:
+    """Return whether the shape `new` is that of `old` with more properties, of which objects have none: they merge as before.
+
+    `keeps_unknown`: they are shapes of the items of a list that preserves unknown fields.
+    """
     if old == new:
         return True
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     one, other = ({name: value for name, value in each.items() if name not in _CHILDREN} for each in (old, new))
-    if one != other or any(not extends(old.get(name), new.get(name)) for name in ("items", "additionalProperties")):
+    keeps_unknown = keeps_unknown or old.get("x-kubernetes-preserve-unknown-fields", False)
+    if one != other or not extends(old.get("items"), new.get("items"), keeps_unknown=keeps_unknown):
+        return False
+    if not extends(old.get("additionalProperties"), new.get("additionalProperties")):
         return False
     before, after = old.get("properties") or {}, new.get("properties") or {}
     if not before.keys() <= after.keys() or not all(extends(child, after[name]) for name, child in before.items()):
         return False
     # where any field is allowed, an object may have one that now gets a type
-    is_open = not before or old.get("x-kubernetes-preserve-unknown-fields", False)
-    return before.keys() == after.keys() or not is_open
+    return before.keys() == after.keys() or not (keeps_unknown or not before)
 
 
 def versions_that_merge_differently(old: CompiledDefinition, new: CompiledDefinition) -> frozenset[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from apiext.base.meta.gvk import GroupKind
 from apiext.resources.comparison.definition_comparison import compare_definitions
 from apiext.resources.evaluation.definition_creation import (
     DefinitionRefusedError,
@@ -20,6 +21,7 @@ from apiext.tools.plan.definition_planner import DefinitionPlanner
 from apiext.tools.plan.plan import DefinitionPlan, Need, PlanStep, ReleasePlan, Safety, State, StepKind
 from apiext.tools.plan.step_finder import StoredFacts, find_steps
 from apiext.tools.plan.version_report import report_versions
+from apiext.tools.releases.manifest_source import ManifestSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from apiext.resources.definitions.definition import Definition
     from apiext.tools.plan.options import PlanOptions
     from apiext.tools.releases.interface import ObjectSource, Release
+
+_OF_TOOLS: Final = frozenset({"apiextensions.k8s.io", "conversions.apiext.dev", "kustomize.config.k8s.io"})
+"""Groups of manifests that are no objects to judge: definitions, their conversions, and what kustomize reads."""
 
 
 def name_conflicts(old: Mapping[str, Definition], new: Mapping[str, Definition]) -> dict[str, str]:
@@ -78,8 +83,7 @@ async def make_plan(
     plans = [await planner.plan(name) for name in sorted(names | set(missing if options.removes else ()))]
     conflicts = planner.name_conflicts()
     plans = [_with_conflict(one, conflicts[one.name]) if one.name in conflicts else one for one in plans]
-    # only objects of files have remarks, once they are read
-    notes = [*old.remarks, *new.remarks, *getattr(objects, "remarks", ())]
+    notes = [*old.remarks, *new.remarks, *_remarks(objects, old, new)]
     notes += [
         f"{name}: the old definition is left out, since kube-apiserver refuses it: {old.refused[name][0]}" for name in sorted(old.refused)
     ]
@@ -233,6 +237,20 @@ async def _count(source: ObjectSource, definition: Definition) -> int:
         async for page in pages:
             number += len(page)
     return number
+
+
+def _remarks(objects: ObjectSource | None, *releases: Release) -> list[str]:
+    """Return what was left out of the objects of files, once they are read."""
+    if not isinstance(objects, ManifestSource):
+        return []
+    definitions = [one.object for release in releases for one in release.definitions.values()]
+    specs = [crd["spec"] for crd in (*definitions, *(draft for release in releases for draft in release.drafts.values()))]
+    known = {GroupKind(spec["group"], spec["names"]["kind"]) for spec in specs}
+    others = [f"{number} {kind}" for kind, number in objects.kinds().items() if kind not in known and kind.group not in _OF_TOOLS]
+    return [
+        *objects.remarks,
+        *([f"not judged, since neither release has a definition of their kind: {', '.join(others)}"] if others else []),
+    ]
 
 
 def _some(names: list[str], most: int = 5) -> str:

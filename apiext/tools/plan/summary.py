@@ -55,6 +55,7 @@ def objects_line(report: ObjectsReport) -> str:
 
 def _numbers(report: ObjectsReport) -> list[tuple[int, str]]:
     return [
+        (report.only_new, "of the new release only"),
         (report.unreadable, "unreadable"),
         (report.invalid, "invalid"),
         (report.tolerated, "of them still updatable (ratcheting)"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ClusterSource:
-    """Implements WholeSource over a cluster. Lists objects in the storage version if it is served, else in another served one."""
+    """Implements WholeSource over a cluster. Lists objects in a version that their definition has, the storage version if it can."""
 
     def __init__(self, cluster: ClusterConnection) -> None:
         self._cluster = cluster
@@ -65,15 +65,16 @@ class ClusterSource:
         """Return the path of the objects, "" if the cluster does not have the definition."""
         if definition.name not in self._paths:
             crd = await self._cluster.get(f"{DEFINITIONS}/{definition.name}")
-            self._paths[definition.name] = _served_path(_definition(crd, self.origin)) if crd is not None else ""
+            self._paths[definition.name] = _served_path(_definition(crd, self.origin), definition) if crd is not None else ""
         return self._paths[definition.name]
 
 
-def _served_path(definition: Definition) -> str:
+def _served_path(definition: Definition, wanted: Definition) -> str:
     served = definition.served_versions
     if not served:
         raise SourceError(f"{definition.name}: the cluster serves no version of it, so that its objects cannot be listed")
-    version = definition.storage_version if definition.storage_version in served else served[0]
+    known = [version for version in served if wanted.version(version.name) is not None] or served
+    version = definition.storage_version if definition.storage_version in known else known[0]
     return resource_path(definition.group, version.name, definition.names.plural)
 
 

@@ -54,6 +54,23 @@ async def release_of_revision(revision: str, paths: Sequence[str | Path]) -> Rel
     return await release_of_files(f"git {revision}", files)
 
 
+async def files_of_revision(revision: str, path: str) -> list[ManifestFile]:
+    """Return the manifest files that a path had in a revision. As in git, it begins at the top of the work tree, or with ./ here.
+
+    Raises:
+        SourceError: the current folder is in no work tree, the revision is unknown, or it does not have the path.
+    """
+    is_here = path in (".", "..") or path.startswith(("./", "../", "/"))
+    here = await _tracked(path if is_here else ".")
+    tracked = here if is_here else _Tracked(here.root, Path(path).as_posix() if path else "")
+    commit = await _commit(revision, tracked.root)
+    try:
+        await _git(tracked.root, "cat-file", "-e", f"{commit}:{tracked.path}")
+    except SourceError as error:
+        raise SourceError(f"git {revision} does not have {path}") from error
+    return await _files(tracked, commit, revision)
+
+
 async def _tracked(given: str | Path) -> _Tracked:
     """Return the place of a path in its work tree. The path itself may be missing today."""
     folder, rest = _existing(given)

@@ -28,6 +28,7 @@ Json = dict[str, Any]
 _CHANGING: Final = ("resourceVersion", "managedFields")
 """Members of the metadata that each write changes."""
 _PARTS: Final = re.compile(r", |\n|\[|\]$")
+_UNDECLARED: Final = "field not declared in schema"
 
 
 class PredictedRun:
@@ -288,5 +289,10 @@ def _answer(found: tuple[int, Any]) -> Any:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the parts of a message. The reference lists undeclared fields, and rules of different fields, in any order."""
+    """Return the parts of a message. The reference lists rules of different fields in any order.
+
+    Of undeclared fields, it names some: it stops at the first one of a map, whose fields it takes in any order.
+    """
+    if _UNDECLARED in text:
+        return [text.partition("Kind=")[0], _UNDECLARED]
     return sorted(_PARTS.split(text))

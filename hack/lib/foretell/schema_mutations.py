@@ -11,6 +11,8 @@ from hack.lib.foretell.place_mutations import PLACE_MUTATIONS
 from hack.lib.foretell.schema_places import PRESERVE, Json, Mutation, Place
 
 RULES: Final = "x-kubernetes-validations"
+_OF_KIND: Final = 0.3
+"""Share of the changes that put a node of another kind in the place of one, if they can."""
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 _NEW_RULES: Final = ("self == oldSelf", "true", "self == self && false", "type(self) == type(self)")
@@ -287,7 +289,10 @@ MUTATIONS: Final[tuple[Mutation, ...]] = (
 
 def mutate_place(chosen: Place, rng: random.Random) -> str | None:
     """Change a node by one of the mutations that it allows, and say how; None if it allows none."""
-    for mutation in rng.sample(MUTATIONS, len(MUTATIONS)):
+    mutations = rng.sample(MUTATIONS, len(MUTATIONS))
+    if rng.random() < _OF_KIND:
+        mutations.sort(key=lambda mutation: mutation not in PLACE_MUTATIONS)
+    for mutation in mutations:
         kept = copy.deepcopy(chosen.schema)
         done = mutation(chosen, rng)
         if done is not None and chosen.schema != kept:

@@ -11,7 +11,7 @@ from apiext.resources.evaluation.definition_creation import create_definition, p
 from apiext.tools.plan.options import PlanOptions
 from apiext.tools.plan.plan import DefinitionPlan, ReleasePlan
 from apiext.tools.plan.planner import make_plan
-from apiext.tools.releases.interface import Release, SourceObject
+from apiext.tools.releases.interface import ObjectSource, Release, SourceObject
 from tests.support.builders.crds import crd, version
 
 NAME: Final = "widgets.example.com"
@@ -80,7 +80,7 @@ class ListedObjects:
 def plan_of(
     old: Release | Definition | None,
     new: Release | Definition,
-    objects: ListedObjects | None = None,
+    objects: ObjectSource | None = None,
     *,
     stored: ListedObjects | None = None,
     **options: Any,

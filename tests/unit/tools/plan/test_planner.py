@@ -1,14 +1,17 @@
 """Plans of releases, with the accidents that are known from real projects."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from apiext.resources.evaluation.definition_creation import create_definition
 from apiext.tools.judgement.outcome import FindingKind
 from apiext.tools.plan.plan import Need, Safety, State, StepKind
 from apiext.tools.releases.interface import Release
+from apiext.tools.releases.manifest_source import ManifestSource
 from tests.support.builders.crds import crd, version
 from tests.support.builders.plans import NAME, WEBHOOK, ListedObjects, created, custom, only, plan_of, release, schema, shaped
 
@@ -285,3 +288,35 @@ def _canonical(obj: dict[str, Any]) -> dict[str, Any]:
     from apiext.resources.definitions.codec import canonical
 
     return canonical(obj)
+
+
+def test_samples_of_the_new_release() -> None:
+    """Do not judge the rollback by objects in a version that only the new release has: before it, no server takes them."""
+    old, new = created(shaped("v1", "a", storage=True)), created(shaped("v1", "a"), shaped("v2", "a", "b", storage=True))
+    sample = custom("w", "v2", a="x", b="y")
+    del sample["metadata"]["uid"]
+    found = only(plan_of(old, new, ListedObjects(sample)))
+
+    assert found.objects is not None
+    assert found.way_back is not None
+    assert (found.verdict, found.way_back.verdict) == (Safety.BREAKING, Safety.STEPS)
+    assert found.breaks == ("v2 -> v1 spec.b: the field (string) was removed",)
+    assert (found.objects.only_new, found.objects.stored) == (1, {})
+
+
+def test_objects_without_a_definition(tmp_path: Path) -> None:
+    """Count objects of files that have no definition, by kind."""
+    misspelt = custom("a") | {"kind": "Wigdet"}
+    others = [
+        custom("b"),
+        misspelt,
+        misspelt | {"metadata": {"name": "c"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}},
+    ]
+    of_kustomize = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "metadata": {"name": "e"}}
+    (tmp_path / "all.yaml").write_text(yaml.dump_all([*others, of_kustomize, crd("widgets", kind="Widget")]))
+    source = ManifestSource([tmp_path])
+    plan = plan_of(ONE, created(shaped("v1", "a", "host", "more", storage=True)), source)
+
+    assert plan.notes == ("not judged, since neither release has a definition of their kind: 1 ConfigMap, 2 Wigdet.example.com",)
+    asyncio.run(source.close())

@@ -32,3 +32,4 @@ def test_objects() -> None:
         "rules use up to 25 % of their cost budget (default/w)"
     )
     assert summary.objects_line(ObjectsReport()) == "0 objects, 0 unchanged"
+    assert summary.objects_line(ObjectsReport(total=2, unchanged=2, only_new=1)) == "2 objects, 2 unchanged, 1 of the new release only"

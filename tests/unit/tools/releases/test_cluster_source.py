@@ -139,3 +139,10 @@ async def test_waits_when_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> Non
         source = ClusterSource(_connection(str(client.make_url("/")).rstrip("/")))
         assert list((await source.release()).definitions) == ["widgets.example.com", "gadgets.example.com"]
         await source.close()
+
+
+async def test_reads_a_version_that_the_definition_has(server: InProcess, source: ClusterSource) -> None:
+    """Read objects in a version that the given definition has, too, not in the newer storage version."""
+    await server.ask("POST", widgets_path(), widget("a"))
+
+    assert await _keys(source, definition(crd("widgets", version("v1beta1", storage=True)))) == ["default/a example.com/v1beta1"]

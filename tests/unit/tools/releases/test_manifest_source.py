@@ -44,6 +44,38 @@ async def test_reads_objects_of_a_kind(tmp_path: Path) -> None:
     await source.close()
 
 
+async def test_prefers_versions_that_are_there(tmp_path: Path) -> None:
+    """Give an object in the last version of the files that its definition has, whichever one comes last, or else in the last one."""
+    documents = [
+        widget("a", size="old"),
+        widget("a", size="new"),
+        widget("a", version="v2"),
+        widget("b", version="v3"),
+        widget("b", version="v2"),
+    ]
+    (tmp_path / "all.yaml").write_text(yaml.dump_all(documents))
+    source = ManifestSource([tmp_path])
+    of = definition(crd())
+
+    found = await _objects(source, of)
+    assert [(one.key, one.object["apiVersion"]) for one in found] == [("default/a", "example.com/v1"), ("default/b", "example.com/v2")]
+    assert found[0].object["spec"] == {"size": "new"}
+    assert await source.count(of) == 2
+    await source.close()
+
+
+async def test_counts_objects_by_kind(tmp_path: Path) -> None:
+    """Count the objects that were read, of all groups and kinds."""
+    documents = [widget("a"), widget("a", version="v2"), widget("b"), widget("c") | {"kind": "Wigdet"}, widget("d") | {"apiVersion": "v1"}]
+    (tmp_path / "all.yaml").write_text(yaml.dump_all(documents))
+    source = ManifestSource([tmp_path])
+
+    assert source.kinds() == {}
+    await source.count(definition(crd()))
+    assert {str(kind): number for kind, number in source.kinds().items()} == {"Widget": 1, "Widget.example.com": 2, "Wigdet.example.com": 1}
+    await source.close()
+
+
 async def test_reads_cluster_scoped_objects(tmp_path: Path) -> None:
     """Give objects of a cluster-scoped definition no namespace."""
     (tmp_path / "a.yaml").write_text(yaml.dump(widget("a")))

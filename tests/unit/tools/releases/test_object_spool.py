@@ -16,3 +16,13 @@ def test_sorts_by_key() -> None:
         assert spool.size("widgets") == (5, 7)
         assert spool.size("none") == (0, 0)
         assert spool.collections() == ["other", "widgets"]
+
+
+def test_keeps_variants() -> None:
+    """Return the variants of a key as they were added, and count the key once."""
+    with closing(ObjectSpool()) as spool:
+        for variant, data in (("v2", b"1"), ("v1", b"2"), ("v3", b"3"), ("v2", b"4")):
+            spool.add("widgets", "a", data, variant)
+
+        assert list(spool.items("widgets")) == [("a", b"2"), ("a", b"3"), ("a", b"4")]
+        assert spool.size("widgets") == (1, 3)
