@@ -171,6 +171,17 @@ def test_losses_before_the_release(record: Record, write: Write) -> None:
     assert code == 0
 
 
+def test_unchanged_definition(record: Record, write: Write) -> None:
+    """Take the steps that are left of an earlier release, and find what the definition does to objects in any case."""
+    both = crd("widgets", shaped("v1", "a", "b", storage=True), shaped("v1beta1", "a"))
+    archive = record(both, custom("m", "v1beta1", a="x"), custom("w", a="x", b="y"))
+
+    code, document = _document(archive, write("new", both))
+
+    assert (code, _kinds(document)) == (0, [["migrate", "prune-stored-versions"]])
+    assert [(one["kind"], one["path"], one["foretold"]) for one in _problems(document)] == [("lost", "spec.b", "before")]
+
+
 def test_pruned_fields_and_appliers(record: Record, write: Write) -> None:
     """Count fields that the plan says are pruned as foretold, with what their appliers notice."""
     archive = record(crd("widgets", shaped("v1", "a", "b", storage=True)), custom("w", managers=[APPLIER], a="x", b="y"))

@@ -84,6 +84,7 @@ async def make_plan(
     conflicts = planner.name_conflicts()
     plans = [_with_conflict(one, conflicts[one.name]) if one.name in conflicts else one for one in plans]
     notes = [*old.remarks, *new.remarks, *_remarks(objects, old, new)]
+    notes += [_remaining(one) for one in plans if one.state is State.UNCHANGED and one.steps]
     notes += [
         f"{name}: the old definition is left out, since kube-apiserver refuses it: {old.refused[name][0]}" for name in sorted(old.refused)
     ]
@@ -121,11 +122,16 @@ class _Planner:
         if new is None:
             return await self._removed(name)
         rules = self._old.conversions.get(name), self._new.conversions.get(name)
-        is_same = old is not None and have_same_spec(old.object["spec"], new.object["spec"])
-        if old is not None and is_same and _spec(rules[0]) == _spec(rules[1]):
-            return self._unchanged(old, new)
         is_live, objects, stored, options = self._old.is_live, self._objects, self._stored, self._options
-        return await DefinitionPlanner(old, new, is_live=is_live, objects=objects, stored=stored, options=options, rules=rules).plan()
+        if old is None or _spec(rules[0]) != _spec(rules[1]) or not have_same_spec(old.object["spec"], new.object["spec"]):
+            return await DefinitionPlanner(old, new, is_live=is_live, objects=objects, stored=stored, options=options, rules=rules).plan()
+        found = self._unchanged(old, new)
+        if objects is None or not found.steps:
+            return found
+        # its steps rewrite objects
+        options = replace(options, judges_rollback=False)
+        planner = DefinitionPlanner(old, new, is_live=is_live, objects=objects, stored=stored, options=options, rules=rules)
+        return replace(await planner.plan(), state=State.UNCHANGED)
 
     def name_conflicts(self) -> dict[str, str]:
         """Return what the server does not accept of the names of new definitions."""
@@ -251,6 +257,13 @@ def _remarks(objects: ObjectSource | None, *releases: Release) -> list[str]:
         *objects.remarks,
         *([f"not judged, since neither release has a definition of their kind: {', '.join(others)}"] if others else []),
     ]
+
+
+def _remaining(plan: DefinitionPlan) -> str:
+    """Return what an unchanged definition has in status.storedVersions until all objects are stored in one version."""
+    left = [name for name in plan.versions.stored_before if name not in plan.versions.stored_finally] if plan.versions else []
+    what = f"{left[0]} remains" if len(left) == 1 else f"{', '.join(left)} remain"
+    return f"{plan.name}: {what} in status.storedVersions; --steps prints how a later release can drop {'it' if len(left) == 1 else 'them'}"
 
 
 def _some(names: list[str], most: int = 5) -> str:

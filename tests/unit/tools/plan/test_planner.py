@@ -30,6 +30,21 @@ def test_an_equal_release_is_safe() -> None:
     assert plan.notes == ("no objects were judged: --objects names some",)
 
 
+def test_an_equal_release_leaves_stored_versions() -> None:
+    """Judge the objects that steps for a later release rewrite, and say which version remains in storedVersions."""
+    old = created(shaped("v1beta1", "a"), shaped("v1", "a", "b", storage=True), stored=["v1beta1", "v1"])
+    plan = plan_of(old, old, ListedObjects(custom("m", "v1beta1", a="x"), custom("w", a="x", b="y")))
+    found = only(plan)
+
+    assert (found.state, found.verdict, found.breaks, found.way_back) == (State.UNCHANGED, Safety.SAFE, (), None)
+    assert [step.kind for step in found.steps] == [StepKind.MIGRATE, StepKind.PRUNE]
+    assert found.objects is not None
+    assert [(one.kind, one.version, one.path, one.already) for one in found.objects.findings] == [
+        (FindingKind.LOST, "v1beta1", "spec.b", 1)
+    ]
+    assert plan.notes == (f"{NAME}: v1beta1 remains in status.storedVersions; --steps prints how a later release can drop it",)
+
+
 def test_a_new_definition_is_safe() -> None:
     """Create a definition, for which no rollback is judged."""
     found = only(plan_of(None, ONE, ListedObjects(custom("w", a="x"))))
