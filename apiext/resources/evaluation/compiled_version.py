@@ -129,6 +129,14 @@ class CompiledVersion:
         self.strategies[""].prepare_for_create(ctx, obj)
         return self.strategies[""].validate(ctx, obj)
 
+    def content_errors(self, body: Object) -> list[FieldError]:
+        """Return the reasons why a create of a decoded body is refused, then or when its status is set if that is a subresource."""
+        found = self.create_errors(body)
+        if self.has(STATUS) and STATUS in body:
+            # a create ignores the status
+            found += self.strategies[""].validate(RequestContext(namespace=self._namespace(body)), body)
+        return found
+
     def update(self, obj: Object, existing: Object, subresource: str = "") -> tuple[Object, list[str], Refusal | None]:
         """Return the object that an update with a decoded body stores, the warnings of tolerated rules, and why it is refused.
 

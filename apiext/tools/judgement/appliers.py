@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.base.meta.errors import StatusError
 from apiext.base.meta.gvk import parse_group_version
-from apiext.resources.evaluation.applied_configuration import FieldOwner, owners_of
+from apiext.resources.evaluation.applied_configuration import APPLIED, SCALE, FieldOwner, owners_of, scale_problem
 from apiext.resources.evaluation.fields import What, differences, general, same_content, steps_of, text_differences
 from apiext.tools.judgement.findings import Findings, Group
 from apiext.tools.judgement.outcome import FindingKind
@@ -53,7 +53,7 @@ class Appliers:
         if self._new.converter.is_webhook and not self._may_call():
             return
         for owner in found:
-            if owner.is_applier and owner.subresource in ("", "status"):
+            if owner.is_applier and owner.subresource in APPLIED:
                 await self._repeat(key, owner, before, after)
 
     def _is_affected(self, found: Sequence[FieldOwner], before: Mapping[str, Object], after: Mapping[str, Object]) -> bool:
@@ -82,7 +82,7 @@ class Appliers:
 
     async def _repeat(self, key: str, owner: FieldOwner, before: Mapping[str, Object], after: Mapping[str, Object]) -> None:
         name = _name(owner.api_version)
-        who = f"{owner.name or 'unknown'} (status)" if owner.subresource else owner.name or "unknown"
+        who = f"{owner.name or 'unknown'} ({owner.subresource})" if owner.subresource else owner.name or "unknown"
         if name not in after:
             if self._new.has(owner.api_version) and name not in self._new.served:
                 text = f"{who} applies {name}, which is no longer served"
@@ -111,8 +111,12 @@ class Appliers:
 async def _outcome(judged: CompiledDefinition, name: str, owner: FieldOwner, who: str, config: Object, live: Object) -> list[Group]:
     """Return what a repeated apply does to an object."""
     version = judged.version(name)
-    if not version.has(owner.subresource):
+    is_there = version.version.scale is not None if owner.subresource == SCALE else version.has(owner.subresource)
+    if not is_there:
         return [Group(FindingKind.APPLIER, name, "", f"{who} applies a subresource that {name} no longer has")]
+    if owner.subresource == SCALE:
+        reason = scale_problem(version, live, config)
+        return [Group(FindingKind.APPLIER, name, "", f"a repeated apply by {who} fails: {reason}")] if reason else []
     try:
         result = await version.fields(owner.subresource).apply(live, config, owner.name, force=False)
     except StatusError as error:

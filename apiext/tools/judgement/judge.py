@@ -95,7 +95,7 @@ def judge_creation(judged: CompiledDefinition, source: SourceObject, findings: F
     for text in unknown:
         path = general(steps_of(text.removeprefix(_UNKNOWN).removesuffix('"'), source.object), schema)
         findings.add(source.key, Group(FindingKind.PRUNED, name, path, "a create drops the unknown field"))
-    for problem in version.create_errors(obj):
+    for problem in version.content_errors(obj):
         path, message = described(problem, obj, schema)
         findings.add(source.key, Group(FindingKind.INVALID, name, path, message))
 

@@ -95,7 +95,7 @@ class ObjectsReport:
     """Whether all objects are as they are stored."""
     unreadable: int = 0
     invalid: int = 0
-    """Objects that could not be created in some served version."""
+    """Objects that could not be created in some served version, or not get their status then if that is a subresource."""
     tolerated: int = 0
     """Those of them whose unrelated updates pass in every served version."""
     stuck: int = 0

@@ -61,9 +61,7 @@ def judge_writes(version: CompiledVersion, obj: Object) -> Writes:
     else:
         found.refusal = refusal.status
         found.stuck = refused(version, new, refusal)
-    found.invalid = _problems(version, body, version.create_errors(body))
-    if version.has(STATUS) and STATUS in body:
-        found.invalid |= _problems(version, body, version.schema.validate_values(body))
+    found.invalid = _problems(version, body, version.content_errors(body))
     if version.has(STATUS) and (found.invalid or found.stuck):
         new, _, refusal = version.update(body, obj, STATUS)
         if refusal is not None:

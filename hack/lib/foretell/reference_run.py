@@ -132,8 +132,15 @@ class ReferenceRun:
 
     def create_copy(self, version: str, name: str, live: Json) -> Answer:
         """Create a copy of an object in a trial run."""
-        copied = live | {"metadata": {"name": f"{name}-copy", "namespace": "default"}}
-        return self.client.ask("POST", self.path(version, query="?dryRun=All"), copied)
+        return self.client.ask("POST", self.path(version, query="?dryRun=All"), _copied(name, live))
+
+    def create_copy_with_status(self, version: str, name: str, live: Json) -> Answer:
+        """Create a copy of an object, give it its status in a trial run, and delete it. The code of a status that is accepted is 201."""
+        copy = f"{name}-copy"
+        made = self.client.must("POST", self.path(version), _copied(name, live))
+        code, answer = self.client.ask("PUT", self.path(version, copy, "status", "?dryRun=All"), made | {"status": live["status"]})
+        self.client.must("DELETE", self.path(version, copy))
+        return (http.HTTPStatus.CREATED if code == http.HTTPStatus.OK else code), answer
 
     def try_change(self, crd: Json) -> list[str]:
         """Return the reasons why the reference refuses a definition as an update, found in a trial run; none if it accepts it."""
@@ -211,3 +218,7 @@ def _moved(versions: list[Json], kept: list[str]) -> list[Json]:
     """Return the versions with a storage version that is kept."""
     other = next(version["name"] for version in versions if version["name"] in kept)
     return [version | {"storage": version["name"] == other} for version in versions]
+
+
+def _copied(name: str, live: Json) -> Json:
+    return live | {"metadata": {"name": f"{name}-copy", "namespace": "default"}}

@@ -81,6 +81,20 @@ _ITEM: Final = struct(name=STRING, size=INTEGER) | {"required": ["name"]}
 _BAD_ITEM: Final = struct(name=STRING, size=INTEGER | {"maximum": 5}) | {"required": ["name"]}
 _LABELS: Final = {"a": "x", "b": "y"}
 
+
+def _ports(protocol: Json, *required: str) -> Json:
+    """Return a version with a list of ports, whose second key may have a default."""
+    items = struct(port=INTEGER, protocol=STRING | protocol, name=STRING) | {"required": ["port", *required]}
+    keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"]}
+    return v1(root(ports=several(items, **keys)))
+
+
+def _modes(**default: str) -> Json:
+    """Return a version with lists that have one owner, whose items have fields with defaults."""
+    mode, deep = STRING | default, struct(mode=STRING | default, size=INTEGER) | {"default": {}}
+    return v1(root(list=several(struct(name=STRING, mode=mode, deep=deep))))
+
+
 PAIRS: Final = (
     _pair("nothing changes", _HOST, _HOST, {"host": "a", "size": 1}, found=set()),
     _pair(
@@ -112,6 +126,31 @@ PAIRS: Final = (
         {"size": 1},
         {"mode": "x"},
         found=set(),
+    ),
+    _pair(
+        "the default of a key changes",
+        _ports({"default": "TCP"}),
+        _ports({"default": "UDP"}),
+        {"ports": [{"port": 80, "name": "a"}]},
+        {"ports": [{"port": 80, "protocol": "TCP"}]},
+        {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}]},
+        found={(K.UNAPPLIED, "v1", "spec.ports[].protocol"), (K.APPLIER, "v1", "")},
+    ),
+    _pair(
+        "a key loses its default",
+        _ports({"default": "TCP"}),
+        _ports({}, "protocol"),
+        {"ports": [{"port": 80}]},
+        {"ports": [{"port": 80, "protocol": "TCP"}]},
+        found={(K.APPLIER, "v1", "spec.ports[].protocol"), (K.UNAPPLIED, "v1", "spec.ports[].protocol")},
+    ),
+    _pair(
+        "the defaults within a list of one owner change",
+        _modes(default="x"),
+        _modes(default="y"),
+        {"list": [{"name": "a"}]},
+        {"list": [{"name": "a", "mode": "z", "deep": {"size": 1}}]},
+        found={(K.UNAPPLIED, "v1", "spec.list[].mode"), (K.UNAPPLIED, "v1", "spec.list[].deep.mode")},
     ),
     _pair(
         "a maximum falls",
@@ -259,6 +298,22 @@ PAIRS: Final = (
         {"host": "a"},
         found={(K.TOLERATED, "v1", "status.phase")},
         status={"phase": "Odd", "count": 1},
+    ),
+    _pair(
+        "a rule of the status is added",
+        v1(root(host=STRING), **STATUS),
+        v1(root(host=STRING, status=struct("self.count < 3", phase=STRING, count=INTEGER)), **STATUS),
+        {"host": "a"},
+        found={(K.TOLERATED, "v1", "status")},
+        status={"count": 3},
+    ),
+    _pair(
+        "a list of the status becomes a set",
+        v1(root(host=STRING, status=struct(list=several(STRING))), **STATUS),
+        v1(root(host=STRING, status=struct(list=several(STRING, **{"x-kubernetes-list-type": "set"}))), **STATUS),
+        {"host": "a"},
+        found={(K.TOLERATED, "v1", "status.list[]")},
+        status={"list": ["a", "a"]},
     ),
     _pair(
         "a rule of the root compares spec and status",

@@ -72,6 +72,31 @@ async def test_status_appliers_are_judged() -> None:
     assert _messages(without, FindingKind.APPLIER) == ["ci (status) applies a subresource that v1 no longer has"]
 
 
+def _scale(path: str) -> Json:
+    return {"subresources": {"scale": {"specReplicasPath": path, "statusReplicasPath": ".status.count"}}}
+
+
+@pytest.mark.parametrize(
+    "more, messages",
+    [
+        (_scale(".spec.size"), []),
+        (_scale(".spec.other"), ["a repeated apply by ci (scale) fails: .spec.other does not exist"]),
+        (_scale(".spec.more"), ["a repeated apply by ci (scale) fails: the scale has another number of replicas"]),
+        ({}, ["ci (scale) applies a subresource that v1 no longer has"]),
+    ],
+)
+async def test_scale_appliers_are_judged(more: Json, messages: list[str]) -> None:
+    """Repeat the apply of a Scale: it fails where the replicas are others, or nowhere."""
+    fields = root(size=INTEGER, other=INTEGER, more=INTEGER | {"default": 7})
+    old = definition(crd("widgets", v1(fields, **_scale(".spec.size"))))
+    changed = definition(crd("widgets", v1(fields) | more))
+    async with open_converters(old, changed) as converters:
+        judge = Judge(old, changed, converters=converters)
+        await judge.add([_object(_entry({"f:spec": {"f:size": {}}}, subresource="scale"))])
+
+    assert _messages(judge.report(), FindingKind.APPLIER) == messages
+
+
 async def test_an_applied_status_that_becomes_a_subresource_is_kept() -> None:
     """Find nothing removed by an apply of the whole object, which ignores the status from now on."""
     old = definition(crd("widgets", v1(root(host=STRING, size=INTEGER))))

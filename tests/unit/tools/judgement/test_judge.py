@@ -10,7 +10,7 @@ from apiext.tools.judgement.judge import Judge
 from apiext.tools.judgement.outcome import FindingKind, ObjectsReport
 from apiext.tools.releases.interface import SourceObject
 from tests.support.builders.crds import crd, definition, version
-from tests.support.builders.definition_pairs import INTEGER, PAIRS, STRING, DefinitionPair, root, v1
+from tests.support.builders.definition_pairs import INTEGER, PAIRS, STATUS, STRING, DefinitionPair, root, struct, v1
 from tests.support.judged_objects import stored_objects
 
 Json = dict[str, Any]
@@ -71,6 +71,19 @@ async def test_objects_are_counted() -> None:
     assert report.stored_is_exact
     assert 0 < report.cost_share < 0.001
     assert report.cost_object == "default/a"
+
+
+async def test_a_bad_status_counts() -> None:
+    """Count an object whose status breaks a rule, also if a create would drop it and every update tolerates it."""
+    old = _one(v1(root(size=INTEGER), **STATUS))
+    new = _one(v1(root(size=INTEGER, status=struct("self.count < 3", count=INTEGER)), **STATUS))
+    bad = _stored("a", size=1)
+    bad.object["status"] = {"count": 3}
+    report = await _judge(old, new, bad, _stored("b", size=1))
+    created = await _judge(None, new, bad)
+
+    assert (report.invalid, report.tolerated, report.stuck) == (1, 1, 0)
+    assert (created.invalid, _kinds(created)) == (1, {(FindingKind.INVALID, "v1", "status")})
 
 
 async def test_the_largest_cost_is_that_of_the_largest_object() -> None:
