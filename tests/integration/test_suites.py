@@ -180,6 +180,38 @@ def test_coverage_names_what_no_case_touched(write: Write, tmp_path: Path) -> No
     assert {"kind": "limit", "path": "spec.size", "text": "maximum"} in covered["untouched"]
 
 
+def test_older_suites_of_openshift(tmp_path: Path) -> None:
+    """A suite that names the manifest of its CRD runs with all versions of it."""
+    (tmp_path / "crd.yaml").write_text(yaml.safe_dump(crd(versions=[version("v1", storage=True), version("v2")])))
+    initial = {"apiVersion": "example.com/v2", "kind": "Widget", "spec": {"a": 1}}
+    suite = {"crd": "crd.yaml", "tests": {"onCreate": [{"name": "a", "initial": initial, "expected": initial}]}}
+    (tmp_path / "a.testsuite.yaml").write_text(yaml.safe_dump(suite))
+
+    assert "1 passed" in run(tmp_path).output
+
+
+@pytest.mark.parametrize(
+    "step, failure",
+    [
+        ({"storedVersion": {"name": "b"}}, "unexpected error"),
+        ({"storedVersion": {"name": "a"}, "expectedError": "not found"}, "expectedError: no error"),
+        ({"storedVersion": {"name": "b"}, "expectedError": "forbidden"}, "expectedError: another error"),
+        ({"storedVersions": ["v1"], "expectedError": "not found"}, "expectedError: no error"),
+        ({"storedVersions": ["v2"]}, "status.storedVersions differs"),
+    ],
+)
+def test_steps_about_stored_versions_fail(tmp_path: Path, step: Json, failure: str) -> None:
+    """Steps about stored versions expect errors as all others do; --update writes what makes them pass, if anything does."""
+    (tmp_path / "crd.yaml").write_text(yaml.safe_dump(crd()))
+    steps = [{"create": _widget("v1", "a", size=1)}, step]
+    suite = {"crdName": "widgets.example.com", "crds": ["crd.yaml"], "tests": {"scenarios": [{"name": "s", "steps": steps}]}}
+    path = tmp_path / "a.testsuite.yaml"
+    path.write_text(yaml.safe_dump(suite, sort_keys=False))
+
+    assert failure in run(path, "--update", "--yes", code=FAILED).output
+    run(path, code=FAILED if "no error" in failure else 0)
+
+
 def test_suites_of_the_repository_pass() -> None:
     """The example suite, with a release of its CRD in the middle, passes."""
     assert "passed" in run(ROOT / "crds" / "suites").output
@@ -235,6 +267,7 @@ def _steps() -> list[Json]:
         {"apply": _widget("v2", "a", size="5"), "fieldManager": "author"},
         {"get": {"name": "a", "version": "v2"}, "expected": _widget("v2", size="5")},
         {"storedVersion": {"name": "a"}, "expected": "v1"},
+        {"storedVersion": {"name": "b"}, "expectedError": "not found"},
         {"apply": _widget("v2", "a", size="7"), "fieldManager": "other", "expectedError": "conflict"},
         {"update": _widget("v1", "a", size=8), "expected": _widget("v1", "a", size=8)},
         {"create": _widget("v1", "a", size=1), "expectedError": "already exists"},

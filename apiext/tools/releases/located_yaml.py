@@ -52,7 +52,7 @@ class LocatedDocument(NamedTuple):
 
 
 def located(data: bytes) -> LocatedDocument:
-    """Return the first document of a text. An anchor may be defined again, as YAML allows.
+    """Return the only document of a text; empty ones do not count. An anchor may be defined again, as YAML allows.
 
     Raises:
         LocatedYAMLError: the text is not YAML, or has what JSON has not.
@@ -78,12 +78,15 @@ class _Composer:
         self._spans: dict[YAMLPath, Span] = {}
 
     def document(self) -> LocatedDocument:
-        """Return the first document. Raise LocatedYAMLError."""
+        """Return the only document that is not empty. Raise LocatedYAMLError."""
+        found: LocatedDocument | None = None
         while (event := self._loader.get_event()) is not None:
-            if isinstance(event, yaml.DocumentStartEvent):
-                first = self._loader.get_event()
-                return LocatedDocument(self._value(first, (), None), self._spans)
-        return LocatedDocument(None, {})
+            if not isinstance(event, yaml.DocumentStartEvent) or _is_empty(first := self._loader.get_event()):
+                continue
+            if found is not None:
+                raise LocatedYAMLError(f"line {first.start_mark.line + 1}: another document begins, where one is expected")
+            found = LocatedDocument(self._value(first, (), None), self._spans)
+        return found or LocatedDocument(None, {})
 
     def _value(self, event: Any, path: YAMLPath, key: Any) -> Any:
         """Return the value that begins with an event; `key` is the event of its name."""
@@ -142,3 +145,8 @@ class _Composer:
         if isinstance(value, float) and not math.isfinite(value):
             raise LocatedYAMLError(f"line {event.start_mark.line + 1}: {event.value} is no JSON value")
         return event.value if value is MERGE else value
+
+
+def _is_empty(event: Any) -> bool:
+    """Return whether a document that begins with an event has no content."""
+    return isinstance(event, yaml.ScalarEvent) and event.value == "" and event.implicit[0] and event.anchor is None

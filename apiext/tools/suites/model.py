@@ -45,6 +45,7 @@ class Suite:
     path: Path
     name: str
     crd_name: str
+    """Empty if the file has `crd` in its place: the name of the only CRD in that manifest, as a variant of the suite has it."""
     version: str
     """Empty if the file names none."""
     feature_gates: Sequence[str]
@@ -55,6 +56,8 @@ class Suite:
     cases: Sequence[SuiteCase]
     warnings: Sequence[str] = ()
     """Members that mean nothing here, with file and line."""
+    has_all_versions: bool = False
+    """Whether onCreate and onUpdate use all versions of the CRD unless the file names one: the older form of openshift/api."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class Scenario:
             "delete": self._delete,
             "release": self._release,
             "conversion": self._convert,
+            "storedVersion": self._stored_version,
+            "storedVersions": self._stored_versions,
         }
 
     async def run(self, crd: Object, spec: Object) -> CaseResult:
@@ -70,12 +72,6 @@ class Scenario:
     async def _take(self, verb: str, step: Object) -> None:
         """Take a step, and compare what becomes of it with what is expected. Raise CaseFailure."""
         self._correction: Object = {}
-        if verb == "storedVersions":
-            await self._check_stored_versions(step[verb])
-            return
-        if verb == "storedVersion":
-            await self._check_stored_version(step)
-            return
         try:
             answer = await self._steps[verb](step, step[verb])
         except (CaseObjectError, ClientError) as error:
@@ -87,6 +83,10 @@ class Scenario:
         elif answer.error:
             self._correction = {"expectedError": stable_text(answer.error)}
             raise CaseFailure(f"unexpected error: {answer.error}")
+        elif verb == "storedVersions":
+            self._check_versions(verb, step[verb], answer.object.get("status", {}).get("storedVersions") or [])
+        elif verb == "storedVersion":
+            self._check_versions("expected", step.get("expected"), str(answer.object["apiVersion"]).rpartition("/")[2])
         elif step.get("expected") is not None:
             self._check(step["expected"], answer.object)
 
@@ -139,23 +139,21 @@ class Scenario:
         await self._client.delete(created.object)
         return answer
 
-    async def _check_stored_versions(self, expected: list[str]) -> None:
-        found = (await self._installed.current(self._name)).get("status", {}).get("storedVersions") or []
-        if found != expected:
-            self._correction = {"storedVersions": found}
-            raise CaseFailure(f"status.storedVersions differs\n- {', '.join(expected)}\n+ {', '.join(found)}")
+    async def _stored_versions(self, step: Object, given: Any) -> CallAnswer:
+        return CallAnswer(await self._installed.current(self._name), "", [])
 
-    async def _check_stored_version(self, step: Object) -> None:
-        reference = step["storedVersion"]
-        inner = f"{quote(reference.get('namespace') or NAMESPACE)}/" if self._client.namespaced else ""
+    async def _stored_version(self, step: Object, given: Object) -> CallAnswer:
+        inner = f"{quote(given.get('namespace') or NAMESPACE)}/" if self._client.namespaced else ""
         try:
-            stored = await self._server.ask("GET", f"/stored/objects/{self._name}/{inner}{quote(reference['name'])}")
+            return CallAnswer(await self._server.ask("GET", f"/stored/objects/{self._name}/{inner}{quote(given['name'])}"), "", [])
         except RefusedError as error:
-            raise CaseFailure(f"unexpected error: {error}") from error
-        found = str(stored["apiVersion"]).rpartition("/")[2]
-        if found != step.get("expected"):
-            self._correction = {"expected": found}
-            raise CaseFailure(f"the object is stored in another version\n- {step.get('expected')}\n+ {found}")
+            return CallAnswer({}, str(error), error.causes)
+
+    def _check_versions(self, member: str, expected: Any, found: Any) -> None:
+        if found != expected:
+            self._correction = {member: found}
+            what = "the object is stored in another version" if isinstance(found, str) else "status.storedVersions differs"
+            raise CaseFailure(f"{what}\n- {_joined(expected)}\n+ {_joined(found)}")
 
     def _reference(self, given: Object) -> Object:
         return self._client.reference(given.get("version") or self._storage, given["name"], given.get("namespace") or "")
@@ -168,6 +166,10 @@ def _named(obj: Object) -> Object:
     if not metadata.get("name"):
         metadata.setdefault("generateName", "test-")
     return obj
+
+
+def _joined(versions: Any) -> str:
+    return ", ".join(versions) if isinstance(versions, list) else str(versions)
 
 
 def _manager(step: Object) -> str:

@@ -53,13 +53,14 @@ class SuiteFiles:
         return Suite(
             path=path,
             name=document.get("name") or path.name.removesuffix(".yaml").removesuffix(".testsuite"),
-            crd_name=document["crdName"],
+            crd_name=document.get("crdName") or "",
             version=document.get("version") or "",
             feature_gates=tuple(document.get("featureGates") or ()),
-            crds=tuple(path.parent / each for each in document.get("crds") or ()),
+            crds=tuple(path.parent / each for each in document.get("crds") or filter(None, [document.get("crd")])),
             conversion=webhook,
             cases=tuple(_cases(found)),
             warnings=warnings,
+            has_all_versions="crdName" not in document,
         )
 
     def _check(self, path: Path, found: LocatedDocument) -> list[str]:
@@ -89,7 +90,7 @@ def schema() -> Object:
 def _text(error: ValidationError) -> str:
     place = error.json_path.removeprefix("$").removeprefix(".")
     schema: Any = error.schema
-    if error.validator == "oneOf" and "$comment" in schema:
+    if error.validator in ("anyOf", "oneOf") and "$comment" in schema:
         reason = schema["$comment"]
     else:
         reason = error.message if len(error.message) <= _LONGEST else f"{error.message[:_LONGEST]}..."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -114,10 +115,15 @@ class SuiteManifests:
             SuiteError: there is none, or a file cannot be read.
         """
         places = suite.crds or [suite.path.parent / ".." / ".." / _GENERATED]
+        heads = [head for place in places for head in self._heads(place, suite)]
+        if not suite.crd_name:
+            names = sorted({str(head.metadata.get("name")) for head in heads})
+            if len(names) != 1:
+                raise SuiteError(f"{suite.path}: {places[0]} has {len(names)} CRDs, not one: {', '.join(names)}".removesuffix(": "))
+            suite = replace(suite, crd_name=names[0])
         found = [
             head
-            for place in places
-            for head in self._heads(place, suite)
+            for head in heads
             if head.metadata.get("name") == suite.crd_name
             and (suite.crds or self._gates.apply(head.metadata.get("annotations") or {}, suite.feature_gates, head.path))
         ]

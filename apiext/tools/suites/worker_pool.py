@@ -106,6 +106,7 @@ def job_message(job: SuiteJob) -> Object:
         "manifest": str(job.variant.manifest),
         "crdName": suite.crd_name,
         "version": suite.version,
+        "allVersions": suite.has_all_versions,
         "conversion": dict(suite.conversion),
         "folder": str(suite.path.parent),
         "cases": cases,

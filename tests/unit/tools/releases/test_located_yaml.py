@@ -30,9 +30,17 @@ def test_lines_of_members() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", [b"# c\n---\na: 1\n---\n", b"---\n# c\n---\na: 1\n...\n---\n# d\n"])
+def test_empty_documents_do_not_count(text: bytes) -> None:
+    """Return the document that is not empty."""
+    assert located(text).value == {"a": 1}
+
+
 @pytest.mark.parametrize(
     "text,message",
     [
+        (b"a: 1\n---\n# c\nb: 2\n", "line 4: another document begins, where one is expected"),
+        (b"a: 1\n---\nb: [", "line 3: another document begins"),
         (b"a: [", "line 2: "),
         (b"a: *x", "line 1: undefined alias x"),
         (b"a: 1\nb: .inf", "line 2: .inf is no JSON value"),

@@ -14,7 +14,7 @@ def test_objects(given: Any, expected: Any) -> None:
     assert parse_object(given) == expected
 
 
-@pytest.mark.parametrize("given", ["a: [", "[]", "x"])
+@pytest.mark.parametrize("given", ["a: [", "[]", "x", "a: 1\n---\na: 2\n"])
 def test_texts_that_are_no_objects(given: str) -> None:
     """What is no object is refused."""
     with pytest.raises(CaseObjectError, match="could not unmarshal raw YAML"):

@@ -38,10 +38,18 @@ def test_places_are_relative_to_the_file(tmp_path: Path) -> None:
     assert suite.name == "a"
 
 
+def test_older_suite_of_openshift(tmp_path: Path) -> None:
+    """A file may name the manifest of its CRD in place of the CRD."""
+    suite = SuiteFiles().read(_write(tmp_path, "name: Widgets\ncrd: 00_widgets.crd.yaml\ntests: {}\n"))
+
+    assert (suite.crd_name, suite.crds, suite.warnings) == ("", (tmp_path / "00_widgets.crd.yaml",), [])
+
+
 @pytest.mark.parametrize(
     "text,message",
     [
-        ("tests: {}\n", "1: 'crdName' is a required property"),
+        ("tests: {}\n", "1: a suite has crdName, or crd as in the older form of openshift/api"),
+        (f"{MINIMAL}tests: {{}}\n---\n{MINIMAL}", " line 4: another document begins"),
         (f"{MINIMAL}tests:\n  onCreate:\n  - initial: x\n", "4: tests.onCreate[0]: 'name' is a required property"),
         (
             f"{MINIMAL}tests:\n  scenarios:\n  - name: a\n    steps:\n    - expected: x\n",

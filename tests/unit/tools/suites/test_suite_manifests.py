@@ -104,6 +104,22 @@ def test_suites_of_a_folder(tree: Path) -> None:
         list(suite_paths(tree / "none"))
 
 
+def test_older_suites_name_a_manifest(tmp_path: Path) -> None:
+    """A suite with `crd` is about the only CRD in that file."""
+    (tmp_path / "crd.yaml").write_text(yaml.safe_dump(crd("widgets")))
+    (tmp_path / "two.yaml").write_text(yaml.safe_dump_all([crd("widgets"), crd("others")]))
+    for name in ("crd", "two", "none"):
+        document = {"crd": f"{name}.yaml", "tests": {"onCreate": [{"name": "a", "initial": ""}]}}
+        (tmp_path / f"{name}.testsuite.yaml").write_text(yaml.safe_dump(document))
+
+    found = collect([str(tmp_path)])
+
+    assert [(job.variant.suite.crd_name, job.variant.label) for job in found.jobs] == [("widgets.example.com", "crd.yaml")]
+    none, two = map(str, found.problems)
+    assert none.endswith("none.yaml: No such file or directory")
+    assert two.endswith("two.yaml has 2 CRDs, not one: others.example.com, widgets.example.com")
+
+
 def test_selection_counts_what_is_left_out(tree: Path) -> None:
     """Cases are selected by name and manifest, and with a part of it after the path."""
     _suite(tree)
