@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from apiext.base.meta.host_annotations import SERVE_SELECTOR
 from apiext.cli.credentials import credentials, text_of
+from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, terminal
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
     if flags["etcd_servers"]:
         if group:
             raise click.UsageError("--etcd-servers checks no GROUP")
-        report = asyncio.run(_examine_etcd(flags))
+        report = run_interruptible(_examine_etcd(flags))
     else:
-        report = asyncio.run(_examine(_target(flags), credentials(flags["kubeconfig"]), group))
+        report = run_interruptible(_examine(_target(flags), credentials(flags["kubeconfig"]), group))
     if output == "json":
         click.echo(json_text(report.as_json()), nl=False)
     else:

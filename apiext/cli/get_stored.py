@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source
 from apiext.tools.reports.texts import printable
 
@@ -31,7 +31,7 @@ def get_stored(crd: str, key: str, output: str, **flags: Any) -> None:
 
     A cluster-scoped object has a NAME only.
     """
-    found = asyncio.run(_get(flags, crd, key))
+    found = run_interruptible(_get(flags, crd, key))
     if output == "json":
         import orjson
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.stored_source import SOURCE_FLAGS, endpoint_of, reads_store, storage_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def with_objects(work: Work) -> Callable[..., int]:
     @functools.wraps(work)
     def run(**given: Any) -> int:
         flags = {option.name: given.pop(option.name) for option in SOURCE_FLAGS}
-        return asyncio.run(_work(work, flags, given))
+        return run_interruptible(_work(work, flags, given))
 
     return run
 

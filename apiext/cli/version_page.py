@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.stored_source import endpoint_of, open_server, open_source, reads_store, storage_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def write_page(flags: Mapping[str, Any], file: str, crd: str | None, *, validate
         UsageError: a flag is invalid.
         ClickException: the server or the store cannot be read, or the file cannot be written.
     """
-    page = asyncio.run(_page(flags, crd, validate=validate))
+    page = run_interruptible(_page(flags, crd, validate=validate))
     try:
         Path(file).expanduser().write_bytes(page)
     except OSError as error:

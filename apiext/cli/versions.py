@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text, terminal
 from apiext.cli.stored_source import SOURCE_FLAGS, open_source, reads_store
 from apiext.tools.reports.texts import printable
@@ -44,7 +44,7 @@ def versions(crd: str | None, output: str | None, html: str | None, *, validate:
 
         write_page(flags, html, crd, validate=validates)
         return
-    found = asyncio.run(_report(flags, crd, validate=validates))
+    found = run_interruptible(_report(flags, crd, validate=validates))
     if output == "json":
         click.echo(json_text(found), nl=False)
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from apiext.cli.releases.access_flags import ACCESS_FLAGS, access_of
+from apiext.cli.releases.interruptible import run_interruptible
 from apiext.cli.releases.outputs import json_text
 from apiext.tools.reports.texts import printable
 
@@ -47,7 +47,7 @@ def explain(file: str, old: str | None, crd: str, output: str, subresource: str 
 
     before = old or (crd if crd == _CLUSTER else "")
     try:
-        found = asyncio.run(explain_manifests(file, crd, before, access_of(flags), subresource=subresource or ""))
+        found = run_interruptible(explain_manifests(file, crd, before, access_of(flags), subresource=subresource or ""))
     except SourceError as error:
         raise click.ClickException(str(error)) from error
     if output == "json":

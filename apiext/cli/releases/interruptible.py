@@ -18,13 +18,15 @@ _Result = TypeVar("_Result")
 def run_interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run a coroutine. SIGTERM cancels it as Ctrl-C does, so that it can end its processes and delete its temporary files.
 
+    More of these signals do not end that.
+
     Raises:
         Abort: it was cancelled.
     """
 
     async def run() -> _Result:
         if (task := asyncio.current_task()) is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: task.cancelling() or task.cancel())
         return await work
 
     try:

@@ -72,7 +72,8 @@ class JobRunner:
         return self._manifests[key]
 
     def _definition(self, job: Object, manifest: Object) -> Object:
-        return as_sent(with_webhook(single_version(manifest, job["version"]), job["conversion"]))
+        is_whole = job["allVersions"] and not job["version"]
+        return as_sent(with_webhook(manifest if is_whole else single_version(manifest, job["version"]), job["conversion"]))
 
 
 def scratch_folder() -> str | None:
@@ -88,7 +89,8 @@ async def serve_jobs() -> None:
     """Run the jobs of stdin until it ends."""
     loop = asyncio.get_running_loop()
     if (task := asyncio.current_task()) is not None:
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        # a second signal does not keep the server and the folder
+        loop.add_signal_handler(signal.SIGTERM, lambda: task.cancelling() or task.cancel())
     reader = asyncio.StreamReader(limit=2**28)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
     with tempfile.TemporaryDirectory(prefix="apiext-test-", dir=scratch_folder()) as folder:
