@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +26,8 @@ def run_interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
     """
 
     async def run() -> _Result:
-        if (task := asyncio.current_task()) is not None:
+        # other threads get no signals
+        if (task := asyncio.current_task()) is not None and threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: task.cancelling() or task.cancel())
         return await work
 
